@@ -1,1 +1,11 @@
-"""muonlab."""
+"""muonlab: build the Muon optimizer, train language models with it, check every claim.
+
+>>> from muonlab import Muon, newton_schulz, polar, GPT, GPTConfig, route
+"""
+
+from muonlab.optim import Muon
+from muonlab.orthogonalize import newton_schulz, polar
+from muonlab.routing import route
+
+__all__ = ["Muon", "newton_schulz", "polar", "route"]
+__version__ = "0.1.0"

@@ -1,0 +1,193 @@
+"""Decide which parameter Muon takes and which AdamW, and show the decision as a table."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from torch import nn
+
+GROUPS: dict[str, tuple[str, ...]] = {
+    "QK": ("*.q.weight", "*.k.weight"),
+    "VO": ("*.v.weight", "*.o.weight"),
+    "FFN": ("*.w_in.weight", "*.w_out.weight", "*.w_gate.weight"),
+}
+"""The paper's groups of matrices (arXiv 2509.26030, section 3) as patterns of parameter names."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """Where one parameter goes, and why."""
+
+    name: str
+    shape: tuple[int, ...]
+    rule: str  # "muon", "adamw" or "frozen"
+    reason: str
+
+
+class Routing:
+    """Which parameters of a model Muon takes; print it to see the table."""
+
+    def __init__(self, routes: list[Route], parameters: dict[str, nn.Parameter]) -> None:
+        self.routes = routes
+        self._parameters = parameters
+
+    def groups(
+        self, lr: float = 0.02, adamw_lr: float = 3e-3, **options: Any
+    ) -> list[dict[str, Any]]:
+        """Returns the parameter groups for `muonlab.Muon`, each with its own learning rate.
+
+        `options` (momentum, weight_decay, betas, …) go into both groups.
+
+        >>> model = nn.Sequential(nn.Linear(4, 4))
+        >>> [group["rule"] for group in route(model, muon=["0.weight"]).groups()]
+        ['muon', 'adamw']
+        """
+        rates = {"muon": lr, "adamw": adamw_lr}
+        groups = []
+        for rule, rate in rates.items():
+            chosen = [(r.name, self._parameters[r.name]) for r in self.routes if r.rule == rule]
+            if chosen:
+                groups.append({"params": chosen, "rule": rule, "lr": rate, **options})
+        return groups
+
+    def count(self, rule: str) -> int:
+        """Returns how many numbers the parameters of this rule hold."""
+        return sum(self._parameters[r.name].numel() for r in self.routes if r.rule == rule)
+
+    def __str__(self) -> str:
+        rows = [("parameter", "shape", "rule", "reason")]
+        rows += [(r.name, "×".join(map(str, r.shape)), r.rule, r.reason) for r in self.routes]
+        widths = [max(len(row[i]) for row in rows) for i in range(3)]
+        lines = ["  ".join([*map(str.ljust, row, widths), row[3]]) for row in rows]
+        totals = [f"{rule} {self.count(rule):,}" for rule in ("muon", "adamw", "frozen")]
+        return "\n".join([*lines, "numbers: " + " · ".join(totals)])
+
+    __repr__ = __str__
+
+
+def route(
+    model: nn.Module,
+    muon: Iterable[str] = ("QK", "VO", "FFN"),
+    adamw: Iterable[str] = (),
+) -> Routing:
+    """Returns the routing of every parameter of `model`, each exactly once.
+
+    Args:
+        model: any module; tied weights count once, under their first name.
+        muon: groups of the paper ("QK", "VO", "FFN") or patterns of parameter names such as
+            "blocks.*.w_in.weight"; () gives everything to AdamW.
+        adamw: patterns that must go to AdamW.
+
+    Embeddings, the output head and vectors go to AdamW unless a pattern (not a group) of `muon`
+    names an embedding or the head; a vector is refused.
+
+    Raises:
+        ValueError: a name that is no group and matches nothing, a parameter claimed by both sides,
+            a vector claimed for Muon, or a model without parameters. The message names it.
+
+    >>> print(route(nn.ModuleDict({"w_in": nn.Linear(4, 8, bias=False), "norm": nn.LayerNorm(8)}),
+    ...             muon=["w_in.weight"]))
+    parameter    shape  rule   reason
+    w_in.weight  8×4    muon   matches w_in.weight
+    norm.weight  8      adamw  a vector has no singular spectrum
+    norm.bias    8      adamw  a vector has no singular spectrum
+    numbers: muon 32 · adamw 16 · frozen 0
+    """
+    muon, adamw = _as_tuple("muon", muon), _as_tuple("adamw", adamw)
+    parameters = dict(model.named_parameters())  # tied weights once, by their first name
+    if not parameters:
+        raise ValueError(f"expected a model with parameters, {type(model).__name__} has none")
+    aliases = _aliases(model)
+    outer = _outer_modules(model)
+    _refuse_unmatched((*muon, *adamw), [name for names in aliases.values() for name in names])
+    routes = []
+    for name, p in parameters.items():
+        names = aliases[id(p)]
+        for_muon = _first_match(muon, names)
+        for_adamw = _first_match(adamw, names)
+        if for_muon and for_adamw:
+            raise ValueError(
+                f"parameter {name!r} is claimed twice: by muon={for_muon!r} and "
+                f"adamw={for_adamw!r}; drop one of them"
+            )
+        if for_muon and p.ndim < 2:
+            raise ValueError(
+                f"Muon takes matrices; {for_muon!r} names parameter {name!r} of shape "
+                f"{tuple(p.shape)}: leave it to AdamW"
+            )
+        if for_muon in GROUPS and id(p) in outer:
+            for_muon = None  # a tied or oddly named head must not slip in by a group's pattern
+        rule, reason = _decide(p, for_muon, for_adamw, outer.get(id(p)))
+        routes.append(Route(name, tuple(p.shape), rule, reason))
+    return Routing(routes, parameters)
+
+
+def _decide(
+    p: nn.Parameter, for_muon: str | None, for_adamw: str | None, outer: str | None
+) -> tuple[str, str]:
+    if not p.requires_grad:
+        return "frozen", "requires no gradient"
+    if for_muon:
+        return "muon", f"group {for_muon}" if for_muon in GROUPS else f"matches {for_muon}"
+    if for_adamw:
+        return "adamw", f"matches {for_adamw}"
+    if outer:
+        return "adamw", outer
+    if p.ndim < 2:
+        return "adamw", "a vector has no singular spectrum"
+    return "adamw", "not asked for Muon"
+
+
+def _as_tuple(argument: str, patterns: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(patterns, str):
+        raise ValueError(
+            f"{argument} takes several names: write {argument}=({patterns!r},), not {patterns!r}"
+        )
+    return tuple(patterns)
+
+
+def _aliases(model: nn.Module) -> dict[int, list[str]]:
+    names: dict[int, list[str]] = {}
+    for name, p in model.named_parameters(remove_duplicate=False):
+        names.setdefault(id(p), []).append(name)
+    return names
+
+
+def _outer_modules(model: nn.Module) -> dict[int, str]:
+    """Returns id of the parameter → reason, for the matrices at a model's two ends."""
+    outer = {}
+    for name, module in model.named_modules(remove_duplicate=False):
+        last = name.rpartition(".")[2]
+        weight = getattr(module, "weight", None)
+        if not isinstance(weight, nn.Parameter):
+            continue
+        if last in ("head", "lm_head", "output", "unembedding"):
+            outer[id(weight)] = "the head: its rows are classes, not features"
+        if isinstance(module, nn.Embedding):  # also the reason given for a tied head
+            outer[id(weight)] = "an embedding: one row a token, not a map"
+    return outer
+
+
+def _patterns(name: str) -> tuple[str, ...]:
+    return GROUPS.get(name, (name,))
+
+
+def _first_match(wanted: tuple[str, ...], names: list[str]) -> str | None:
+    for entry in wanted:
+        for pattern in _patterns(entry):
+            if any(
+                fnmatchcase("." + name, pattern) or fnmatchcase(name, pattern) for name in names
+            ):
+                return entry
+    return None
+
+
+def _refuse_unmatched(wanted: tuple[str, ...], names: list[str]) -> None:
+    for entry in wanted:
+        if not _first_match((entry,), names):
+            known = ", ".join(GROUPS)
+            raise ValueError(
+                f"{entry!r} is no group ({known}) and matches no parameter; "
+                f"this model has {', '.join(names[:4])}, …"
+            )
