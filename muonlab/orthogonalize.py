@@ -253,14 +253,12 @@ def unit_frobenius(G: Tensor, eps: float) -> Tensor:
     if G.numel() == 0:
         return G
     largest = G.abs().amax(dim=(-2, -1), keepdim=True)
-    if not largest.isfinite().all():
-        raise ValueError("expected finite numbers, got NaN or Inf in the matrix to orthogonalize")
     G = G / torch.where(largest > 0, largest, 1.0)
     return G / G.norm(dim=(-2, -1), keepdim=True).clamp(min=eps)
 
 
 def check_matrix(G: Tensor) -> None:
-    """Raises ValueError unless G is a real floating-point tensor (..., m, n)."""
+    """Raises ValueError unless G is a finite real floating-point tensor (..., m, n)."""
     if G.ndim < 2:
         raise ValueError(
             f"expected a matrix (..., m, n), got shape {tuple(G.shape)}; a vector has no singular "
@@ -268,3 +266,5 @@ def check_matrix(G: Tensor) -> None:
         )
     if not G.is_floating_point():
         raise ValueError(f"expected real floating-point entries, got {G.dtype}")
+    if not G.isfinite().all():
+        raise ValueError("expected finite numbers, got NaN or Inf in the matrix to orthogonalize")

@@ -1,0 +1,331 @@
+"""Muon against torch.optim.Muon and torch.optim.AdamW, and against every public defect we know."""
+
+import copy
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from muonlab import Muon, newton_schulz, route
+from muonlab.optim import lr_scale
+
+SHAPES = [(1, 1), (4, 4), (3, 11), (17, 5), (32, 64), (64, 32), (1, 9), (9, 1)]
+
+
+def parameters(shapes=SHAPES, dtype=torch.float32):
+    generator = torch.Generator().manual_seed(0)
+    return [nn.Parameter(torch.randn(s, generator=generator).to(dtype)) for s in shapes]
+
+
+def run(optimizer, params, steps, seed=1):
+    generator = torch.Generator().manual_seed(seed)
+    for _ in range(steps):
+        for p in params:
+            p.grad = torch.randn(p.shape, generator=generator).to(p.dtype)
+        optimizer.step()
+    return [p.detach().clone() for p in params]
+
+
+OPTIONS = [
+    {},
+    {"nesterov": False, "momentum": 0.8},
+    {"adjust_lr_fn": "match_rms_adamw", "weight_decay": 0.3},
+    {"adjust_lr_fn": "original", "ns_steps": 3, "lr": 0.02},
+    {"ns_coefficients": (2.0, -1.5, 0.5), "weight_decay": 0.0},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_fifty_steps_equal_torch_in_float32(monkeypatch, options):
+    """torch.optim.Muon casts with Tensor.bfloat16(); here that method gives a float32 copy."""
+    ours, theirs = parameters(), parameters()
+    result = run(Muon(ours, ns_dtype=torch.float32, **options), ours, 50)
+    monkeypatch.setattr(torch.Tensor, "bfloat16", torch.Tensor.clone)
+    expected = run(torch.optim.Muon(theirs, **options), theirs, 50)
+    for mine, reference in zip(result, expected, strict=True):
+        torch.testing.assert_close(mine, reference, rtol=1e-4, atol=1e-5)
+
+
+def test_fifty_steps_equal_torch_within_bf16():
+    ours, theirs = parameters(), parameters()
+    start = [p.detach().clone() for p in ours]
+    result = run(Muon(ours, ns_dtype=torch.bfloat16), ours, 50)
+    expected = run(torch.optim.Muon(theirs), theirs, 50)
+    for mine, reference, p in zip(result, expected, start, strict=True):
+        assert (mine - reference).norm() < 0.03 * (reference - p).norm()
+
+
+def test_the_arguments_and_defaults_are_torchs():
+    theirs, ours = torch.optim.Muon(parameters()).defaults, Muon(parameters()).defaults
+    assert {key: ours[key] for key in theirs} == theirs
+
+
+def test_adamw_groups_equal_torch_adamw():
+    ours, theirs = parameters([(5,), (3, 4)]), parameters([(5,), (3, 4)])
+    options = {"lr": 3e-3, "betas": (0.9, 0.95), "weight_decay": 0.1}
+    result = run(Muon([{"params": ours, "rule": "adamw", **options}]), ours, 50)
+    expected = run(torch.optim.AdamW(theirs, **options), theirs, 50)
+    for mine, reference in zip(result, expected, strict=True):
+        torch.testing.assert_close(mine, reference)
+
+
+def model():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Embedding(7, 6), nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 7))
+
+
+def routed(m, **options):
+    return Muon(route(m, muon=["1.weight", "3.weight"]).groups(0.02, 3e-3, **options))
+
+
+def train(m, optimizer, steps, scheduler=None, first=0):
+    losses = []
+    for step in range(first, first + steps):
+        tokens = torch.randint(7, (16,), generator=torch.Generator().manual_seed(step))
+        loss = nn.functional.cross_entropy(m(tokens), (tokens * 3 + 1) % 7)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if scheduler:
+            scheduler.step()
+        losses.append(loss.item())
+    return losses
+
+
+def test_one_optimizer_learns_with_both_rules():
+    m = model()
+    losses = train(m, routed(m, weight_decay=0.0), 150)
+    assert losses[-1] < 0.2 * losses[0]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda o: torch.optim.lr_scheduler.CosineAnnealingLR(o, 20),
+        lambda o: torch.optim.lr_scheduler.OneCycleLR(o, [0.1, 0.01], total_steps=20),
+        lambda o: torch.optim.lr_scheduler.LambdaLR(o, lambda step: 0.9**step),
+    ],
+)
+def test_schedulers_reach_both_rules(make):
+    m = model()
+    optimizer = routed(m)
+    scheduler = make(optimizer)
+    seen = []
+    for step in range(10):
+        train(m, optimizer, 1, scheduler, first=step)
+        seen.append(tuple(group["lr"] for group in optimizer.param_groups))
+    assert len(set(seen)) == 10
+    assert all(muon / adamw == pytest.approx(seen[0][0] / seen[0][1]) for muon, adamw in seen)
+
+
+def test_resuming_is_bit_exact(tmp_path):
+    whole = model()
+    optimizer = routed(whole)
+    unbroken = train(whole, optimizer, 20)
+
+    first = model()
+    optimizer = routed(first)
+    train(first, optimizer, 9)
+    torch.save(
+        {"model": first.state_dict(), "optimizer": optimizer.state_dict()}, tmp_path / "at-9"
+    )
+    second = model()
+    optimizer = routed(second)
+    saved = torch.load(tmp_path / "at-9")
+    second.load_state_dict(saved["model"])
+    optimizer.load_state_dict(saved["optimizer"])
+    assert train(second, optimizer, 11, first=9) == unbroken[9:]
+    for mine, reference in zip(second.parameters(), whole.parameters(), strict=True):
+        assert torch.equal(mine, reference)
+
+
+def test_copies_are_independent():
+    m = model()
+    optimizer = routed(m)
+    train(m, optimizer, 3)
+    saved = copy.deepcopy(optimizer.state_dict())
+    train(m, optimizer, 3)
+    p = m[1].weight
+    assert not torch.equal(
+        saved["state"][0]["momentum_buffer"], optimizer.state[p]["momentum_buffer"]
+    )
+
+
+def test_a_closure_is_called_with_gradients():
+    [p] = parameters([(3, 3)])
+    optimizer = Muon([p])
+
+    def closure():
+        optimizer.zero_grad()
+        loss = p.square().sum()
+        loss.backward()
+        return loss
+
+    first = optimizer.step(closure)
+    assert optimizer.step(closure) < first
+
+
+# Defects of public implementations (each was seen in one of them)
+
+
+def test_bf16_momentum_is_not_normalized_away():
+    """torch.optim.Muon 2.13 divides the momentum itself: grad.bfloat16() is no copy of bf16."""
+    [p] = parameters([(32, 32)], torch.bfloat16)
+    p.grad = torch.randn(32, 32, generator=torch.Generator().manual_seed(1)).bfloat16()
+    optimizer = Muon([p], nesterov=False, momentum=0.0)
+    optimizer.step()
+    momentum = optimizer.state[p]["momentum_buffer"]
+    torch.testing.assert_close(momentum, p.grad)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-12, 1e20])
+def test_the_update_ignores_the_scale_of_the_gradient(scale):
+    updates = []
+    for factor in (1.0, scale):
+        [p] = parameters([(16, 24)])
+        before = p.detach().clone()
+        p.grad = factor * torch.randn(16, 24, generator=torch.Generator().manual_seed(1))
+        Muon([p], lr=1.0, weight_decay=0.0, ns_dtype=torch.float32).step()
+        updates.append(before - p.detach())
+    torch.testing.assert_close(updates[1], updates[0], rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("nesterov", [True, False])
+def test_the_gradient_is_never_changed(nesterov):
+    [p] = parameters([(6, 4)])
+    p.grad = torch.randn(6, 4)
+    before = p.grad.clone()
+    Muon([p], nesterov=nesterov).step()
+    assert torch.equal(p.grad, before)
+
+
+def test_a_convolution_is_scaled_by_its_flattened_matrix():
+    [p] = parameters([(64, 3, 3, 3)])
+    before = p.detach().clone()
+    p.grad = torch.randn(p.shape, generator=torch.Generator().manual_seed(1))
+    Muon([p], lr=1.0, weight_decay=0.0, momentum=0.0, ns_dtype=torch.float32).step()
+    update = (before - p.detach()).flatten(1)
+    expected = math.sqrt(64 / 27) * newton_schulz(p.grad.flatten(1), dtype=torch.float32)
+    torch.testing.assert_close(update, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_stack_is_many_matrices_not_one():
+    [stack] = parameters([(3, 8, 5)])
+    singles = [nn.Parameter(matrix.detach().clone()) for matrix in stack]
+    stack.grad = torch.randn(3, 8, 5, generator=torch.Generator().manual_seed(1))
+    for single, grad in zip(singles, stack.grad, strict=True):
+        single.grad = grad.clone()
+    Muon([stack], ns_dtype=torch.float32).step()
+    Muon(singles, ns_dtype=torch.float32).step()
+    torch.testing.assert_close(stack.detach(), torch.stack([s.detach() for s in singles]))
+
+
+def test_the_learning_rate_scales_are_not_swapped():
+    assert lr_scale(None, 256, 1024) == lr_scale("original", 256, 1024) == 1.0
+    assert lr_scale("original", 1024, 256) == 2.0
+    assert lr_scale("match_rms_adamw", 256, 1024) == pytest.approx(6.4)
+    assert lr_scale("match_rms_adamw", 1024, 256) == pytest.approx(6.4)
+    assert lr_scale("spectral", 256, 1024) == 0.5
+    assert lr_scale("spectral", 1024, 256) == 2.0
+
+
+def test_match_rms_adamw_gives_entries_of_rms_one_fifth():
+    [p] = parameters([(48, 96)])
+    before = p.detach().clone()
+    p.grad = torch.randn(48, 96, generator=torch.Generator().manual_seed(1))
+    options = {"ns_coefficients": "quintic", "ns_steps": 20, "weight_decay": 0.0}
+    Muon([p], lr=1.0, adjust_lr_fn="match_rms_adamw", ns_dtype=torch.float32, **options).step()
+    assert (p.detach() - before).square().mean().sqrt() == pytest.approx(0.2, rel=1e-3)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_one_bad_entry_spoils_nothing(bad):
+    m = model()
+    optimizer = routed(m)
+    train(m, optimizer, 2)
+    for p in m.parameters():
+        p.grad = torch.ones_like(p)
+    m[3].bias.grad[2] = bad
+    before = copy.deepcopy((m.state_dict(), optimizer.state_dict()["state"]))
+    with pytest.raises(ValueError, match=r"'3.bias' holds NaN or Inf"):
+        optimizer.step()
+    torch.testing.assert_close(
+        (m.state_dict(), optimizer.state_dict()["state"]), before, rtol=0, atol=0
+    )
+
+
+def test_a_parameter_without_gradient_is_skipped():
+    used, idle = parameters([(4, 4), (4, 4)])
+    before = idle.detach().clone()
+    used.grad = torch.ones(4, 4)
+    optimizer = Muon([used, idle])
+    optimizer.step()
+    assert torch.equal(idle, before)
+    assert idle not in optimizer.state
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+def test_every_parameter_dtype_works(dtype):
+    params = parameters([(8, 6)], dtype)
+    [after] = run(Muon(params, lr=0.1), params, 3)
+    assert after.dtype == dtype
+    assert after.isfinite().all()
+
+
+def test_the_update_is_orthogonal():
+    """Silent SGD under Muon's name is the commonest public bug: the loss goes down all the same."""
+    [p] = parameters([(40, 40)])
+    before = p.detach().clone()
+    p.grad = torch.randn(40, 40, generator=torch.Generator().manual_seed(1))
+    Muon([p], lr=1.0, weight_decay=0.0, ns_coefficients="polar_express", ns_steps=8).step()
+    values = torch.linalg.svdvals((before - p.detach()).double())
+    assert values.min() > 0.9
+    assert values.max() < 1.1
+
+
+# Bad input
+
+
+def test_vectors_are_refused_by_name():
+    head = nn.Linear(4, 3)
+    message = r"parameter 'bias' has shape \(3,\): give it to AdamW, or use muonlab.route"
+    with pytest.raises(ValueError, match=message):
+        Muon(head.named_parameters())
+    with pytest.raises(ValueError, match="number 1"):
+        Muon(head.parameters())
+
+
+def test_complex_and_sparse_are_refused_by_name():
+    with pytest.raises(ValueError, match=r"number 0.*complex64"):
+        Muon([nn.Parameter(torch.ones(2, 2, dtype=torch.complex64))])
+    embedding = nn.Embedding(5, 3, sparse=True)
+    embedding(torch.tensor([1])).sum().backward()
+    with pytest.raises(ValueError, match="'weight' is sparse"):
+        Muon(embedding.named_parameters()).step()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"lr": -1}, "lr must be"),
+        ({"lr": math.nan}, "lr must be"),
+        ({"momentum": 1.0}, "momentum must be"),
+        ({"weight_decay": -0.1}, "weight_decay must be"),
+        ({"adjust_lr_fn": "moonlight"}, "match_rms_adamw"),
+        ({"ns_coefficients": "jordn"}, "polar_express"),
+        ({"ns_steps": -1}, "steps"),
+        ({"betas": (0.9, 1.0)}, "betas"),
+        ({"eps": -1}, "eps"),
+    ],
+)
+def test_bad_options_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        Muon(parameters(), **options)
+
+
+def test_an_unknown_rule_is_refused_and_leaves_the_optimizer_whole():
+    optimizer = Muon(parameters([(2, 2)]))
+    with pytest.raises(ValueError, match="rule must be one of"):
+        optimizer.add_param_group({"params": parameters([(3, 3)]), "rule": "sgd"})
+    assert len(optimizer.param_groups) == 1

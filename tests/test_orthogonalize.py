@@ -1,0 +1,220 @@
+"""Newton-Schulz and the polar factor against SVDs, closed forms and published numbers."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from muonlab import newton_schulz, polar
+from muonlab.orthogonalize import (
+    COEFFICIENTS,
+    POLAR_EXPRESS,
+    derive_schedule,
+    fast_bf16,
+    minimax_quintic,
+    scalar_map,
+    schedule,
+    work_dtype,
+)
+
+SHAPES = [(1, 1), (1, 7), (7, 1), (5, 5), (12, 30), (30, 12), (3, 8, 5), (2, 3, 4, 6)]
+
+
+def random(shape, seed=0, dtype=torch.float64):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
+
+
+def with_spectrum(sigma, rows, columns):
+    U = torch.linalg.qr(random((rows, rows), 1)).Q[:, : len(sigma)]
+    V = torch.linalg.qr(random((columns, columns), 2)).Q[:, : len(sigma)]
+    return U @ torch.diag(sigma) @ V.T
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", COEFFICIENTS)
+def test_acts_on_the_singular_values_alone(shape, name):
+    G = random(shape)
+    U, S, Vh = torch.linalg.svd(G, full_matrices=False)
+    unit = S / S.norm(dim=-1, keepdim=True)
+    expected = (U * scalar_map(name, 5)(unit).unsqueeze(-2)) @ Vh
+    torch.testing.assert_close(newton_schulz(G, 5, name), expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_polar_is_the_nearest_orthogonal_matrix(shape):
+    G = random(shape)
+    P = polar(G)
+    short = P if P.size(-2) <= P.size(-1) else P.mT
+    identity = torch.eye(short.size(-2), dtype=P.dtype).expand_as(short @ short.mT)
+    torch.testing.assert_close(short @ short.mT, identity)
+    H = P.mT @ G  # G = P H with H symmetric and positive semidefinite defines the polar factor
+    torch.testing.assert_close(H, H.mT)
+    assert torch.linalg.eigvalsh(H).min() > -1e-10
+
+
+def test_many_quintic_steps_converge_to_polar():
+    G = random((20, 40))
+    torch.testing.assert_close(newton_schulz(G, 25, "quintic"), polar(G), rtol=0, atol=1e-12)
+
+
+def test_polar_drops_the_directions_that_are_not_there():
+    sigma = torch.tensor([5.0, 1.0], dtype=torch.float64)
+    G = with_spectrum(sigma, 6, 9).float()  # float32 rounding adds noise of 1e-7
+    kept = torch.linalg.svdvals(polar(G))
+    torch.testing.assert_close(kept, torch.tensor([1.0, 1, 0, 0, 0, 0]), rtol=0, atol=1e-5)
+
+
+def test_polar_needs_no_good_conditioning():
+    # an eigendecomposition of a float32 Gram matrix fails here: 1e-5 squared is below rounding
+    sigma = torch.logspace(0, -5, 16, dtype=torch.float64)
+    kept = torch.linalg.svdvals(polar(with_spectrum(sigma, 16, 32)))
+    torch.testing.assert_close(kept, torch.ones(16, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-12, 1.0, 1e12, 1e30])
+@pytest.mark.parametrize("function", [polar, newton_schulz])
+def test_the_scale_of_the_input_does_not_matter(function, scale):
+    G = random((24, 40), dtype=torch.float32)
+    torch.testing.assert_close(function(G * scale), function(G), rtol=0, atol=0.01)
+    assert torch.linalg.matrix_norm(function(G * scale).double(), ord=2) > 0.9
+
+
+@pytest.mark.parametrize("function", [polar, newton_schulz])
+def test_zero_stays_zero_even_inside_a_stack(function):
+    G = torch.stack([torch.zeros(4, 6), random((4, 6), dtype=torch.float32)])
+    X = function(G)
+    assert X[0].count_nonzero() == 0
+    assert X[1].isfinite().all()
+    assert X[1].norm() > 1
+
+
+@pytest.mark.parametrize("function", [polar, newton_schulz])
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 3, 4)])
+def test_empty_matrices_pass_through(function, shape):
+    assert function(torch.empty(shape)).shape == shape
+
+
+@pytest.mark.parametrize("function", [polar, newton_schulz])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+def test_input_is_untouched_and_dtype_kept(function, dtype):
+    for G in (random((8, 5)).to(dtype), random((5, 8)).to(dtype).T):  # a transposed view too
+        before = G.clone()
+        X = function(G)
+        assert torch.equal(G, before)
+        assert X.dtype == dtype
+        assert X.shape == G.shape
+
+
+@pytest.mark.parametrize("function", [polar, newton_schulz])
+def test_bad_input_is_named(function):
+    with pytest.raises(ValueError, match=r"expected a matrix .* got shape \(5,\)"):
+        function(torch.ones(5))
+    with pytest.raises(ValueError, match=r"expected real floating-point .*complex64"):
+        function(torch.ones(2, 2, dtype=torch.complex64))
+    with pytest.raises(ValueError, match=r"int64"):
+        function(torch.ones(2, 2, dtype=torch.int64))
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_newton_schulz_refuses_what_is_not_finite(bad):
+    G = torch.ones(2, 3, 3)
+    G[1, 2, 0] = bad
+    with pytest.raises(ValueError, match="NaN or Inf"):
+        newton_schulz(G)
+    with pytest.raises(ValueError, match="NaN or Inf"):
+        polar(G)
+
+
+def test_bad_schedules_are_named():
+    with pytest.raises(ValueError, match="cubic, quintic, jordan, polar_express"):
+        schedule("jordn", 5)
+    with pytest.raises(ValueError, match="triples"):
+        schedule((1.5, -0.5), 5)
+    with pytest.raises(ValueError, match="steps"):
+        schedule("cubic", -1)
+
+
+def test_a_schedule_repeats_its_last_triple():
+    assert schedule((1, 2, 3), 2) == ((1, 2, 3), (1, 2, 3))
+    assert schedule([(1, 2, 3), (4, 5, 6)], 3) == ((1, 2, 3), (4, 5, 6), (4, 5, 6))
+    assert schedule("polar_express", 3) == POLAR_EXPRESS[:3]
+
+
+def test_no_steps_only_normalizes():
+    G = random((3, 4))
+    torch.testing.assert_close(newton_schulz(G, 0), G / G.norm())
+
+
+def test_the_singular_values_five_jordan_steps_leave():
+    """muon.md 0.9: the often copied "uniform in 0.5 to 1.5" does not hold."""
+    image = scalar_map("jordan", 5)(torch.linspace(0.002, 1, 100_001, dtype=torch.float64))
+    assert 0.68 < image.min() < 0.69
+    assert 1.20 < image.max() < 1.21
+
+
+def test_derived_schedule_is_the_published_one():
+    derived = torch.tensor(derive_schedule(1e-3, 7), dtype=torch.float64)
+    published = torch.tensor(POLAR_EXPRESS[:7], dtype=torch.float64)
+    torch.testing.assert_close(derived[:6], published[:6], rtol=1e-9, atol=0)
+    without_margin = torch.tensor(derive_schedule(1e-3, 7, safety=1)[6])
+    torch.testing.assert_close(
+        without_margin, torch.tensor([1.875, -1.25, 0.375]), rtol=1e-5, atol=0
+    )
+
+
+@pytest.mark.parametrize("interval", [(0.3, 1.0), (0.05, 1.2), (0.8, 1.1), (0.99999, 1.00001)])
+def test_minimax_beats_every_nearby_quintic(interval):
+    x = torch.linspace(*interval, 20_001, dtype=torch.float64)
+
+    def largest_error(a, b, c):
+        return (1 - (a * x + b * x**3 + c * x**5)).abs().max().item()
+
+    triple, error = minimax_quintic(*interval)
+    assert largest_error(*triple) == pytest.approx(error, rel=1e-4, abs=1e-12)
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(200):
+        nudge = 1e-3 * torch.randn(3, generator=generator, dtype=torch.float64)
+        assert largest_error(*(torch.tensor(triple, dtype=torch.float64) + nudge)) > error
+
+
+@pytest.mark.parametrize("interval", [(0, 1), (-1, 1), (1, 1), (2, 1), (0.5, math.inf)])
+def test_minimax_refuses_a_bad_interval(interval):
+    with pytest.raises(ValueError, match="0 < lower < upper"):
+        minimax_quintic(*interval)
+
+
+@given(
+    rows=st.integers(1, 40),
+    columns=st.integers(1, 40),
+    exponent=st.integers(-30, 30),
+    rank=st.integers(1, 40),
+    seed=st.integers(0, 1000),
+)
+@settings(max_examples=60, deadline=None)
+def test_never_overshoots_whatever_the_matrix(rows, columns, exponent, rank, seed):
+    left, right = random((rows, rank), seed), random((rank, columns), seed + 1)
+    G = ((left @ right) * 10.0**exponent).float()
+    X = newton_schulz(G, dtype=torch.float32)
+    assert X.isfinite().all()
+    assert torch.linalg.matrix_norm(X.double(), ord=2) < 1.2024 + 1e-3
+
+
+def test_bf16_costs_little_accuracy():
+    G = random((64, 128), dtype=torch.float32)
+    half, full = (newton_schulz(G, dtype=d) for d in (torch.bfloat16, torch.float32))
+    cosine = torch.nn.functional.cosine_similarity(half.flatten(), full.flatten(), dim=0)
+    assert cosine > 0.999
+
+
+def test_the_work_dtype_follows_the_hardware():
+    assert work_dtype(torch.ones(1, 1, dtype=torch.float64)) == torch.float64
+    expected = torch.bfloat16 if fast_bf16() else torch.float32
+    assert work_dtype(torch.ones(1, 1)) == expected
+    assert not fast_bf16("meta")
+
+
+def test_emulated_bf16_is_never_chosen(monkeypatch):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx2": True, "amx_bf16": False})
+    assert work_dtype(torch.ones(1, 1)) == torch.float32
