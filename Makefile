@@ -1,0 +1,34 @@
+# One command each: `make lab` to learn, `make test` to check, `make book` to read.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: lab test lessons book browser clean
+
+lab: .venv/lab
+	$(BIN)/muonlab lab
+
+test: .venv/all
+	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	$(BIN)/python -m pytest
+
+lessons: .venv/all  ## re-execute the lessons from lessons/text
+	$(BIN)/python -m muonlab.classroom.release
+
+book: .venv/all
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/jupyter-book build . --config book/_config.yml \
+	  --toc book/_toc.yml --path-output book -W -n --keep-going
+
+browser: .venv/all  ## needs Debian's chromium in /usr/bin/chromium
+	$(BIN)/python -m pytest -m browser tests/test_browser.py
+
+.venv/lab: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e .
+	touch $@
+
+.venv/all: .venv/lab
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[test,book]'
+	touch $@
+
+clean:
+	rm -rf .venv book/_build

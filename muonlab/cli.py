@@ -1,0 +1,135 @@
+"""The command `muonlab`: it parses and prints; the work is done by the modules it calls."""
+
+import argparse
+import dataclasses
+import subprocess
+import sys
+import types
+import typing
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import muonlab
+
+LESSONS = Path(muonlab.__file__).parents[1] / "lessons"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one verb and returns the exit status: 0 fine, 1 a failed check, 2 a wrong call."""
+    options = _parser().parse_args(arguments)
+    try:
+        return options.run(options)
+    except (ValueError, OSError, ArithmeticError) as error:  # our own messages need no traceback
+        print(f"muonlab {options.verb}: {error}", file=sys.stderr)
+        return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="muonlab", description="Learn the Muon optimizer by building it and checking it."
+    )
+    parser.add_argument("--version", action="version", version=f"muonlab {muonlab.__version__}")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+
+    _verb(verbs, "lab", _lab, "open JupyterLab at lesson 00")
+    _verb(verbs, "doctor", _doctor, "say what this machine has, and what to do about the rest")
+    claims = _verb(verbs, "claims", _claims, "the claims of the lessons: value, bound, verdict")
+    claims.add_argument("--lesson", metavar="NN", help="only this lesson, for example 02")
+    train = _verb(verbs, "train", _train, "train one language model and record the run")
+    _add_config(train)
+    train.add_argument("--record", type=Path, metavar="FILE", help="append the record (JSON lines)")
+    train.add_argument("--checkpoint", type=Path, metavar="FILE", help="save and resume here")
+    ablate = _verb(verbs, "ablate", _ablate, "run a named grid of configurations, and keep going")
+    ablate.add_argument("preset", help="a name in muonlab/experiments/presets.py")
+    ablate.add_argument("--results", type=Path, help="where to append; default data/results/")
+    return parser
+
+
+def _verb(verbs: Any, name: str, run: Any, text: str) -> argparse.ArgumentParser:
+    parser = verbs.add_parser(
+        name,
+        help=text,
+        description=text,
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _add_config(parser: argparse.ArgumentParser) -> None:
+    """Adds one option for each field of TrainConfig."""
+    from muonlab.experiments.train import TrainConfig
+
+    hints = typing.get_type_hints(TrainConfig)
+    for field in dataclasses.fields(TrainConfig):
+        flag = "--" + field.name.replace("_", "-")
+        text = field.metadata.get("help", " ")
+        kind = _scalar(hints[field.name])
+        if kind is bool:
+            action = argparse.BooleanOptionalAction
+            parser.add_argument(flag, action=action, default=field.default, help=text)
+        elif isinstance(field.default, tuple):
+            item = _scalar(typing.get_args(hints[field.name])[0])
+            parser.add_argument(flag, nargs="*", type=item, default=field.default, help=text)
+        else:
+            parser.add_argument(flag, type=kind, default=field.default, help=text)
+
+
+def _scalar(hint: Any) -> Any:
+    """Returns the type that parses a field: float for `float | None`, str for a Literal."""
+    if isinstance(hint, types.UnionType):
+        hint = next(kind for kind in hint.__args__ if kind is not types.NoneType)
+    if typing.get_origin(hint) is typing.Literal:
+        return str
+    return hint
+
+
+def _lab(options: argparse.Namespace) -> int:
+    notebooks = sorted(LESSONS.glob("*.ipynb"))
+    if not notebooks:
+        raise FileNotFoundError(
+            f"no lessons in {LESSONS}: run `muonlab lab` from a clone of the repository, "
+            "installed with pip install -e ."
+        )
+    jupyter = [sys.executable, "-m", "jupyter"]
+    # stored figures and widgets show only in trusted notebooks
+    subprocess.run([*jupyter, "trust", *map(str, notebooks)], check=True, stdout=subprocess.DEVNULL)
+    return subprocess.run([*jupyter, "lab", str(notebooks[0])], check=False).returncode
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from muonlab.doctor import examine
+
+    findings = examine()
+    print(*findings, sep="\n")
+    return int(any(finding.advice for finding in findings))
+
+
+def _claims(options: argparse.Namespace) -> int:
+    from muonlab.classroom import claims
+
+    return claims.report(LESSONS, options.lesson)
+
+
+def _train(options: argparse.Namespace) -> int:
+    from muonlab.experiments import records
+    from muonlab.experiments.train import TrainConfig, train
+
+    values = {field.name: getattr(options, field.name) for field in dataclasses.fields(TrainConfig)}
+    values = {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
+    record = train(TrainConfig(**values), checkpoint=options.checkpoint)
+    print(record.summary())
+    if options.record:
+        records.append(record, options.record)
+    return 0
+
+
+def _ablate(options: argparse.Namespace) -> int:
+    from muonlab.experiments.presets import preset
+    from muonlab.experiments.sweep import sweep
+
+    path = options.results or LESSONS.parent / "data" / "results" / f"{options.preset}.jsonl"
+    for record in sweep(preset(options.preset), path):
+        print(record.summary())
+    return 0

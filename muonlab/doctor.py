@@ -1,0 +1,110 @@
+"""Look at this machine: what the course needs, what it has, and what to do about the difference."""
+
+import os
+import platform
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import psutil
+import torch
+
+from muonlab.orthogonalize import fast_bf16
+
+GIB = 2**30
+LIBRARIES = ("torch", "jupyterlab", "ipywidgets", "anywidget", "matplotlib", "tokenizers")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One fact about the machine; `advice` is empty when nothing needs doing."""
+
+    subject: str
+    value: str
+    advice: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.subject:<10} {self.value:<52} {self.advice or 'OK'}"
+
+
+def examine() -> list[Finding]:
+    """Returns what was found, one line a subject."""
+    return [check() for check in CHECKS]
+
+
+def _python() -> Finding:
+    fine = sys.version_info >= (3, 11)
+    return Finding(
+        "Python", platform.python_version(), "" if fine else "install Python 3.11 or newer"
+    )
+
+
+def _libraries() -> Finding:
+    found, missing = [], []
+    for name in LIBRARIES:
+        try:
+            found.append(f"{name} {version(name).split('+')[0]}")
+        except PackageNotFoundError:
+            missing.append(name)
+    advice = f"missing {', '.join(missing)}: pip install -c constraints.txt -e ." if missing else ""
+    return Finding("libraries", ", ".join(found[:3]) + ", …", advice)
+
+
+def _cores() -> Finding:
+    cores = os.cpu_count() or 1
+    advice = "" if cores >= 2 else "the lessons take about twice the stated time on one core"
+    return Finding("cores", f"{cores}, torch uses {torch.get_num_threads()} threads", advice)
+
+
+def _bf16() -> Finding:
+    if fast_bf16():
+        return Finding("bf16", "fast on this CPU (AMX): Newton-Schulz uses it")
+    return Finding("bf16", "slow on this CPU: Newton-Schulz uses float32")
+
+
+def _gpu() -> Finding:
+    if torch.cuda.is_available():
+        memory = torch.cuda.get_device_properties(0).total_memory / GIB
+        return Finding("GPU", f"{torch.cuda.get_device_name(0)}, {memory:.0f} GiB")
+    return Finding("GPU", "none: every lesson runs without one")
+
+
+def _memory() -> Finding:
+    free = psutil.virtual_memory().available / GIB
+    advice = "" if free >= 2 else "close other programs: the lessons need about 2 GiB"
+    return Finding("memory", f"{free:.1f} GiB free", advice)
+
+
+def _cache() -> Finding:
+    from muonlab.data.corpus import cache_folder  # here: it needs libraries checked above
+
+    folder = cache_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        return Finding("cache", _short(folder), f"{error.strerror}: set MUONLAB_CACHE elsewhere")
+    free = shutil.disk_usage(folder).free / GIB
+    advice = "" if free >= 1 else "free 1 GiB, or set MUONLAB_CACHE to another disk"
+    return Finding("cache", f"{_short(folder)}, {free:.0f} GiB free", advice)
+
+
+def _short(folder: Path) -> str:
+    home = Path.home()
+    return f"~/{folder.relative_to(home)}" if folder.is_relative_to(home) else str(folder)
+
+
+CHECKS: tuple[Callable[[], Finding], ...] = (
+    _python,
+    _libraries,
+    _cores,
+    _bf16,
+    _gpu,
+    _memory,
+    _cache,
+)
