@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 from torch.optim.adamw import adamw
 
-from muonlab.orthogonalize import JORDAN, Schedule, Triple, newton_schulz, schedule
+from muonlab.orthogonalize import JORDAN, Schedule, Triple, newton_schulz, polar, schedule
 
-LRScale = Literal["original", "match_rms_adamw", "spectral"]
+LRScale = Literal["original", "match_rms_adamw", "spectral", "update_rms"]
 RULES = ("muon", "adamw")
 
 
@@ -30,7 +30,9 @@ def lr_scale(name: LRScale | None, rows: int, columns: int) -> float:
     | original, None | √max(1, rows/columns) | spectral norm 1, more if tall | Jordan 2024 |
     | match_rms_adamw | 0.2 √max(rows, columns) | entries of RMS 0.2, like AdamW's | 2502.16982 |
     | spectral | √(rows/columns) | outputs of RMS 1 for inputs of RMS 1 | 2310.17813 |
+    | update_rms | 0.2 √(rows·columns) / ‖O‖_F | entries of RMS 0.2 exactly | 2510.05491 |
 
+    The last divides by the norm of the update O itself; `lr_scale` then gives the numerator.
     To keep the same step under another name, multiply lr by old factor / new factor.
 
     >>> lr_scale("match_rms_adamw", 256, 1024)
@@ -42,8 +44,11 @@ def lr_scale(name: LRScale | None, rows: int, columns: int) -> float:
         return 0.2 * math.sqrt(max(rows, columns))
     if name == "spectral":
         return math.sqrt(rows / columns)
+    if name == "update_rms":
+        return 0.2 * math.sqrt(rows * columns)
     raise ValueError(
-        f"adjust_lr_fn must be None, 'original', 'match_rms_adamw' or 'spectral', got {name!r}"
+        "adjust_lr_fn must be None, 'original', 'match_rms_adamw', 'spectral' or 'update_rms', "
+        f"got {name!r}"
     )
 
 
@@ -60,11 +65,12 @@ class Muon(torch.optim.Optimizer):
         weight_decay: λ, decoupled: W shrinks by the factor 1 − lr λ.
         momentum: μ in [0, 1).
         nesterov: look one step ahead.
-        ns_coefficients: a triple, a triple a step, or a name in `orthogonalize.COEFFICIENTS`.
+        ns_coefficients: a triple, a triple a step, or a name in `orthogonalize.COEFFICIENTS`;
+            "exact" takes the polar factor from an SVD instead, as an oracle: slow.
         eps: guards the division for a zero matrix. Unlike torch.optim.Muon's it damps nothing: a
             gradient of any scale gives the same update.
         ns_steps: Newton-Schulz steps.
-        adjust_lr_fn: None or "original", "match_rms_adamw", "spectral".
+        adjust_lr_fn: None or "original", "match_rms_adamw", "spectral", "update_rms".
         betas: of the AdamW groups.
         ns_dtype: precision of the products, None for the fastest safe one here; torch.optim.Muon
             always takes bf16.
@@ -144,17 +150,9 @@ class Muon(torch.optim.Optimizer):
                 state["momentum_buffer"] = torch.zeros_like(p)
             M = state["momentum_buffer"].lerp_(p.grad, 1 - momentum)
             D = p.grad.lerp(M, momentum) if group["nesterov"] else M
-            D = as_matrices(D)
-            O = newton_schulz(  # noqa: E741  the paper's letter
-                D,
-                group["ns_steps"],
-                group["ns_coefficients"],
-                eps=group["eps"],
-                dtype=group["ns_dtype"],
-            )
+            update = muon_update(D, group)
             p.mul_(1 - lr * group["weight_decay"])
-            scale = lr_scale(group["adjust_lr_fn"], *D.shape[-2:])
-            p.add_(O.reshape(p.shape), alpha=-lr * scale)
+            p.add_(update, alpha=-lr)
 
     def _adamw_step(self, group: dict[str, Any]) -> None:
         params = [p for p in group["params"] if p.grad is not None]
@@ -185,6 +183,29 @@ class Muon(torch.optim.Optimizer):
         )
 
 
+def muon_update(D: Tensor, group: dict[str, Any]) -> Tensor:
+    """Returns what W moves against, in D's shape: D orthogonalized, times the scale of its shape.
+
+    `group` holds ns_coefficients, ns_steps, eps, ns_dtype and adjust_lr_fn, as in `Muon`.
+    """
+    matrices = as_matrices(D)
+    if group["ns_coefficients"] == "exact":
+        O = polar(matrices)  # noqa: E741  the paper's letter
+    else:
+        O = newton_schulz(  # noqa: E741
+            matrices,
+            group["ns_steps"],
+            group["ns_coefficients"],
+            eps=group["eps"],
+            dtype=group["ns_dtype"],
+        )
+    scale = lr_scale(group["adjust_lr_fn"], *matrices.shape[-2:])
+    if group["adjust_lr_fn"] == "update_rms":
+        norm = O.float().norm(dim=(-2, -1), keepdim=True)
+        O = O / torch.where(norm > 0, norm, 1.0)  # noqa: E741
+    return (scale * O).to(D.dtype).reshape(D.shape)
+
+
 def as_matrices(p: Tensor) -> Tensor:
     """Returns p as (..., m, n): itself, or a convolution's kernel (out, in, …) as (out, in·…)."""
     return p.flatten(1) if p.ndim > 3 else p
@@ -208,7 +229,8 @@ def _check_group(group: dict[str, Any]) -> None:
         raise ValueError(f"rule must be one of {RULES}, got {group['rule']!r}")
     if not all(0 <= beta < 1 for beta in group["betas"]):
         raise ValueError(f"betas must be in [0, 1), got {group['betas']}")
-    schedule(group["ns_coefficients"], group["ns_steps"])
+    if group["ns_coefficients"] != "exact":
+        schedule(group["ns_coefficients"], group["ns_steps"])
     lr_scale(group["adjust_lr_fn"], 1, 1)
     for name, p in _named(group):
         if p.is_complex():

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from muonlab import Muon, newton_schulz, route
+from muonlab import Muon, newton_schulz, polar, route
 from muonlab.optim import lr_scale
 
 SHAPES = [(1, 1), (4, 4), (3, 11), (17, 5), (32, 64), (64, 32), (1, 9), (9, 1)]
@@ -237,6 +237,32 @@ def test_match_rms_adamw_gives_entries_of_rms_one_fifth():
     options = {"ns_coefficients": "quintic", "ns_steps": 20, "weight_decay": 0.0}
     Muon([p], lr=1.0, adjust_lr_fn="match_rms_adamw", ns_dtype=torch.float32, **options).step()
     assert (p.detach() - before).square().mean().sqrt() == pytest.approx(0.2, rel=1e-3)
+
+
+@pytest.mark.parametrize("coefficients", ["exact", "jordan", "polar_express"])
+def test_update_rms_is_one_fifth_whatever_newton_schulz_left(coefficients):
+    [p] = parameters([(24, 48)])
+    before = p.detach().clone()
+    p.grad = torch.randn(24, 48, generator=torch.Generator().manual_seed(1))
+    options = {"ns_coefficients": coefficients, "adjust_lr_fn": "update_rms", "weight_decay": 0.0}
+    Muon([p], lr=1.0, **options).step()
+    assert (p.detach() - before).square().mean().sqrt() == pytest.approx(0.2, rel=1e-4)
+
+
+def test_update_rms_of_a_zero_gradient_is_zero():
+    [p] = parameters([(4, 6)])
+    before = p.detach().clone()
+    p.grad = torch.zeros(4, 6)
+    Muon([p], adjust_lr_fn="update_rms", weight_decay=0.0).step()
+    assert torch.equal(p, before)
+
+
+def test_exact_moves_along_the_polar_factor():
+    [p] = parameters([(6, 9)])
+    before = p.detach().clone()
+    p.grad = torch.randn(6, 9, generator=torch.Generator().manual_seed(1))
+    Muon([p], lr=1.0, weight_decay=0.0, ns_coefficients="exact").step()
+    torch.testing.assert_close(before - p.detach(), polar(p.grad))
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
