@@ -1,0 +1,91 @@
+"""Checks of lesson 03: what is wrong with an answer, said so that it can be mended."""
+
+import math
+from collections.abc import Callable
+
+import torch
+from muonlab.classroom.check import Wrong, call
+
+from muonlab import GPT, GPTConfig, newton_schulz
+from muonlab.optim import lr_scale
+from muonlab.routing import Routing
+
+
+def e1(answer: Callable) -> None:
+    """An update of Muon's has nearly equal singular values; one of SGD's has not."""
+    generator = torch.Generator().manual_seed(0)
+    before = torch.randn(24, 48, generator=generator)
+    G = torch.randn(24, 48, generator=generator)
+    orthogonal = newton_schulz(G, dtype=torch.float32)
+    cases = [
+        (0.02 * orthogonal, True, "a Muon step with lr 0.02 has singular values near 0.02: compare with the median, not with 1"),
+        (3.0 * orthogonal, True, "a Muon step with lr 3 is orthogonal too: the learning rate must cancel"),
+        (0.02 * G / G.norm(), False, "normalized SGD passed; its singular values differ by more than 35 %"),
+        (0.02 * G.sign(), False, "a sign step passed; its singular values differ by more than 35 %"),
+        (_spoiled(orthogonal), False, "a step with one singular value at a tenth of the others passed: look at all of them"),
+    ]  # fmt: skip
+    for step, expected, message in cases:
+        if bool(call(answer, before, before - step)) != expected:
+            raise Wrong(f"Returned {not expected} where {expected} is right: {message}.")
+
+
+def _spoiled(O: torch.Tensor) -> torch.Tensor:
+    U, S, Vt = torch.linalg.svd(O, full_matrices=False)
+    S = torch.ones_like(S)
+    S[-1] = 0.1
+    return U @ torch.diag(S) @ Vt
+
+
+def e2(answer: Callable) -> None:
+    """lr · factor stays the same."""
+    for rows, columns in ((1024, 256), (256, 1024)):
+        for old, new in (("original", "match_rms_adamw"), ("match_rms_adamw", "spectral")):
+            came = float(call(answer, 0.02, old, new, rows, columns))
+            f_old, f_new = lr_scale(old, rows, columns), lr_scale(new, rows, columns)
+            _one_conversion(came, f_old, f_new, f"lr 0.02, {old} to {new}, {rows} × {columns}")
+
+
+def _one_conversion(came: float, old: float, new: float, case: str) -> None:
+    expected = 0.02 * old / new
+    if math.isclose(came, expected, rel_tol=1e-6):
+        return
+    if math.isclose(came, 0.02 * new / old, rel_tol=1e-6):
+        raise Wrong("The quotient is upside down: lr · old factor = new lr · new factor.")
+    if math.isclose(came, 0.02 * old * new, rel_tol=1e-6):
+        raise Wrong("You multiplied by both factors. The old one multiplies, the new one divides.")
+    if math.isclose(came, 0.02 * old, rel_tol=1e-6):
+        raise Wrong(
+            "You used the old factor only. The new convention applies its own factor too: divide by it."
+        )
+    if math.isclose(came, 0.02 / new, rel_tol=1e-6):
+        raise Wrong(
+            "You used the new factor only. Under the old convention the step was lr times the old factor."
+        )
+    raise Wrong(f"{case}: expected {expected:.4g}, you returned {came:.4g}.")
+
+
+def e3(answer: Callable) -> None:
+    """Muon on v, o and the feed-forward matrices, and on nothing else."""
+    model = GPT(GPTConfig(vocab_size=16, layers=2, width=8, heads=2, context=8))
+    routing = call(answer, model)
+    if not isinstance(routing, Routing):
+        raise Wrong(f"Return what route(model, ...) returns; {type(routing).__name__} came.")
+    muon = {r.name for r in routing.routes if r.rule == "muon"}
+    parts = {name.split(".")[-2] for name in muon}
+    if parts & {"embedding", "head"}:
+        raise Wrong(
+            "The embedding or the head goes to Muon. Their rows belong to single tokens: leave them to AdamW."
+        )
+    if parts & {"q", "k"}:
+        raise Wrong(
+            "q and k go to Muon too. That is full Muon; the question leaves the group QK to AdamW."
+        )
+    if not parts & {"w_in", "w_out"}:
+        raise Wrong("The feed-forward matrices are missing: add the group FFN.")
+    if not {"v", "o"} <= parts:
+        raise Wrong("The values and outputs are missing: add the group VO.")
+    expected = {
+        n for n, _ in model.named_parameters() if n.split(".")[-2] in {"v", "o", "w_in", "w_out"}
+    }
+    if muon != expected:
+        raise Wrong(f"Some layers are missing, for example {sorted(expected ^ muon)[0]}.")

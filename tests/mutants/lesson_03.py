@@ -1,0 +1,75 @@
+"""Typical answers to the exercises of lesson 03: wrong ones to reject, right ones to accept."""
+
+import torch
+
+from muonlab import route
+from muonlab.optim import lr_scale
+
+
+def values(before, after):
+    return torch.linalg.svdvals(before - after)
+
+
+def by_condition_number(before, after):
+    s = values(before, after)
+    return bool(s[0] < 1.35 * s.median() and s[-1] > 0.65 * s.median())
+
+
+ANSWERS = {
+    "03-e1": {
+        "wrong": {
+            "compares with 1": lambda b, a: bool(((values(b, a) - 1).abs() < 0.35).all()),
+            "always true": lambda b, a: True,
+            "largest only": lambda b, a: bool(values(b, a)[0] < 1.35 * values(b, a).median()),
+            "only the average": lambda b, a: bool(
+                (values(b, a) / values(b, a).median() - 1).abs().mean() < 0.1
+            ),
+        },
+        "right": {
+            "ends": by_condition_number,
+            "gram": lambda b, a: bool(
+                (
+                    torch.linalg.eigvalsh((b - a).double() @ (b - a).double().T).clamp(min=0).sqrt()
+                    / values(b, a).median()
+                    - 1
+                )
+                .abs()
+                .max()
+                < 0.35
+            ),
+        },
+    },
+    "03-e2": {
+        "wrong": {
+            "upside down": lambda lr, old, new, r, c: (
+                lr * lr_scale(new, r, c) / lr_scale(old, r, c)
+            ),
+            "product": lambda lr, old, new, r, c: lr * lr_scale(new, r, c) * lr_scale(old, r, c),
+            "old only": lambda lr, old, new, r, c: lr * lr_scale(old, r, c),
+            "unchanged": lambda lr, old, new, r, c: lr,
+        },
+        "right": {
+            "in two steps": lambda lr, old, new, r, c: (
+                (lr * lr_scale(old, r, c)) / lr_scale(new, r, c)
+            ),
+            "ratio first": lambda lr, old, new, r, c: (
+                (lr_scale(old, r, c) / lr_scale(new, r, c)) * lr
+            ),
+        },
+    },
+    "03-e3": {
+        "wrong": {
+            "everything": lambda model: route(model),
+            "feed-forward only": lambda model: route(model, muon=("FFN",)),
+            "values only": lambda model: route(model, muon=("VO",)),
+            "head too": lambda model: route(model, muon=("VO", "FFN", "head.weight")),
+            "groups instead of routing": lambda model: route(model, muon=("VO", "FFN")).groups(),
+        },
+        "right": {
+            "other order": lambda model: route(model, muon=["FFN", "VO"]),
+            "patterns": lambda model: route(
+                model, muon=("*.v.weight", "*.o.weight", "*.w_in.weight", "*.w_out.weight")
+            ),
+        },
+    },
+}
