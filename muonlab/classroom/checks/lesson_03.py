@@ -29,8 +29,8 @@ def e1(answer: Callable) -> None:
             raise Wrong(f"Returned {not expected} where {expected} is right: {message}.")
 
 
-def _spoiled(O: torch.Tensor) -> torch.Tensor:
-    U, S, Vt = torch.linalg.svd(O, full_matrices=False)
+def _spoiled(step: torch.Tensor) -> torch.Tensor:
+    U, S, Vt = torch.linalg.svd(step, full_matrices=False)
     S = torch.ones_like(S)
     S[-1] = 0.1
     return U @ torch.diag(S) @ Vt

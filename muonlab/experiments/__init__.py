@@ -1,0 +1,1 @@
+"""Run configurations, keep their records, find them again."""

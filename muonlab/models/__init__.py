@@ -1,0 +1,1 @@
+"""Models whose matrices carry the paper's names."""
