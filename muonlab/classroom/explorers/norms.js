@@ -1,0 +1,53 @@
+// Lesson 01: the unit ball of a p-norm and the step in it that promises most.
+const controls = [
+  { name: "angle", label: "angle of the gradient, degrees", min: 0, max: 360, step: 5, value: 20 },
+  { name: "p", label: "p", min: 0, max: 20, step: 1, value: 10, format: (s) => pText(exponent(s)) },
+];
+
+// the slider's 0…20 runs through p = 1 … 2 … ∞ evenly in 1/p
+function exponent(slider) {
+  return slider >= 20 ? Infinity : 1 / (1 - slider / 20);
+}
+
+function pText(p) {
+  return p === Infinity ? "∞" : p.toFixed(2).replace(/\.?0+$/, "");
+}
+
+// the steepest step: |d_i| ∝ |g_i|^(q-1) with 1/p + 1/q = 1, scaled to length 1
+function steepest(g, p) {
+  if (p === Infinity) return g.map((v) => (Math.abs(v) < 1e-9 ? 0 : Math.sign(v)));
+  const largest = Math.max(...g.map(Math.abs));
+  if (p === 1) return g.map((v) => (Math.abs(v) === largest ? Math.sign(v) : 0));
+  const raw = g.map((v) => Math.sign(v) * (Math.abs(v) / largest) ** (1 / (p - 1)));
+  const length = raw.reduce((sum, v) => sum + Math.abs(v) ** p, 0) ** (1 / p);
+  return raw.map((v) => v / length);
+}
+
+function onBall(angle, p) {
+  const [x, y] = [Math.cos(angle), Math.sin(angle)];
+  const length =
+    p === Infinity ? Math.max(Math.abs(x), Math.abs(y)) : (Math.abs(x) ** p + Math.abs(y) ** p) ** (1 / p);
+  return [x / length, y / length];
+}
+
+function view({ angle, p: slider }) {
+  const p = exponent(slider);
+  const g = [Math.cos((angle * Math.PI) / 180), Math.sin((angle * Math.PI) / 180)];
+  const d = steepest(g, p);
+  const ball = Array.from({ length: 181 }, (_, i) => onBall((i * 2 * Math.PI) / 180, p));
+  const promise = g[0] * d[0] + g[1] * d[1];
+  const show = (v) => `(${v.map((c) => (Math.abs(c) < 0.005 ? 0 : c).toFixed(2)).join(", ")})`;
+  return {
+    square: true,
+    x: { label: "first coordinate", range: [-1.5, 1.5] },
+    y: { label: "second coordinate", range: [-1.5, 1.5] },
+    series: [
+      { label: "all steps of length 1", x: ball.map((v) => v[0]), y: ball.map((v) => v[1]) },
+      { label: "gradient", x: [0, g[0]], y: [0, g[1]], dash: "6 4" },
+      { label: "steepest step", x: [0, d[0]], y: [0, d[1]], marker: true },
+    ],
+    sentence:
+      `With p = ${pText(p)}, the steepest step for the gradient ${show(g)} is ${show(d)}. ` +
+      `It promises a gain of ${promise.toFixed(2)}.`,
+  };
+}

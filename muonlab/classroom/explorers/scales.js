@@ -1,0 +1,33 @@
+// Lesson 03: the factor that each convention applies to the learning rate of a rows×columns matrix.
+const controls = [
+  { name: "rows", label: "rows", min: 5, max: 13, step: 1, value: 8, format: (e) => String(2 ** e) },
+  { name: "columns", label: "columns", min: 5, max: 13, step: 1, value: 10, format: (e) => String(2 ** e) },
+];
+
+const factors = {
+  original: (m, n) => Math.sqrt(Math.max(1, m / n)),
+  match_rms_adamw: (m, n) => 0.2 * Math.sqrt(Math.max(m, n)),
+  spectral: (m, n) => Math.sqrt(m / n),
+};
+
+function view({ rows, columns }) {
+  const [m, n] = [2 ** rows, 2 ** columns];
+  const sizes = Array.from({ length: 9 }, (_, i) => 2 ** (i + 5));
+  const dashes = { original: null, match_rms_adamw: "6 4", spectral: "2 3" };
+  const now = Object.entries(factors).map(([name, f]) => [name, f(m, n)]);
+  const same = 0.02 * (factors.original(m, n) / factors.match_rms_adamw(m, n));
+  return {
+    x: { label: `rows, with ${n} columns`, log: true },
+    y: { label: "factor on the learning rate", log: true },
+    series: Object.entries(factors).map(([label, f]) => ({
+      label,
+      dash: dashes[label],
+      x: sizes,
+      y: sizes.map((size) => f(size, n)),
+    })),
+    marks: [{ x: m, label: `${m} rows` }],
+    sentence:
+      `For ${m} × ${n} the factors are ${now.map(([name, v]) => `${v.toPrecision(3)} (${name})`).join(", ")}. ` +
+      `A rate of 0.02 under original is the same step as ${same.toPrecision(2)} under match_rms_adamw.`,
+  };
+}
