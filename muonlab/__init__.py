@@ -3,9 +3,10 @@
 >>> from muonlab import Muon, newton_schulz, polar, GPT, GPTConfig, route
 """
 
+from muonlab.models.gpt import GPT, GPTConfig
 from muonlab.optim import Muon
 from muonlab.orthogonalize import newton_schulz, polar
 from muonlab.routing import route
 
-__all__ = ["Muon", "newton_schulz", "polar", "route"]
+__all__ = ["GPT", "GPTConfig", "Muon", "newton_schulz", "polar", "route"]
 __version__ = "0.1.0"
