@@ -183,7 +183,8 @@ class GPT(nn.Module):
         if targets is None:
             return logits
         self._check(targets)
-        return F.cross_entropy(logits.transpose(1, 2), targets, reduction=reduction)
+        losses = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction=reduction)
+        return losses.view_as(targets) if reduction == "none" else losses
 
     def _check(self, tokens: Tensor) -> None:
         if tokens.ndim != 2 or not 1 <= tokens.shape[1] <= self.config.context:
