@@ -31,7 +31,7 @@ def first_by_loop(steps, losses, goal):
 
 
 ANSWERS = {
-    "04-e1": {
+    "04-e3": {
         "wrong": {
             "sums": lambda losses, t, c: [losses[c[t] == k].sum() for k in range(3)],
             "over all": lambda losses, t, c: [losses[c[t] == k].sum() / len(t) for k in range(3)],
@@ -45,7 +45,7 @@ ANSWERS = {
             ),
         },
     },
-    "04-e2": {
+    "04-e1": {
         "wrong": {
             "nearest": lambda s, v, goal: min(zip(s, v, strict=True), key=lambda p: abs(p[1] - 6))[
                 0
@@ -68,7 +68,7 @@ ANSWERS = {
             ),
         },
     },
-    "04-e3": {
+    "04-e2": {
         "wrong": {
             "no root": with_half_width(lambda a, b: 2.776 * (a - b).std()),
             "normal": with_half_width(lambda a, b: 1.96 * (a - b).std() / 5**0.5),

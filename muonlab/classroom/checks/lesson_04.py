@@ -9,7 +9,7 @@ from muonlab.classroom.check import NotYet, Wrong, call
 from muonlab.experiments.compare import paired_interval
 
 
-def e1(answer: Callable) -> None:
+def e3(answer: Callable) -> None:
     """The mean loss of the tokens of each class."""
     losses = torch.tensor([1.0, 2.0, 3.0, 4.0, 10.0, 20.0])
     tokens = torch.tensor([4, 0, 0, 1, 3, 3])
@@ -45,7 +45,7 @@ def e1(answer: Callable) -> None:
     )
 
 
-def e2(answer: Callable) -> None:
+def e1(answer: Callable) -> None:
     """The first step whose loss is at most the goal; None when there is none."""
     steps, losses = [0, 50, 100, 150, 200], [9.0, 6.0, 5.0, 5.5, 4.0]
     _one_step(
@@ -74,7 +74,7 @@ def _one_step(came: object, expected: int, typical: dict[int, str]) -> None:
     raise Wrong(messages.get(kind, f"Expected step {expected}, got {came!r}."))
 
 
-def e3(answer: Callable) -> None:
+def e2(answer: Callable) -> None:
     """Mean difference ± 2.776 · standard error of the paired differences, five seeds."""
     a, b = torch.tensor([5.0, 5.4, 4.9, 5.2, 5.1]), torch.tensor([4.8, 5.1, 4.8, 5.0, 4.8])
     low, high = (float(value) for value in call(answer, a, b))
