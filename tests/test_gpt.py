@@ -1,0 +1,198 @@
+"""The model: its counts, its causality, its rotary positions, and what it refuses."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from muonlab.models.gpt import GPT, SIZES, FeedForward, GPTConfig, norm, rope_tables, rotate
+from muonlab.routing import route
+
+CONFIG = GPTConfig(vocab_size=50, context=16, layers=2, width=32, heads=4)
+
+
+def build(config=CONFIG, seed=0):
+    torch.manual_seed(seed)
+    return GPT(config)
+
+
+def some_tokens(batch=3, length=12, seed=1, vocab_size=50):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randint(vocab_size, (batch, length), generator=generator)
+
+
+def count(model):
+    return sum(p.numel() for p in model.parameters())
+
+
+@pytest.mark.parametrize(
+    ("size", "matrices", "total"),
+    [
+        ("tiny", 3 * 12 * 128**2, 3 * 12 * 128**2 + 2 * 4096 * 128),
+        ("small", 6 * 12 * 384**2, 6 * 12 * 384**2 + 2 * 4096 * 384),
+        ("paper", 12 * 12 * 768**2, 162_201_600),
+    ],
+)
+def test_the_named_sizes_have_the_stated_counts(size, matrices, total):
+    with torch.device("meta"):
+        model = GPT(SIZES[size])
+    assert count(model) == total
+    assert count(model.blocks) == matrices
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_gated_form_has_the_same_count_within_one_percent(size):
+    with torch.device("meta"):
+        plain, gated = GPT(SIZES[size]), GPT(replace(SIZES[size], gated=True))
+    assert count(gated.blocks) == pytest.approx(count(plain.blocks), rel=0.01)
+    assert SIZES["paper"].hidden == 3072
+    assert replace(SIZES["paper"], gated=True).hidden == 2048
+
+
+def test_every_parameter_is_a_matrix_and_routes_by_the_papers_groups():
+    model = build(replace(CONFIG, gated=True))
+    assert all(p.ndim == 2 for p in model.parameters())
+    reasons = {r.name: (r.rule, r.reason) for r in route(model).routes}
+    assert reasons.pop("embedding.weight")[0] == reasons.pop("head.weight")[0] == "adamw"
+    assert {rule for rule, _ in reasons.values()} == {"muon"}
+    assert reasons["blocks.0.attention.q.weight"][1] == "group QK"
+    assert reasons["blocks.1.attention.o.weight"][1] == "group VO"
+    assert reasons["blocks.1.feedforward.w_gate.weight"][1] == "group FFN"
+
+
+def test_the_loss_starts_near_the_logarithm_of_the_vocabulary():
+    config = replace(SIZES["tiny"], vocab_size=1000)
+    tokens = some_tokens(8, 65, vocab_size=1000)
+    loss = build(config)(tokens[:, :-1], tokens[:, 1:])
+    assert loss.item() == pytest.approx(math.log(1000), abs=0.1)
+
+
+def test_the_loss_is_the_mean_of_the_losses_by_token():
+    model, tokens, targets = build(), some_tokens(), some_tokens(seed=2)
+    by_token = model(tokens, targets, reduction="none")
+    expected = -model(tokens).log_softmax(-1).gather(-1, targets[..., None])[..., 0]
+    assert torch.allclose(by_token, expected, atol=1e-6)
+    assert torch.allclose(model(tokens, targets), expected.mean(), atol=1e-6)
+
+
+@pytest.mark.parametrize("gated", [False, True])
+def test_a_changed_token_changes_no_earlier_logit_and_some_later_one(gated):
+    model, tokens = build(replace(CONFIG, gated=gated)), some_tokens()
+    changed = tokens.clone()
+    changed[:, 7] = (changed[:, 7] + 1) % 50
+    before, after = model(tokens), model(changed)
+    assert torch.equal(before[:, :7], after[:, :7])
+    assert ((before[:, 7:] - after[:, 7:]).abs().amax(dim=(0, 2)) > 1e-5).all()
+
+
+def test_rope_products_depend_on_the_distance_alone():
+    cos, sin = rope_tables(64, 8, 10_000.0)
+    torch.manual_seed(0)
+    q, k = torch.randn(2, 8)
+    everywhere = [rotate(x.expand(1, 1, 64, 8), cos, sin)[0, 0] for x in (q, k)]
+    products = everywhere[0] @ everywhere[1].T  # (64, 64), by the two positions
+    for distance in (0, 1, 5, 40):
+        diagonal = products.diagonal(-distance)
+        assert torch.allclose(diagonal, diagonal[0].expand_as(diagonal), atol=1e-4)
+    assert (products.diagonal(-1)[0] - products.diagonal(-5)[0]).abs() > 1e-3
+    assert torch.allclose(everywhere[0].norm(dim=-1), q.norm().expand(64), atol=1e-5)
+    assert torch.allclose(everywhere[0][0], q)
+
+
+def test_the_order_of_earlier_tokens_matters():
+    model, tokens = build(), torch.tensor([[5, 6, 7, 8]])
+    swapped = tokens[:, [1, 0, 2, 3]]
+    assert (model(tokens)[0, -1] - model(swapped)[0, -1]).abs().max() > 1e-5
+
+
+def test_attention_agrees_with_the_formula_written_out():
+    torch.manual_seed(0)
+    attention = build().blocks[0].attention
+    x = torch.randn(2, 10, 32)
+    cos, sin = rope_tables(10, 8, 10_000.0)
+
+    def heads(matrix):
+        return (x @ matrix.weight.T).view(2, 10, 4, 8).transpose(1, 2)
+
+    q, k = (rotate(norm(heads(m)), cos, sin) for m in (attention.q, attention.k))
+    logits = q @ k.mT / math.sqrt(8)
+    assert logits.abs().max() <= math.sqrt(8) + 1e-5  # what QK-norm is for
+    logits = logits.masked_fill(torch.ones(10, 10).triu(1).bool(), -math.inf)
+    y = (logits.softmax(-1) @ heads(attention.v)).transpose(1, 2).reshape(2, 10, 32)
+    assert torch.allclose(attention(x, cos, sin), y @ attention.o.weight.T, atol=1e-6)
+
+
+@pytest.mark.parametrize("gated", [False, True])
+def test_the_feed_forward_agrees_with_the_formula_written_out(gated):
+    torch.manual_seed(0)
+    module, x = FeedForward(replace(CONFIG, gated=gated)), torch.randn(2, 5, 32)
+    h = F.gelu(x @ module.w_in.weight.T)
+    if gated:
+        h = h * (x @ module.w_gate.weight.T)
+    assert torch.allclose(module(x), h @ module.w_out.weight.T, atol=1e-6)
+
+
+def test_norm_gives_rows_of_root_mean_square_one():
+    assert torch.allclose(norm(1e3 * torch.randn(4, 64)).square().mean(-1), torch.ones(4))
+
+
+def test_generation_repeats_with_the_same_generator_and_keeps_the_prompt():
+    model, prompt = build(), some_tokens(2, 5)
+
+    def draw(seed):
+        return model.generate(prompt, 20, generator=torch.Generator().manual_seed(seed))
+
+    first = draw(3)
+    assert first.shape == (2, 25)  # past the context of 16 too
+    assert torch.equal(first[:, :5], prompt)
+    assert torch.equal(first, draw(3))
+    assert not torch.equal(first, draw(4))
+
+
+def test_generation_at_temperature_zero_takes_the_likeliest():
+    model, prompt = build(), some_tokens(2, 5)
+    tokens = model.generate(prompt, 3, temperature=0)
+    for t in range(5, 8):
+        assert torch.equal(tokens[:, t], model(tokens[:, :t])[:, -1].argmax(-1))
+
+
+@pytest.mark.parametrize(
+    ("tokens", "message"),
+    [
+        (torch.tensor([[0, 50]]), r"in \[0, 50\), got 0 to 50"),
+        (torch.tensor([[-1, 3]]), "got -1 to 3"),
+        (torch.zeros(1, 17, dtype=torch.long), "context=16, got shape .1, 17."),
+        (torch.zeros(4, dtype=torch.long), "expected tokens .B, T."),
+        (torch.zeros(1, 0, dtype=torch.long), "1 <= T"),
+    ],
+)
+def test_bad_tokens_are_refused(tokens, message):
+    with pytest.raises(ValueError, match=message):
+        build()(tokens)
+
+
+def test_bad_targets_are_refused():
+    with pytest.raises(ValueError, match="got 99 to 99"):
+        build()(torch.tensor([[1]]), torch.tensor([[99]]))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"heads": 5}, "multiple of 2·heads, got width=32 and heads=5"),
+        ({"width": 12}, "width=12 and heads=4"),  # heads of odd width: RoPE needs pairs
+        ({"layers": 0}, "layers must be at least 1, got 0"),
+        ({"vocab_size": -1}, "vocab_size must be at least 1"),
+    ],
+)
+def test_impossible_shapes_are_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        replace(CONFIG, **change)
+
+
+@pytest.mark.parametrize(("n", "temperature"), [(-1, 1.0), (1, -0.5), (1, math.nan)])
+def test_impossible_requests_to_generate_are_refused(n, temperature):
+    with pytest.raises(ValueError, match="temperature"):
+        build().generate(some_tokens(), n, temperature)
