@@ -1,0 +1,195 @@
+"""Records of runs: what was run, what came out, on what; kept as JSON lines."""
+
+import dataclasses
+import hashlib
+import json
+import os
+import platform
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import muonlab
+
+DIGITS = 5  # significant digits kept of every measured number
+
+
+@dataclass
+class Record:
+    """What one run was and what came out of it; losses are in nats a token, times in seconds."""
+
+    config: dict[str, Any]  # the fields of TrainConfig
+    train_loss: list[float]  # one a step, on that step's batch, before its update
+    step_seconds: list[float]  # one a step: training only, evaluation left out
+    held_out: list[dict[str, Any]]  # step, seconds so far, loss: overall, head, middle, tail
+    tokens: int  # trained on
+    provenance: dict[str, Any] = field(default_factory=dict)
+    diverged: str = ""  # the reason, when the run broke off
+
+    @property
+    def run_id(self) -> str:
+        """The short hash that names this run's config."""
+        return run_id(self.config)
+
+    @property
+    def seconds(self) -> float:
+        """Training time, evaluation left out."""
+        return sum(self.step_seconds)
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Tokens trained on by second of training time."""
+        return self.tokens / self.seconds if self.seconds else 0.0
+
+    @property
+    def elapsed(self) -> list[float]:
+        """Training time when each step of `train_loss` ended: the axis "loss by second" needs."""
+        return list(accumulate(self.step_seconds))
+
+    def summary(self) -> str:
+        """Returns one line for a terminal."""
+        groups = "+".join(self.config["muon"])
+        name = f"Muon({groups}) lr={self.config['lr']:g} " if groups else "AdamW "
+        name += f"adamw_lr={self.config['adamw_lr']:g} seed={self.config['seed']}"
+        if self.diverged:
+            return f"{self.run_id} {name}: diverged after {len(self.train_loss)} steps"
+        last = self.held_out[-1]
+        losses = " ".join(
+            f"{k} {last[k]:.3f}" for k in ("overall", "head", "tail") if last[k] is not None
+        )
+        return (
+            f"{self.run_id} {name}: held-out {losses} after {len(self.train_loss)} steps, "
+            f"{self.seconds:.1f} s, {self.tokens_per_second:,.0f} tokens/s"
+        )
+
+
+def run_id(config: Any) -> str:
+    """Returns 12 hexadecimal digits that depend on every field of the config, and on nothing else.
+
+    Args:
+        config: a dataclass such as TrainConfig, or the dict of its fields.
+    """
+    fields = config if isinstance(config, Mapping) else dataclasses.asdict(config)
+    text = json.dumps(fields, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def append(record: Record, path: Path | str) -> None:
+    """Adds the record as the last line of `path`: the whole line, or nothing if that fails.
+
+    The new file is written beside the old one and renamed. One process may write at a time.
+
+    Raises:
+        ValueError: the record holds NaN or Inf, or the file has a broken line (see `read`).
+    """
+    path = Path(path)
+    known = path.read_text(encoding="utf-8") if path.exists() else ""
+    if known:
+        read(path)  # a broken file is not to be built upon
+    line = json.dumps(_rounded(dataclasses.asdict(record)), allow_nan=False)
+    separator = "\n" if known and not known.endswith("\n") else ""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(path, f"{known}{separator}{line}\n".encode())
+
+
+def read(path: Path | str) -> list[Record]:
+    """Returns the records of a file, in its order.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: a line that is no record; the message names the file and the line.
+    """
+    lines = Path(path).read_text(encoding="utf-8").splitlines()
+    return [_parse(line, f"{path}, line {n}") for n, line in enumerate(lines, 1) if line.strip()]
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Puts `content` at `path` in one move: a reader, or a power cut, sees the old or the new."""
+    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        if Path(beside).read_bytes() != content:
+            raise OSError(f"{path}: what was written does not read back; check the disk")
+        os.chmod(beside, 0o644)  # mkstemp makes it private
+        os.replace(beside, path)
+    except BaseException:
+        Path(beside).unlink(missing_ok=True)
+        raise
+
+
+def provenance(device: torch.device | str = "cpu") -> dict[str, Any]:
+    """Returns where and with what code a run on `device` happens; no path and no host name."""
+    return {
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "muonlab": muonlab.__version__,
+        "code": code_version(),
+        "device": _device_name(torch.device(device)),
+        "threads": torch.get_num_threads(),
+        "system": platform.system(),
+        "utc": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def code_version() -> str:
+    """Returns the git commit of the package, with "-dirty" if tracked code differs from it.
+
+    The classroom is left out of the comparison: no run imports it. Installed without git, the
+    package has its version number instead.
+    """
+    folder = Path(muonlab.__file__).parent
+    tracked = _git(folder, "ls-files", "__init__.py")
+    if not tracked:  # no git, or an installed copy that only lies inside another repository
+        return f"muonlab {muonlab.__version__}"
+    changes = _git(folder, "status", "--porcelain", "-uno", "--", ".", ":(exclude)classroom")
+    return (_git(folder, "rev-parse", "HEAD") or "")[:12] + ("-dirty" if changes else "")
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    try:
+        answer = subprocess.run(
+            ["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=False
+        )
+    except FileNotFoundError:  # no git on this machine
+        return None
+    return answer.stdout.strip() if answer.returncode == 0 else None
+
+
+def _device_name(device: torch.device) -> str:
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    listing = Path("/proc/cpuinfo")
+    if listing.exists():
+        for line in listing.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.{DIGITS}g}")
+    if isinstance(value, Mapping):
+        exact = {"config", "provenance"}
+        return {k: v if k in exact else _rounded(v) for k, v in value.items()}
+    return [_rounded(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _parse(line: str, place: str) -> Record:
+    try:
+        return Record(**json.loads(line))
+    except (json.JSONDecodeError, TypeError) as error:
+        raise ValueError(
+            f"{place}: expected one record of a run as a JSON object, got {line[:60]!r} "
+            f"({error}): delete that line, or restore the file from git"
+        ) from error
