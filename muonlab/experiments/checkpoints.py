@@ -26,8 +26,8 @@ def save(state: dict[str, Any], path: Path | str) -> None:
     replace_file(path, content.getvalue())
 
 
-def load(path: Path | str) -> dict[str, Any]:
-    """Returns the state that `save` wrote, on the CPU; runs no code from the file.
+def load(path: Path | str, device: torch.device | str = "cpu") -> dict[str, Any]:
+    """Returns the state that `save` wrote, its tensors on `device`; runs no code from the file.
 
     Raises:
         FileNotFoundError: no such file.
@@ -37,7 +37,7 @@ def load(path: Path | str) -> dict[str, Any]:
     try:
         with zipfile.ZipFile(path) as archive:
             broken = archive.testzip()
-        state = torch.load(path, map_location="cpu", weights_only=True) if not broken else {}
+        state = torch.load(path, map_location=device, weights_only=True) if not broken else {}
     except FileNotFoundError:
         raise
     except Exception as error:  # whatever a damaged zip or pickle provokes

@@ -163,7 +163,8 @@ class Run:
 
     def resume(self, path: Path | str) -> None:
         """Goes back to where the checkpoint was written; refuses that of another run."""
-        state = checkpoints.load(path)
+        # on the run's device: the optimizer leaves AdamW's step counter where it was loaded
+        state = checkpoints.load(path, self.device)
         checkpoints.check_same(state["config"], self._identity()["config"], path)
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
