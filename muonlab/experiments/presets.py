@@ -1,6 +1,6 @@
 """The named grids whose records the lessons show; `muonlab ablate NAME` runs one."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,24 +41,48 @@ def lesson_04_tuning() -> list[TrainConfig]:
 
 
 def lesson_04_seeds() -> list[TrainConfig]:
-    """Returns the best trial of each optimizer in lesson-04-tuning, at five seeds not used there.
+    """Returns the best trial of each optimizer in lesson-04-tuning, at five seeds not used there."""
+    return _best_at_new_seeds("lesson-04-tuning", lambda config: bool(config.muon))
+
+
+def lesson_03_tuning() -> list[TrainConfig]:
+    """Returns five rates for each of four ways to orthogonalize, one seed.
+
+    `update_rms` gives every update the same norm, so that a larger step cannot pass for a better
+    direction. "exact" is the polar factor from an SVD in float64.
+    """
+    return [
+        replace(BASE, ns_coefficients=name, ns_steps=steps, adjust_lr_fn="update_rms", lr=rate)
+        for name, steps in (("jordan", 3), ("jordan", 5), ("polar_express", 5), ("exact", 5))
+        for rate in MUON_RATES[1:6]
+    ]
+
+
+def lesson_03_seeds() -> list[TrainConfig]:
+    """Returns the best rate of each way in lesson-03-tuning, at five seeds not used there."""
+    return _best_at_new_seeds("lesson-03-tuning", lambda c: (c.ns_coefficients, c.ns_steps))
+
+
+def _best_at_new_seeds(
+    tuning: str, contestant: Callable[[TrainConfig], Hashable]
+) -> list[TrainConfig]:
+    """Returns, for each contestant of a recorded grid, its best trial at every seed of SEEDS.
 
     Raises:
-        ValueError: lesson-04-tuning has not been run to its end.
+        ValueError: the grid has not been run to its end.
     """
-    tuning = {record.run_id: record for record in _recorded("lesson-04-tuning")}
-    missing = [c for c in lesson_04_tuning() if records.run_id(c) not in tuning]
-    if missing:
+    known = {record.run_id: record for record in recorded(tuning)}
+    configs = preset(tuning)
+    if missing := sum(records.run_id(config) not in known for config in configs):
         raise ValueError(
-            f"{len(missing)} of the trials that choose the rates are not in {RESULTS.name}/"
-            "lesson-04-tuning.jsonl: run `muonlab ablate lesson-04-tuning` first"
+            f"{missing} of the trials that choose the rates are not in {RESULTS.name}/"
+            f"{tuning}.jsonl: run `muonlab ablate {tuning}` first"
         )
-    trials = [tuning[records.run_id(c)] for c in lesson_04_tuning()]
-    best = [
-        best_trial(record for record in trials if bool(record.config["muon"]) is under_muon)
-        for under_muon in (False, True)
-    ]
-    return [replace(TrainConfig(**b.config), seed=seed) for b in best for seed in SEEDS]
+    trials: dict[Hashable, list[Record]] = {}
+    for config in configs:
+        trials.setdefault(contestant(config), []).append(known[records.run_id(config)])
+    best = [TrainConfig(**best_trial(group).config) for group in trials.values()]
+    return [replace(config, seed=seed) for config in best for seed in SEEDS]
 
 
 def best_trial(trials: Iterable[Record]) -> Record:
@@ -69,12 +93,15 @@ def best_trial(trials: Iterable[Record]) -> Record:
     return min(finished, key=lambda record: record.held_out[-1]["overall"])
 
 
-def _recorded(name: str) -> list[Record]:
+def recorded(name: str) -> list[Record]:
+    """Returns the records kept in data/results for a grid; empty when it was never run."""
     path = RESULTS / f"{name}.jsonl"
     return records.read(path) if path.exists() else []
 
 
 PRESETS: dict[str, Callable[[], list[TrainConfig]]] = {
+    "lesson-03-tuning": lesson_03_tuning,
+    "lesson-03-seeds": lesson_03_seeds,
     "lesson-04-tuning": lesson_04_tuning,
     "lesson-04-seeds": lesson_04_seeds,
 }
