@@ -1,0 +1,177 @@
+"""Claims: sentences that could be false, each with a measured value and a bound."""
+
+import json
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from muonlab.classroom.output import table
+
+MIME = "application/vnd.muonlab.claim+json"
+CALL = re.compile(r'lesson\.claim\(\s*"([^"]*)"')
+
+
+class ClaimDoesNotHold(AssertionError):
+    """The measured value is outside the bound that makes the sentence true."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One sentence, the values measured for it, and the closed interval that they must lie in."""
+
+    id: str
+    sentence: str
+    value: tuple[float, ...]
+    lower: float | None
+    upper: float | None
+    source: str = ""
+    paper: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """True when every value is finite and within the bound; NaN never is."""
+        low = -math.inf if self.lower is None else self.lower
+        high = math.inf if self.upper is None else self.upper
+        return all(math.isfinite(v) and low <= v <= high for v in self.value)
+
+    @property
+    def measured(self) -> str:
+        """The values, to a thousandth of the bound's scale: smaller differences are noise."""
+        return " to ".join(self._shown(v) for v in self.value)
+
+    @property
+    def bound(self) -> str:
+        """The bound in words: `at most 0.7`, `0.68 to 1.21`."""
+        if self.lower is None:
+            return f"at most {self.upper:g}"
+        if self.upper is None:
+            return f"at least {self.lower:g}"
+        return f"{self.lower:g} to {self.upper:g}"
+
+    def _shown(self, value: float) -> str:
+        if not math.isfinite(value):
+            return str(value)
+        bounds = [abs(b) for b in (self.lower, self.upper) if b is not None]
+        scale = max(bounds) or abs(value) or 1.0
+        if abs(value) < scale / 1000 and value != 0:
+            return f"less than {scale / 1000:.2g}"
+        digits = 3 - math.floor(math.log10(max(scale, abs(value))))
+        rounded = round(value, digits)
+        return f"{rounded:.{max(digits, 0)}f}" if 1e-4 <= abs(rounded) < 1e6 else f"{rounded:.4g}"
+
+    def __repr__(self) -> str:
+        verdict = "holds" if self.holds else "does not hold"
+        return f"claim {self.id} {verdict}: {self.sentence} | {self.measured} | {self.bound}"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        return {"text/plain": repr(self), "text/html": self._html(), MIME: self.as_json()}
+
+    def _html(self) -> str:
+        notes = [
+            f"{name}: {escape(text)}"
+            for name, text in (("source", self.source), ("paper", self.paper))
+            if text
+        ]
+        sign = "✓ holds" if self.holds else "✗ does not hold"
+        facts = [f"measured <b>{self.measured}</b>", f"bound {self.bound}", *notes]
+        return (
+            '<div style="border-left:4px solid #029e73;padding:0.2em 0.8em;margin:0.4em 0">'
+            f"<b>{sign}</b> · {escape(self.sentence)}<br><small>claim {self.id} · "
+            f"{' · '.join(facts)}</small></div>"
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns what the notebook stores, full precision, so that it can be checked again."""
+        return {
+            "id": self.id,
+            "sentence": self.sentence,
+            "value": list(self.value),
+            "bound": [self.lower, self.upper],
+            "holds": self.holds,
+            "source": self.source,
+            "paper": self.paper,
+        }
+
+    def demand(self) -> None:
+        """Raises ClaimDoesNotHold with the sentence, the value, the bound and what to do."""
+        if not self.holds:
+            raise ClaimDoesNotHold(
+                f'claim {self.id} does not hold: "{self.sentence}" Measured {self.measured}; '
+                f"the bound is {self.bound}. Run the lesson from its first cell. If it still "
+                "fails, the sentence is false on this machine: correct it or report it."
+            )
+
+
+def claim(
+    id: str,
+    sentence: str,
+    value: Any,
+    *,
+    within: tuple[float, float] | None = None,
+    at_least: float | None = None,
+    at_most: float | None = None,
+    source: str = "",
+    paper: str = "",
+) -> Claim:
+    """Returns a Claim; give exactly one of within=, at_least=, at_most=, or ValueError."""
+    if sum(bound is not None for bound in (within, at_least, at_most)) != 1:
+        raise ValueError(
+            f"claim {id} needs exactly one bound: within=(low, high), at_least= or at_most="
+        )
+    lower, upper = within if within is not None else (at_least, at_most)
+    values = tuple(float(v) for v in (value if isinstance(value, tuple | list) else (value,)))
+    if not values:
+        raise ValueError(f"claim {id} has no value: give a number, or a tuple (low, high)")
+    lower, upper = (None if b is None else float(b) for b in (lower, upper))
+    return Claim(id, sentence, values, lower, upper, source, paper)
+
+
+def as_table(claims: Iterable[Claim]) -> tuple[str, str]:
+    """Returns the claims as a table, in text and in HTML."""
+    rows = [
+        [c.id, c.sentence, c.measured, c.bound, "✓ holds" if c.holds else "✗ fails"] for c in claims
+    ]
+    return table(["claim", "sentence", "measured", "bound", "verdict"], rows)
+
+
+def collect(path: Path | str) -> list[Claim]:
+    """Returns the claims stored in a notebook, in order; each is checked against its own bound."""
+    outputs = (o for cell in _code_cells(Path(path)) for o in cell["outputs"])
+    stored = (o["data"][MIME] for o in outputs if MIME in o.get("data", {}))
+    return [
+        Claim(s["id"], s["sentence"], tuple(s["value"]), *s["bound"], s["source"], s["paper"])
+        for s in stored
+    ]
+
+
+def missing(path: Path | str) -> list[str]:
+    """Returns the ids of claims that a notebook's cells make and no output holds."""
+    source = "\n".join("".join(cell["source"]) for cell in _code_cells(Path(path)))
+    stored = {claim.id for claim in collect(path)}
+    return [id for id in CALL.findall(source) if id not in stored]
+
+
+def report(folder: Path | str, lesson: str | None = None) -> int:
+    """Prints the stored claims, all or one lesson's; returns 1 when one fails or is missing."""
+    pattern = f"{lesson or '[0-9][0-9]'}-*"
+    notebooks = sorted(Path(folder).glob(f"{pattern}.ipynb"))
+    if not notebooks:
+        raise FileNotFoundError(f"no notebook {pattern}.ipynb in {folder}: run `make lessons`")
+    claims = [claim for path in notebooks for claim in collect(path)]
+    print(as_table(claims)[0])
+    texts = sorted((Path(folder) / "text").glob(f"{pattern}.md"))
+    unbuilt = {path.stem for path in texts} - {path.stem for path in notebooks}
+    lost = [f"claim {id}" for path in notebooks for id in missing(path)]
+    lost += [f"lesson {stem}" for stem in sorted(unbuilt)]
+    for name in lost:
+        print(f"{name} has no stored result: run `make lessons`")
+    return int(bool(lost) or not all(claim.holds for claim in claims))
+
+
+def _code_cells(path: Path) -> list[dict[str, Any]]:
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return [cell for cell in cells if cell["cell_type"] == "code"]

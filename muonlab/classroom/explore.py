@@ -1,0 +1,40 @@
+"""Explorers: sliders and one picture, drawn in the page from a file of explorers/."""
+
+import re
+from typing import Any
+
+import traitlets
+
+from muonlab.classroom.widget import FOLDER, Widget, script
+
+WIRE = "export default explorer(controls, view, typeof changed === 'undefined' ? null : changed);"
+
+
+def names() -> list[str]:
+    """Returns the explorers that exist."""
+    return sorted(p.stem for p in (FOLDER / "explorers").glob("*.js") if p.stem != "plot")
+
+
+def controls(name: str) -> list[str]:
+    """Returns the names of an explorer's controls."""
+    return re.findall(r'\{ ?name: "(\w+)"', script(f"explorers/{name}.js"))
+
+
+class Explorer(Widget):
+    """One explorer; `values` are its controls and go both ways, `data` is what it draws."""
+
+    name = traitlets.Unicode().tag(sync=True)
+    values = traitlets.Dict().tag(sync=True)
+    data = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, name: str, data: dict[str, Any] | None = None, **values: Any) -> None:
+        if name not in names():
+            raise ValueError(f"no explorer {name!r}; there are {', '.join(names())}")
+        known = controls(name)
+        if unknown := sorted(values.keys() - set(known)):
+            raise ValueError(f"explorer {name} has no {unknown}; its controls are {known}")
+        self._esm = script("widgets/dom.js", "explorers/plot.js", f"explorers/{name}.js") + WIRE
+        super().__init__(name=name, data=data or {}, values=values)
+
+    def describe(self) -> str:
+        return f"Explorer {self.name}"

@@ -1,0 +1,56 @@
+// Where five (or k) steps of p(x) = a x + b x³ + c x⁵ send each singular value.
+
+const PRESETS = {
+  jordan: { a: 3.4445, b: -4.775, c: 2.0315 },
+  "classical quintic": { a: 1.875, b: -1.25, c: 0.375 },
+  cubic: { a: 1.5, b: -0.5, c: 0 },
+};
+const LOWEST = 0.002;
+
+const controls = [
+  { name: "steps", label: "steps", min: 0, max: 8, step: 1, value: 5 },
+  { name: "a", label: "a (factor of x)", min: 0, max: 5, step: 0.01, value: 3.4445 },
+  { name: "b", label: "b (factor of x³)", min: -8, max: 2, step: 0.01, value: -4.775 },
+  { name: "c", label: "c (factor of x⁵)", min: -1, max: 4, step: 0.01, value: 2.0315 },
+  { name: "preset", label: "numbers by", options: [...Object.keys(PRESETS), "custom"], value: "jordan" },
+  { name: "axis", label: "horizontal axis", options: ["linear", "logarithmic"], value: "linear" },
+];
+
+function changed(name, values) {
+  if (name === "preset") return { ...values, ...PRESETS[values.preset] };
+  return "abc".includes(name) ? { ...values, preset: "custom" } : values;
+}
+
+function compose({ steps, a, b, c }, x) {
+  for (let i = 0; i < steps; i++) {
+    const square = x * x;
+    x = x * (a + square * (b + square * c));
+  }
+  return x;
+}
+
+function grid(low, count) {
+  return Array.from({ length: count }, (_, i) => low ** (1 - i / (count - 1)));
+}
+
+function view(values) {
+  const log = values.axis === "logarithmic";
+  const x = log ? grid(1e-4, 500) : Array.from({ length: 501 }, (_, i) => (i / 500) ** 2);
+  const image = [...grid(LOWEST, 8000), ...grid(0.2, 8000)].map((v) => compose(values, v));
+  const low = Math.min(...image), high = Math.max(...image);
+  const slope = values.a ** values.steps;
+  return {
+    title: `${values.steps} steps of p(x) = ${short(values.a)} x + ${short(values.b)} x³ + ${short(values.c)} x⁵`,
+    x: { label: "singular value before", log, range: log ? [1e-4, 1] : [0, 1] },
+    y: { label: "singular value after", range: [0, 1.5] },
+    series: [
+      { label: "after the steps", x, y: x.map((v) => compose(values, v)) },
+      { label: "unchanged", x, y: x },
+    ],
+    marks: [{ y: 1, label: "goal: 1" }],
+    sentence: Number.isFinite(low + high) && high < 100
+      ? `Singular values between ${LOWEST} and 1 end between ${low.toFixed(3)} and ${high.toFixed(3)}. ` +
+        `Close to zero they grow by a factor of ${slope.toPrecision(3)}.`
+      : "Some singular values grow without bound: these numbers do not work.",
+  };
+}

@@ -1,0 +1,104 @@
+"""Figures that read without colour: every series has a colour, a dash and a marker of its own."""
+
+import base64
+import io
+from collections.abc import Iterable, Mapping
+
+import matplotlib.pyplot as plt
+import numpy as np
+import seaborn
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+DASHES = ("-", (0, (6, 2)), (0, (2, 2)), (0, (8, 2, 2, 2)), (0, (4, 1)), (0, (1, 1)))
+MARKERS = ("o", "s", "^", "D", "v", "P")
+
+
+def style() -> None:
+    """Sets one look for all figures; the svg salt makes their bytes the same in every run."""
+    seaborn.set_theme(context="notebook", style="ticks", palette="colorblind")
+    plt.rcParams.update(
+        {
+            "figure.figsize": (7, 3.8),
+            "figure.facecolor": "white",
+            "figure.constrained_layout.use": True,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "legend.frameon": False,
+            "svg.hashsalt": "muonlab",
+        }
+    )
+
+
+def lines(
+    x: Iterable[float],
+    series: Mapping[str, Iterable[float]],
+    *,
+    xlabel: str,
+    ylabel: str,
+    logx: bool = False,
+    logy: bool = False,
+) -> Figure:
+    """Returns a figure with one line a series, told apart by colour, dash and marker."""
+    figure, axes = plt.subplots()
+    xs = _numbers(x)
+    for number, (label, y) in enumerate(series.items()):
+        _line(axes, xs, _numbers(y), label, number)
+    axes.set(xlabel=xlabel, ylabel=ylabel)
+    axes.set(xscale="log" if logx else "linear", yscale="log" if logy else "linear")
+    if len(series) > 1:
+        axes.legend()
+    return figure
+
+
+def spectra(values: Mapping[str, Iterable[float]], *, logy: bool = True) -> Figure:
+    """Returns a figure of singular values, largest first; zeros are left out of a log axis."""
+    sorted_values = {label: np.sort(_numbers(v))[::-1] for label, v in values.items()}
+    figure, axes = plt.subplots()
+    for number, (label, s) in enumerate(sorted_values.items()):
+        _line(axes, np.arange(1, len(s) + 1), s, label, number)
+    axes.set(xlabel="number, largest first", ylabel="singular value")
+    axes.set_yscale("log" if logy else "linear")
+    axes.legend()
+    return figure
+
+
+def intervals(values: Mapping[str, Iterable[float]], *, xlabel: str) -> Figure:
+    """Returns one row a name: each value (a seed) as a dot, their range as a line, their mean."""
+    figure, axes = plt.subplots(figsize=(7, 0.8 + 0.5 * len(values)))
+    for row, numbers in enumerate(map(_numbers, values.values())):
+        colour = f"C{row}"
+        axes.plot([numbers.min(), numbers.max()], [row, row], color=colour, linewidth=2)
+        axes.plot(numbers, np.full(len(numbers), row), "o", color=colour, alpha=0.5)
+        axes.plot(numbers.mean(), row, MARKERS[row % 6], color=colour, markersize=10, mec="black")
+    axes.set_yticks(range(len(values)), labels=list(values))
+    axes.set(xlabel=xlabel, ylim=(len(values) - 0.5, -0.5))
+    return figure
+
+
+def as_html(figure: Figure, alt: str) -> str:
+    """Returns the figure as one <img> with its text alternative, and closes it."""
+    from html import escape
+
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="svg", facecolor="white", metadata={"Date": None})
+    plt.close(figure)
+    data = base64.b64encode(buffer.getvalue()).decode()
+    look = "max-width:100%;height:auto;background:white;border-radius:4px"
+    return f'<img alt="{escape(alt)}" style="{look}" src="data:image/svg+xml;base64,{data}">'
+
+
+def _line(axes: Axes, x: np.ndarray, y: np.ndarray, label: str, number: int) -> None:
+    axes.plot(
+        x,
+        y,
+        label=label,
+        linestyle=DASHES[number % len(DASHES)],
+        marker=MARKERS[number % len(MARKERS)],
+        markevery=max(1, len(x) // 8),
+        markersize=5,
+    )
+
+
+def _numbers(values: Iterable[float]) -> np.ndarray:
+    return np.array([float(v) for v in values])

@@ -1,0 +1,99 @@
+"""Predictions: asked before the result, kept on this machine only, never in the way."""
+
+import json
+import os
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+import traitlets
+
+from muonlab.classroom.widget import Widget, script
+
+
+def home() -> Path:
+    """Returns the folder of the learner's own data; MUONLAB_HOME overrides it."""
+    return Path(os.environ.get("MUONLAB_HOME") or platformdirs.user_data_dir("muonlab"))
+
+
+def load() -> dict[str, str]:
+    """Returns the recorded options by prediction id; a broken file is set aside as .bad."""
+    path = home() / "predictions.json"
+    try:
+        recorded = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(recorded, dict):
+            raise ValueError(f"expected an object, {type(recorded).__name__} came")
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        warnings.warn(f"{path} cannot be read: {error.strerror}", stacklevel=2)
+        return {}
+    except ValueError as error:
+        aside = path.with_name(path.name + ".bad")
+        path.replace(aside)
+        warnings.warn(
+            f"{path} cannot be read ({error}); it is kept as {aside.name}, a new one begins",
+            stacklevel=2,
+        )
+        return {}
+    return recorded
+
+
+def save(id: str, option: str) -> None:
+    """Records one choice; the file is written beside and renamed, so it is never half-written."""
+    recorded = {**load(), id: option}
+    folder = home()
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(dir=folder, suffix=".new")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump(recorded, file, ensure_ascii=False, indent=1, sort_keys=True)
+        os.replace(name, folder / "predictions.json")
+    except OSError:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+class Prediction(Widget):
+    """A question with radio buttons; a choice is saved at once."""
+
+    _esm = script("widgets/dom.js", "widgets/predict.js")
+    id = traitlets.Unicode().tag(sync=True)
+    question = traitlets.Unicode().tag(sync=True)
+    options = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    choice = traitlets.Int(-1).tag(sync=True)
+    note = traitlets.Unicode().tag(sync=True)
+
+    def __init__(self, id: str, question: str, options: list[str]) -> None:
+        if len(options) < 2:
+            raise ValueError(f"prediction {id} needs two options or more; {len(options)} came")
+        recorded = load().get(id)
+        choice = options.index(recorded) if recorded in options else -1
+        super().__init__(id=id, question=question, options=options, choice=choice)
+        self.observe(self._record, "choice")
+
+    def _record(self, change: dict[str, Any]) -> None:
+        try:
+            save(self.id, self.options[change["new"]])
+            self.note = "Saved on this machine."
+        except OSError as error:  # a full or read-only disk must not stop the lesson
+            self.note = f"Not saved: {error.strerror}. Set MUONLAB_HOME to a folder you can write."
+
+    def describe(self) -> str:
+        return f"Prediction {self.id}: {self.question}"
+
+    def outcome(self, answer: int, because: str) -> str:
+        """Returns Markdown: the prediction or that there was none, what happened, and why."""
+        if not 0 <= answer < len(self.options):
+            last = len(self.options) - 1
+            raise ValueError(f"prediction {self.id} has options 0 to {last}; {answer} came")
+        right = self.options[answer]
+        if self.choice < 0:
+            first = "You skipped the prediction."
+        elif self.choice == answer:
+            first = "Your prediction came true."
+        else:
+            first = f"You predicted: *{self.options[self.choice]}*."
+        return f"{first} What happened: **{right}**. {because}"

@@ -1,0 +1,49 @@
+"""Quizzes: each wrong option is a misconception with a name, and points to what refutes it."""
+
+import tomllib
+import zlib
+from typing import Any
+
+import traitlets
+
+from muonlab.classroom.widget import FOLDER, Widget, script
+
+WRONG_KEYS = {"option", "misconception", "because", "section"}
+
+
+def questions(lesson: str) -> list[dict[str, Any]]:
+    """Returns a lesson's questions: text and options, in an order fixed by the question's words."""
+    path = FOLDER / "quizzes" / f"{lesson}.toml"
+    if not path.exists():
+        raise ValueError(f"lesson {lesson} has no quiz: expected {path.name} in classroom/quizzes")
+    with path.open("rb") as file:
+        return [_question(path.name, entry) for entry in tomllib.load(file)["question"]]
+
+
+def _question(name: str, entry: dict[str, Any]) -> dict[str, Any]:
+    if not {"text", "right", "wrong"} <= entry.keys():
+        raise ValueError(f"{name}: a question needs text, right and wrong; {sorted(entry)} came")
+    for wrong in entry["wrong"]:
+        if wrong.keys() != WRONG_KEYS:
+            raise ValueError(
+                f"{name}: a wrong option needs {sorted(WRONG_KEYS)}; {sorted(wrong)} came"
+            )
+    right = {"option": entry["right"], "because": entry.get("because", "")}
+    place = zlib.crc32(entry["text"].encode()) % (len(entry["wrong"]) + 1)
+    options = [*entry["wrong"][:place], right, *entry["wrong"][place:]]
+    return {"text": entry["text"], "options": options, "right": place}
+
+
+class Quiz(Widget):
+    """A lesson's questions; answers are checked in the page, with or without a kernel."""
+
+    _esm = script("widgets/dom.js", "widgets/quiz.js")
+    lesson = traitlets.Unicode().tag(sync=True)
+    questions = traitlets.List().tag(sync=True)
+    answers = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, lesson: str) -> None:
+        super().__init__(lesson=lesson, questions=questions(lesson))
+
+    def describe(self) -> str:
+        return "\n".join([f"Quiz {self.lesson}", *(f"- {q['text']}" for q in self.questions)])

@@ -1,0 +1,99 @@
+"""The text of a lesson: read as a notebook, compared with the stored one, solved."""
+
+import copy
+import re
+from pathlib import Path
+
+import jupytext
+import nbformat
+from nbformat import NotebookNode
+
+SOLUTION = re.compile(
+    r"<summary>Solution (\d\d-e\d+)</summary>\s*```python\n(.*?)```\s*</details>", re.DOTALL
+)
+CHECK = re.compile(r'^lesson\.check\("(\d\d-e\d+)"', re.MULTILINE)
+
+
+def texts(folder: Path, ids: list[str] | None = None) -> list[Path]:
+    """Returns the lesson texts, all or those of `ids`; FileNotFoundError names what is missing."""
+    found = sorted((folder / "text").glob("[0-9][0-9]-*.md"))
+    if not ids:
+        return found
+    by_id = {path.name[:2]: path for path in found}
+    if missing := [id for id in ids if id not in by_id]:
+        raise FileNotFoundError(
+            f"no lesson {missing} in {folder / 'text'}; there are {list(by_id)}"
+        )
+    return [by_id[id] for id in ids]
+
+
+def notebook_path(text: Path) -> Path:
+    """Returns where the executed notebook of a text lies: one folder up."""
+    return text.parent.parent / f"{text.stem}.ipynb"
+
+
+def read(text: Path) -> NotebookNode:
+    """Returns the notebook of a MyST text, without outputs; a hide-input cell hides its source."""
+    notebook = jupytext.read(text, fmt="md:myst")
+    for number, cell in enumerate(notebook.cells):
+        tags = cell.metadata.get("tags", [])
+        cell.id = f"{text.name[:2]}-{number:03d}"
+        cell.metadata = NotebookNode({"tags": tags} if tags else {})
+        if "hide-input" in tags:
+            cell.metadata["jupyter"] = {"source_hidden": True}
+    language = {"name": "python"}
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    notebook.metadata = NotebookNode(kernelspec=kernel, language_info=language)
+    return notebook
+
+
+def solutions(notebook: NotebookNode) -> dict[str, str]:
+    """Returns the code of each solution in the lesson's text, by exercise id."""
+    words = "\n".join(c.source for c in notebook.cells if c.cell_type == "markdown")
+    return {id: code.rstrip() for id, code in SOLUTION.findall(words)}
+
+
+def stubs(notebook: NotebookNode) -> dict[str, NotebookNode]:
+    """Returns the exercise cells by exercise id."""
+    cells = [c for c in notebook.cells if "exercise" in c.metadata.get("tags", [])]
+    return {CHECK.search(cell.source).group(1): cell for cell in cells}
+
+
+def solve(notebook: NotebookNode) -> NotebookNode:
+    """Returns a copy in which each exercise's stub is replaced by the lesson's own solution."""
+    solved = copy.deepcopy(notebook)
+    answers = solutions(notebook)
+    for id, cell in stubs(solved).items():
+        if id not in answers:
+            raise ValueError(f"exercise {id} has no <summary>Solution {id}</summary> in the text")
+        rest = cell.source[CHECK.search(cell.source).start() :]
+        cell.source = f"{answers[id]}\n\n\n{rest}"
+    return solved
+
+
+def check_fresh(text: Path) -> list[str]:
+    """Returns how a stored notebook differs from its text, or was not run; empty when fresh."""
+    path = notebook_path(text)
+    if not path.exists():
+        return [f"{path.name} is missing: run `make lessons`"]
+    wanted, stored = read(text), nbformat.read(path, as_version=4)
+    problems = [
+        f"{path.name}, cell {a.id}: differs from the text; run `make lessons`"
+        for a, b in zip(wanted.cells, stored.cells, strict=False)
+        if (a.id, a.cell_type, a.source, a.metadata) != (b.id, b.cell_type, b.source, b.metadata)
+    ]
+    if len(wanted.cells) != len(stored.cells):
+        problems.append(f"{path.name} has {len(stored.cells)} cells, its text {len(wanted.cells)}")
+    return problems + _unrun(path.name, stored)
+
+
+def _unrun(name: str, notebook: NotebookNode) -> list[str]:
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    problems = [
+        f"{name}, cell {cell.id}: stored error output"
+        for cell in code
+        if any(output.output_type == "error" for output in cell.outputs)
+    ]
+    if [cell.execution_count for cell in code] != list(range(1, len(code) + 1)):
+        problems.append(f"{name} was not run from top to bottom: run `make lessons`")
+    return problems

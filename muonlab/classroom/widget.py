@@ -1,0 +1,25 @@
+"""The base of the three widgets: one ES module each, which also runs in a page without a kernel."""
+
+from pathlib import Path
+
+import anywidget
+
+FOLDER = Path(__file__).parent
+
+
+def script(*names: str) -> str:
+    """Returns the named files of this folder as one ES module, in order."""
+    return "\n".join((FOLDER / name).read_text(encoding="utf-8") for name in names)
+
+
+class Widget(anywidget.AnyWidget):
+    """A widget whose text form is short, stable and says what it is."""
+
+    _css = script("widgets/widgets.css")
+
+    def describe(self) -> str:
+        """Returns what a reader sees where widgets cannot be drawn."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return self.describe()
