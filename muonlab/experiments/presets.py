@@ -41,7 +41,7 @@ def lesson_04_tuning() -> list[TrainConfig]:
 
 
 def lesson_04_seeds() -> list[TrainConfig]:
-    """Returns the best trial of each optimizer in lesson-04-tuning, at five seeds not used there."""
+    """Returns the best trial of each optimizer in lesson-04-tuning, at five other seeds."""
     return _best_at_new_seeds("lesson-04-tuning", lambda config: bool(config.muon))
 
 
@@ -59,7 +59,7 @@ def lesson_03_tuning() -> list[TrainConfig]:
 
 
 def lesson_03_seeds() -> list[TrainConfig]:
-    """Returns the best rate of each way in lesson-03-tuning, at five seeds not used there."""
+    """Returns the best rate of each way in lesson-03-tuning, at five other seeds."""
     return _best_at_new_seeds("lesson-03-tuning", lambda c: (c.ns_coefficients, c.ns_steps))
 
 
