@@ -18,7 +18,6 @@ import torch
 
 import muonlab
 
-RESULTS = Path(muonlab.__file__).parents[1] / "data" / "results"  # in a clone of the repository
 DIGITS = 5  # significant digits kept of every measured number
 
 
@@ -109,21 +108,6 @@ def read(path: Path | str) -> list[Record]:
     """
     lines = Path(path).read_text(encoding="utf-8").splitlines()
     return [_parse(line, f"{path}, line {n}") for n, line in enumerate(lines, 1) if line.strip()]
-
-
-def recorded(name: str) -> list[Record]:
-    """Returns the recorded runs of a named grid, as they lie in the repository's data/results.
-
-    Raises:
-        FileNotFoundError: they are not there; the message names the command that makes them.
-    """
-    path = RESULTS / f"{name}.jsonl"
-    if not path.exists():
-        raise FileNotFoundError(
-            f"no {name}.jsonl in data/results: open the course from a clone of the repository, or "
-            f"run `muonlab ablate {name}`"
-        )
-    return read(path)
 
 
 def replace_file(path: Path, content: bytes) -> None:
