@@ -7,7 +7,13 @@ import traitlets
 
 from muonlab.classroom.widget import FOLDER, Widget, script
 
-WIRE = "export default explorer(controls, view, typeof changed === 'undefined' ? null : changed);"
+WIRE = """
+const chosen = (() => {{  // a scope of its own: an explorer may use any name
+{source}
+  return {{ controls, view, changed: typeof changed === "undefined" ? null : changed }};
+}})();
+export default explorer(chosen);
+"""
 
 
 def names() -> list[str]:
@@ -33,7 +39,8 @@ class Explorer(Widget):
         known = controls(name)
         if unknown := sorted(values.keys() - set(known)):
             raise ValueError(f"explorer {name} has no {unknown}; its controls are {known}")
-        self._esm = script("widgets/dom.js", "explorers/plot.js", f"explorers/{name}.js") + WIRE
+        wired = WIRE.format(source=script(f"explorers/{name}.js"))
+        self._esm = script("widgets/dom.js", "explorers/plot.js") + wired
         super().__init__(name=name, data=data or {}, values=values)
 
     def describe(self) -> str:

@@ -67,9 +67,9 @@ function path(series, x, y) {
   return line;
 }
 
-function markers(series, x, y) {
+function markers(series, number, x, y) {
   const every = series.x.length <= 30 ? 1 : Math.ceil(series.x.length / 8);
-  const shape = MARKERS[series.marker];
+  const shape = MARKERS[series.marker] ?? Object.values(MARKERS)[number % 3]; // true: any
   const at = series.x.map((value, i) => [x(value), y(series.y[i])]);
   return at.filter(([px, py], i) => i % every === 0 && Number.isFinite(px + py))
     .map(([px, py]) => shape(px, py)).join("");
@@ -83,7 +83,7 @@ function look(series, number) {
 
 function drawn(series, number, x, y) {
   const parts = [svg("path", { d: path(series, x, y), class: "muonlab-line", ...look(series, number) })];
-  if (series.marker) parts.push(svg("path", { d: markers(series, x, y), fill: look(series, number).stroke }));
+  if (series.marker) parts.push(svg("path", { d: markers(series, number, x, y), fill: look(series, number).stroke }));
   return svg("g", {}, ...parts);
 }
 
@@ -120,9 +120,9 @@ function mark(line, x, y, width, height) {
 }
 
 function plot(picture, width) {
-  const side = Math.min(width, 420); // equal: one unit is as long upwards as sideways
-  const w = picture.equal ? side : width;
-  const h = picture.equal ? side - MARGIN.left - MARGIN.right + MARGIN.top + MARGIN.bottom : Math.max(240, Math.min(360, width * 0.56));
+  const side = Math.min(width, 420); // square: one unit is as long upwards as sideways
+  const w = picture.square ? side : width;
+  const h = picture.square ? side - MARGIN.left - MARGIN.right + MARGIN.top + MARGIN.bottom : Math.max(240, Math.min(360, width * 0.56));
   const ranges = {
     x: extent(picture.x, picture.series.flatMap((s) => s.x)),
     y: extent(picture.y, picture.series.flatMap((s) => s.y)),
@@ -131,7 +131,7 @@ function plot(picture, width) {
   const y = scale(picture.y, ranges.y, h - MARGIN.bottom, MARGIN.top);
   const id = `muonlab-clip-${plots++}`;
   const area = { x: MARGIN.left, y: MARGIN.top, width: w - MARGIN.left - MARGIN.right, height: h - MARGIN.top - MARGIN.bottom };
-  const canvas = svg("svg", { viewBox: `0 0 ${w} ${h}`, role: "img", "aria-label": picture.title, style: `max-width:${w}px` });
+  const canvas = svg("svg", { viewBox: `0 0 ${w} ${h}`, role: "img", "aria-label": picture.title ?? picture.sentence, style: `max-width:${w}px` });
   canvas.append(svg("clipPath", { id }, svg("rect", area)), ...axes(picture, ranges, x, y, w, h));
   const curves = picture.series.map((s, i) => drawn(s, i, x, y));
   canvas.append(svg("g", { "clip-path": `url(#${id})` }, ...curves));
@@ -164,7 +164,7 @@ function control(spec, values, changed) {
   return { node: element("label", {}, element("span", {}, spec.label), output, input), sync };
 }
 
-function explorer(controls, view, adjust) {
+function explorer({ controls, view, changed: adjust }) {
   const defaults = Object.fromEntries(controls.map((c) => [c.name, c.value]));
   const render = ({ model, el }) => {
     root(el, "muonlab-explorer");
@@ -182,7 +182,7 @@ function explorer(controls, view, adjust) {
     const draw = () => {
       const picture = view(state(), model.get("data"));
       inputs.forEach((input) => input.sync(state()));
-      title.textContent = picture.title;
+      title.textContent = picture.title ?? "";
       figure.replaceChildren(plot(picture, Math.max(280, Math.min(el.clientWidth || 680, 720))), legend(picture.series));
       if (sentence.textContent !== picture.sentence) sentence.textContent = picture.sentence;
     };

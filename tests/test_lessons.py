@@ -1,0 +1,158 @@
+"""Every lesson: fresh, whole, short; solved, it runs in a minute and every verdict is right."""
+
+import itertools
+import re
+import time
+
+import nbformat
+import pytest
+
+from muonlab.classroom import check, claims, quiz
+from muonlab.classroom.release import LESSONS, execute
+from muonlab.classroom.source import check_fresh, notebook_path, read, solve, stubs, texts
+
+TEXTS = {path.name[:2]: path for path in texts(LESSONS)}
+SECONDS = 60
+LIMITS = {  # what a lesson holds, from least to most
+    "cells": (25, 35),
+    "words": (0, 1200),
+    "lines of code": (0, 150),
+    "lines of the longest cell": (1, 15),
+    "predictions": (1, 9),
+    "explorers": (1, 3),
+    "exercises": (2, 4),
+    "quiz": (1, 1),
+    "recap": (1, 1),
+    "claims": (3, 20),
+    "checked cells": (3, 35),
+}
+RELAXED = {
+    "00": {"cells": (18, 35), "exercises": (1, 4), "claims": (2, 20), "checked cells": (2, 35)}
+}
+lessons = pytest.mark.parametrize("lesson", TEXTS)
+
+
+def sources(notebook, kind):
+    return [cell.source for cell in notebook.cells if cell.cell_type == kind]
+
+
+def visible(notebook):
+    """The Markdown outside of folded hints and solutions."""
+    words = "\n\n".join(sources(notebook, "markdown"))
+    return re.sub(r"<details>.*?</details>", "", words, flags=re.DOTALL)
+
+
+def headings(notebook):
+    found = re.findall(r"^(#+) (.*)$", visible(notebook), flags=re.MULTILINE)
+    return [(len(marks), title.strip()) for marks, title in found]
+
+
+def code_lines(source):
+    return [line for line in source.splitlines() if line.strip()]
+
+
+def calls(notebook, name):
+    return sum(source.count(f"lesson.{name}(") for source in sources(notebook, "code"))
+
+
+def measure(notebook):
+    code = sources(notebook, "code")
+    tags = [tag for cell in notebook.cells for tag in cell.metadata.get("tags", [])]
+    return {
+        "cells": len(notebook.cells),
+        "words": len(re.findall(r"[^\s|]*\w[^\s|]*", visible(notebook))),
+        "lines of code": sum(len(code_lines(source)) for source in code),
+        "lines of the longest cell": max(len(code_lines(source)) for source in code),
+        "predictions": calls(notebook, "predict"),
+        "explorers": calls(notebook, "explore"),
+        "exercises": len(stubs(notebook)),
+        "quiz": calls(notebook, "quiz"),
+        "recap": calls(notebook, "recap"),
+        "claims": calls(notebook, "claim"),
+        "checked cells": tags.count("nbval-check-output"),
+    }
+
+
+@lessons
+def test_the_notebook_is_fresh(lesson):
+    assert check_fresh(TEXTS[lesson]) == []
+
+
+@lessons
+def test_the_lesson_has_the_whole_anatomy(lesson):
+    found = measure(read(TEXTS[lesson]))
+    limits = LIMITS | RELAXED.get(lesson, {})
+    wrong = {k: (v, limits[k]) for k, v in found.items() if not limits[k][0] <= v <= limits[k][1]}
+    assert not wrong, f"found, (least, most): {wrong}"
+
+
+@lessons
+def test_headings_are_in_order(lesson):
+    levels = [level for level, _ in headings(read(TEXTS[lesson]))]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
+
+
+@lessons
+def test_every_prediction_is_revealed_after_it_was_asked(lesson):
+    code = "\n".join(sources(read(TEXTS[lesson]), "code"))
+    asked = re.findall(r'lesson\.predict\("([^"]+)"', code)
+    assert asked == re.findall(r'lesson\.reveal\("([^"]+)"', code)
+    assert all(code.index(f'predict("{id}"') < code.index(f'reveal("{id}"') for id in asked)
+
+
+@lessons
+def test_a_quiz_of_four_points_to_sections_that_exist(lesson):
+    titles = {title for _, title in headings(read(TEXTS[lesson]))}
+    questions = quiz.questions(lesson)
+    options = [option for question in questions for option in question["options"]]
+    assert len(questions) == 4
+    assert {o["section"] for o in options if "section" in o} <= titles
+    assert all(len(question["options"]) >= 3 for question in questions)
+
+
+@lessons
+def test_every_figure_has_a_text_alternative_and_nothing_is_installed(lesson):
+    code = "\n".join(sources(read(TEXTS[lesson]), "code"))
+    assert not re.search(r"plt\.show|matplotlib|display\(|\.savefig", code), "use lesson.show"
+    assert not re.search(r"^\s*[%!]|pip install|urlopen|urlretrieve|requests", code, re.MULTILINE)
+    assert code.count("lesson.show(") == len(re.findall(r"\balt=", code))
+
+
+@lessons
+def test_every_claim_of_the_stored_notebook_holds(lesson):
+    path = notebook_path(TEXTS[lesson])
+    stored = claims.collect(path)
+    assert claims.missing(path) == []
+    assert [c.id for c in stored if not c.holds] == []
+    assert len({c.id for c in stored}) == len(stored)
+
+
+def test_every_notebook_has_a_text():
+    notebooks = {path.stem for path in LESSONS.glob("*.ipynb")}
+    assert notebooks <= {path.stem for path in TEXTS.values()}
+
+
+@lessons
+def test_solved_it_runs_within_a_minute_and_every_verdict_is_right(lesson, capsys):
+    notebook = solve(read(TEXTS[lesson]))
+    start = time.perf_counter()
+    execute(notebook, LESSONS, timeout=2 * SECONDS)
+    seconds = time.perf_counter() - start
+    with capsys.disabled():
+        print(f"\n  lesson {lesson}, solved, two threads: {seconds:5.1f} s of {SECONDS} s", end=" ")
+    assert statuses(notebook) == dict.fromkeys(stubs(notebook), "right")
+    assert seconds <= SECONDS
+
+
+@lessons
+def test_unsolved_every_verdict_is_a_polite_not_yet(lesson):
+    notebook = nbformat.read(notebook_path(TEXTS[lesson]), as_version=4)
+    assert statuses(notebook) == dict.fromkeys(stubs(notebook), "not yet")
+
+
+def statuses(notebook):
+    outputs = [o for c in notebook.cells for o in c.get("outputs", []) if "data" in o]
+    verdicts = [o.data[check.MIME] for o in outputs if check.MIME in o.data]
+    return {verdict["exercise"]: verdict["status"] for verdict in verdicts}
