@@ -15,11 +15,8 @@ ANSWERS = {
         "wrong": {
             "compares with 1": lambda b, a: bool(((values(b, a) - 1).abs() < 0.5).all()),
             "always true": lambda b, a: True,
-            "largest and median": lambda b, a: bool(values(b, a)[0] < 2 * values(b, a).median()),
+            "largest and median": lambda b, a: bool(values(b, a)[0] < 1.6 * values(b, a).median()),
             "upside down": lambda b, a: bool(values(b, a)[0] > 2 * values(b, a)[-1]),
-            "only the average": lambda b, a: bool(
-                (values(b, a) / values(b, a).median() - 1).abs().mean() < 0.5
-            ),
         },
         "right": {
             "cond": lambda b, a: bool(torch.linalg.cond(b - a) <= 2),

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 import torch
-from muonlab.classroom.check import Wrong, call
 from torch import Tensor
 
 from muonlab import polar
+from muonlab.classroom.check import Wrong, call
 
 
 def e1(answer: Callable) -> None:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 
 import torch
+
 from muonlab.classroom.check import Wrong, call
 
 

@@ -4,9 +4,9 @@ import math
 from collections.abc import Callable
 
 import torch
-from muonlab.classroom.check import Wrong, call
 
 from muonlab import GPT, GPTConfig, newton_schulz
+from muonlab.classroom.check import Wrong, call
 from muonlab.optim import lr_scale
 from muonlab.routing import Routing
 
