@@ -31,7 +31,7 @@ def style() -> None:
 
 
 def lines(
-    x: Iterable[float],
+    x: Iterable[float] | Mapping[str, Iterable[float]],
     series: Mapping[str, Iterable[float]],
     *,
     xlabel: str,
@@ -39,11 +39,13 @@ def lines(
     logx: bool = False,
     logy: bool = False,
 ) -> Figure:
-    """Returns a figure with one line a series, told apart by colour, dash and marker."""
+    """Returns a figure with one line a series, told apart by colour, dash and marker.
+
+    x holds for all series, or is a mapping with the x of each.
+    """
     figure, axes = plt.subplots()
-    xs = _numbers(x)
     for number, (label, y) in enumerate(series.items()):
-        _line(axes, xs, _numbers(y), label, number)
+        _line(axes, _numbers(x[label] if isinstance(x, Mapping) else x), _numbers(y), label, number)
     axes.set(xlabel=xlabel, ylabel=ylabel)
     axes.set(xscale="log" if logx else "linear", yscale="log" if logy else "linear")
     if len(series) > 1:
