@@ -1,0 +1,146 @@
+"""Keep tokens in one file of the user's cache folder: whole and checked, or not there at all.
+
+A file is two lines and the tokens: `muonlab corpus 1 SHA256`, a line of JSON, then the training
+tokens and the held-out ones as little-endian uint16. The hash covers all that follows the first
+line, so it names the text, the tokenizer and the split.
+"""
+
+import errno
+import json
+import os
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import platformdirs
+
+from muonlab.data.tokenization import TOKEN
+
+FORMAT = 1
+MAGIC = f"muonlab corpus {FORMAT} "
+UNFINISHED = ".part"  # how the name of a file ends while it is being written
+HOUR = 3600  # seconds; a file that has been unfinished for an hour was left by a killed process
+
+
+class Broken(Exception):
+    """A file of the cache that is not what was once written."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """What one file of the cache holds."""
+
+    train: np.ndarray  # (tokens,) uint16
+    held_out: np.ndarray  # (tokens,) uint16
+    tokenizer: str  # JSON of the tokenizers library
+    documents: int
+    characters: int
+
+    def to_bytes(self) -> bytes:
+        """Returns the file: the same content gives the same bytes."""
+        facts = {
+            "train": len(self.train),
+            "held_out": len(self.held_out),
+            "documents": self.documents,
+            "characters": self.characters,
+            "tokenizer": self.tokenizer,
+        }
+        tokens = self.train.astype(TOKEN).tobytes() + self.held_out.astype(TOKEN).tobytes()
+        body = json.dumps(facts).encode() + b"\n" + tokens
+        return f"{MAGIC}{sha256(body).hexdigest()}\n".encode() + body
+
+
+def cache_folder() -> Path:
+    """Returns the folder for what can be made again: $MUONLAB_CACHE, else the system's own place.
+
+    The folder may not exist yet.
+    """
+    chosen = os.environ.get("MUONLAB_CACHE")
+    return Path(chosen).expanduser() if chosen else platformdirs.user_cache_path("muonlab")
+
+
+def load_or_build(name: str, build: Callable[[], Stored]) -> tuple[Stored, str]:
+    """Returns the content of file `name` of the cache and its hash; builds it when it is missing.
+
+    A broken file is named in a warning and built again. Processes that build at once each write
+    their own file, and the last to finish puts its own, equal one in place.
+
+    Raises:
+        OSError: the folder or the file cannot be written; nothing is left behind.
+    """
+    path = cache_folder() / name
+    try:
+        return read(path)
+    except FileNotFoundError:
+        pass
+    except Broken as error:
+        warnings.warn(f"{path} {error}; it is built again", stacklevel=4)
+    content = build().to_bytes()
+    write(path, content)
+    return parse(content)
+
+
+def read(path: Path) -> tuple[Stored, str]:
+    """Returns the content of a file and its hash.
+
+    Raises:
+        Broken: cut short, changed, or written by something else.
+        FileNotFoundError: no such file.
+    """
+    return parse(path.read_bytes())
+
+
+def parse(content: bytes) -> tuple[Stored, str]:
+    """Returns what the bytes of a file hold, and their hash; raises Broken."""
+    first, _, body = content.partition(b"\n")
+    if not first.startswith(MAGIC.encode()):
+        raise Broken(f"should begin with {MAGIC!r}, but begins with {first[: len(MAGIC)]!r}")
+    expected, found = first[len(MAGIC) :].decode("ascii", "replace"), sha256(body).hexdigest()
+    if found != expected:
+        raise Broken(f"should have sha256 {expected[:12]}…, but has {found[:12]}…")
+    line, _, tokens = body.partition(b"\n")
+    facts = json.loads(line)
+    cut = facts.pop("train")
+    facts.pop("held_out")
+    both = np.frombuffer(tokens, TOKEN)
+    return Stored(both[:cut], both[cut:], **facts), found
+
+
+def write(path: Path, content: bytes) -> None:
+    """Puts a file in place whole, or leaves everything as it was and raises OSError."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _remove_abandoned(path.parent)
+        handle, beside = tempfile.mkstemp(suffix=UNFINISHED, prefix=path.name, dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            if Path(beside).read_bytes() != content:
+                raise OSError(errno.EIO, "the file reads back otherwise than it was written")
+            os.replace(beside, path)
+        except BaseException:
+            Path(beside).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise OSError(
+            error.errno,
+            f"expected to write {len(content) / 1e6:.1f} MB to the cache folder, got: "
+            f"{error.strerror}; make room there, or set MUONLAB_CACHE to another folder",
+            str(path),
+        ) from error
+
+
+def _remove_abandoned(folder: Path) -> None:
+    for path in folder.glob(f"*{UNFINISHED}"):
+        try:
+            if time.time() - path.stat().st_mtime > HOUR:
+                path.unlink()
+        except OSError:  # another process was faster, or still holds it: it can wait
+            continue

@@ -1,0 +1,224 @@
+"""Collect text as documents: from the documentation on this machine, or from a folder of files.
+
+Nothing is imported to be read: docstrings are taken from the source files. A regular expression
+finds them in a few seconds, where `ast` needs half a minute; a test compares the two.
+"""
+
+import ast
+import inspect
+import os
+import platform
+import re
+import sysconfig
+import warnings
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+# What the course's own dependencies bring, never its extras: so the text does not depend on them.
+PACKAGES = {  # name to install: folders to read
+    "torch": ("torch",),
+    "numpy": ("numpy",),
+    "scipy": ("scipy",),
+    "pandas": ("pandas",),
+    "matplotlib": ("matplotlib", "mpl_toolkits"),
+    "seaborn": ("seaborn",),
+    "networkx": ("networkx",),
+    "einops": ("einops",),
+    "pillow": ("PIL",),
+    "ipython": ("IPython",),
+    "ipywidgets": ("ipywidgets",),
+    "traitlets": ("traitlets",),
+    "tornado": ("tornado",),
+    "jupyter_client": ("jupyter_client",),
+    "jupyter_core": ("jupyter_core",),
+    "jupyter_server": ("jupyter_server",),
+    "nbformat": ("nbformat",),
+    "nbconvert": ("nbconvert",),
+    "requests": ("requests",),
+    "jinja2": ("jinja2",),
+    "tqdm": ("tqdm",),
+    "psutil": ("psutil",),
+}
+# Test suites, copies of other people's packages, and what Linux systems package apart from Python.
+LEFT_OUT = re.compile(
+    r"tests?|testing|_tests?|test_.*|_?vendor(ed)?|_vendored|third_party|externals?|__pycache__"
+    r"|site-packages|dist-packages|idlelib|lib2to3|turtledemo|ensurepip|tkinter|distutils"
+)
+TEXT_SUFFIXES = (".txt", ".md", ".rst", ".text")
+SHORTEST = 80  # characters: shorter docstrings say little beyond the name they describe
+PASSAGE = 4_000  # characters: a long text file is cut at blank lines into passages of this length
+
+_DOUBLE = r'"""([^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*)"""'
+_SINGLE = r"'''([^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*)'''"
+_SKIP = r"[ \t]*(?:\#[^\n]*)?\n"  # a blank line or a comment
+_LITERAL = rf"([rRuU]?)(?:{_DOUBLE}|{_SINGLE})"
+_DOCSTRING = re.compile(rf"(?:\A(?:{_SKIP})*|:{_SKIP}(?:{_SKIP})*)[ \t]*{_LITERAL}", re.DOTALL)
+_ANY_STRING = re.compile(rf"(?<!\w){_LITERAL}", re.DOTALL)
+
+
+def installed() -> list[tuple[str, str]]:
+    """Returns name and version of Python and of each package that `docs` reads here."""
+    found = [("python", platform.python_version())]
+    for name in PACKAGES:
+        try:
+            found.append((name, distribution(name).version))
+        except PackageNotFoundError:
+            continue  # the list that is returned tells, and the cache goes by that list
+    return found
+
+
+def documentation() -> list[str]:
+    """Returns every document of `docs`, cleaned: Python's topics, then docstrings by file.
+
+    Raises:
+        FileNotFoundError: the packages are installed without their source files.
+    """
+    found = list(_topics())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # other people's invalid escapes are not ours to report
+        for path in source_files():
+            found += docstrings(path)
+    if not found:
+        raise FileNotFoundError(
+            "expected documentation in the .py files of Python and of the installed packages, "
+            "found none: install Python with its sources, or name a folder of text files instead"
+        )
+    return found
+
+
+def source_files() -> Iterator[Path]:
+    """Yields the source files whose docstrings are read, in an order that is always the same."""
+    yield from _python_files(Path(sysconfig.get_path("stdlib")))
+    for name, _ in installed()[1:]:
+        for folder in PACKAGES[name]:
+            yield from _python_files(Path(str(distribution(name).locate_file(folder))))
+
+
+def docstrings(path: Path) -> list[str]:
+    """Returns the docstrings of one source file that are long enough, with indentation removed.
+
+    Files such as `_torch_docs.py` and `_add_newdocs.py` hold documentation as arguments of calls:
+    there every long string counts. A file that is not UTF-8 gives none.
+    """
+    try:
+        source = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        return []
+    pattern = _ANY_STRING if path.stem.endswith(("_docs", "newdocs")) else _DOCSTRING
+    texts = (_value(*match.groups(default="")) for match in pattern.finditer(source))
+    return [text for text in map(_clean, texts) if len(text) >= SHORTEST]
+
+
+def passages(folder: Path) -> list[str]:
+    """Returns the text files below a folder, in order of path, cut into passages.
+
+    Raises:
+        FileNotFoundError: no text file there, or none with text in it.
+        ValueError: a file that is not UTF-8.
+        OSError: a folder or a file that cannot be read.
+    """
+    found = [passage for path in text_files(folder) for passage in _cut(_text(path))]
+    if not found:
+        raise FileNotFoundError(
+            f"expected text in files that end in {', '.join(TEXT_SUFFIXES)} below {folder}, "
+            "found none: put text files there, or name another folder"
+        )
+    return found
+
+
+def text_files(folder: Path) -> list[Path]:
+    """Returns the text files below a folder, in order of their path inside it."""
+    paths = [path for path in _walk(folder, re.compile(r"\..*")) if path.suffix in TEXT_SUFFIXES]
+    return sorted(paths, key=lambda path: path.relative_to(folder).as_posix())
+
+
+def split(documents: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Returns the training documents and the held-out ones, one in ten, without duplicates.
+
+    The order and the side of a document follow from the hash of its text alone: a document that
+    stays the same stays on its side when others come or go.
+
+    Raises:
+        ValueError: fewer than two different documents.
+    """
+    by_hash = {blake2b(text.encode(), digest_size=16).digest(): text for text in documents}
+    order = sorted(by_hash)
+    if len(order) < 2:
+        raise ValueError(
+            f"expected at least 2 different documents, one of them to hold out, got {len(order)}: "
+            f"add text (a file is cut at blank lines about every {PASSAGE:,} characters)"
+        )
+    share = sum(key[0] * 10 < 256 for key in order)
+    cut = min(max(share, 1), len(order) - 1)  # a small folder may have none below, or nothing else
+    texts = [by_hash[key] for key in order]
+    return texts[cut:], texts[:cut]
+
+
+def _topics() -> Iterator[str]:
+    """Yields the language reference as `help()` shows it: the strings of `pydoc_data.topics`."""
+    path = Path(sysconfig.get_path("stdlib")) / "pydoc_data" / "topics.py"
+    if not path.exists():
+        return
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Dict):
+            for value in node.values:
+                yield _clean(ast.literal_eval(value))
+
+
+def _python_files(folder: Path) -> Iterator[Path]:
+    return (path for path in _walk(folder, LEFT_OUT) if path.suffix == ".py")
+
+
+def _walk(folder: Path, left_out: re.Pattern[str]) -> Iterator[Path]:
+    def refuse(error: OSError) -> None:
+        raise OSError(
+            error.errno,
+            f"expected a folder that can be read, got: {error.strerror}; "
+            "check its permissions, or name another folder",
+            error.filename,
+        ) from error
+
+    for root, folders, files in os.walk(folder, onerror=refuse):
+        folders[:] = sorted(name for name in folders if not left_out.fullmatch(name))
+        kept = sorted(name for name in files if not left_out.fullmatch(name))
+        yield from (Path(root, name) for name in kept)
+
+
+def _value(prefix: str, double: str, single: str) -> str:
+    """Returns the text that a literal stands for."""
+    body, quotes = (double, '"""') if double else (single, "'''")
+    if prefix in ("r", "R") or "\\" not in body:
+        return body
+    try:
+        return ast.literal_eval(f"{quotes}{body}{quotes}")
+    except (SyntaxError, ValueError):  # an escape that Python refuses: keep what the author wrote
+        return body
+
+
+def _clean(text: str) -> str:
+    """Returns the text without common indentation; a surrogate has no bytes, so it becomes `?`."""
+    return inspect.cleandoc(text).encode("utf-8", "replace").decode()
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"expected UTF-8 text in {path}, got byte {error.object[error.start]:#04x} at position "
+            f"{error.start:,}: save it as UTF-8, or move it out of the folder"
+        ) from error
+
+
+def _cut(text: str) -> Iterator[str]:
+    """Yields passages of about `PASSAGE` characters that end at a blank line."""
+    passage: list[str] = []
+    for paragraph in re.split(r"\n\s*\n", text.strip()):
+        passage.append(paragraph)
+        if sum(map(len, passage)) >= PASSAGE:
+            yield "\n\n".join(passage)
+            passage = []
+    if any(passage):
+        yield "\n\n".join(passage)

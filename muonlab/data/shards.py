@@ -1,0 +1,148 @@
+"""Read shards of tokens in the format of llm.c, such as the public FineWeb ones.
+
+A shard is a header of 256 little-endian int32, of which the first three count (magic 20240520,
+version 1, number of tokens), then that many little-endian uint16, the tokens.
+Sources: karpathy/llm.c, dev/data/data_common.py, and the dataset kjj0/fineweb10B-gpt2.
+"""
+
+import os
+import re
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+
+REPOSITORY = "kjj0/fineweb10B-gpt2"
+MAGIC, VERSION, HEADER = 20240520, 1, 256 * 4  # the last in bytes
+VOCABULARY = 50_257  # GPT-2's; its last token ends a document
+END = VOCABULARY - 1
+HELD_OUT = "fineweb_val_000000.bin"
+LAST_TRAINING = 103  # the repository's training shards are numbered from 1
+_TRAINING = re.compile(r".*_train_\d+\.bin")
+_HELD_OUT = re.compile(r".*_val_\d+\.bin")
+
+
+def training_shard(number: int) -> str:
+    """Returns the file name of a FineWeb training shard: 100 million tokens, 200 MB.
+
+    Raises:
+        ValueError: no shard has this number.
+    """
+    if not 1 <= number <= LAST_TRAINING:
+        raise ValueError(
+            f"expected the number of a training shard of {REPOSITORY}, 1 to {LAST_TRAINING}, "
+            f"got {number}"
+        )
+    return f"fineweb_train_{number:06d}.bin"
+
+
+def download(name: str) -> Path:
+    """Returns the path of a FineWeb shard; it is downloaded when the machine does not have it.
+
+    `huggingface_hub` keeps it in its own cache, and resumes a download that was broken off.
+
+    Raises:
+        ValueError: no such shard in the repository.
+        ConnectionError: no network, or the site does not answer.
+    """
+    from huggingface_hub import hf_hub_download  # here: reading local shards does not need it
+    from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
+
+    try:
+        return Path(hf_hub_download(REPOSITORY, name, repo_type="dataset"))
+    except LocalEntryNotFoundError as error:
+        raise _unreachable(name, error) from error
+    except EntryNotFoundError as error:
+        raise ValueError(
+            f"expected a shard of {REPOSITORY}, such as {HELD_OUT} or {training_shard(1)}, "
+            f"got {name!r}: there is no such file"
+        ) from error
+    except OSError as error:
+        if error.errno is not None and error.filename:  # about a file, so not about the network
+            raise
+        raise _unreachable(name, error) from error
+
+
+def find(folder: Path) -> tuple[list[Path], list[Path]]:
+    """Returns the training shards and the held-out shards in a folder, each in order of name.
+
+    Raises:
+        FileNotFoundError: one of the two kinds is missing.
+    """
+    names = sorted(path for path in folder.iterdir() if path.suffix == ".bin")
+    training = [path for path in names if _TRAINING.fullmatch(path.name)]
+    held_out = [path for path in names if _HELD_OUT.fullmatch(path.name)]
+    if not (training and held_out):
+        raise FileNotFoundError(
+            f"expected shards named like {training_shard(1)} and {HELD_OUT} in {folder}, "
+            f"got {len(training)} of the first kind and {len(held_out)} of the second: add one"
+        )
+    return training, held_out
+
+
+def read_shards(paths: list[Path]) -> np.ndarray:
+    """Returns the tokens of the shards, one after another: (tokens,) int32."""
+    return np.concatenate([read_shard(path).astype(np.int32) for path in paths])
+
+
+def read_shard(path: Path | str) -> np.ndarray:
+    """Returns the tokens of one shard, read from disk as they are used: (tokens,) uint16.
+
+    Raises:
+        ValueError: not a shard, one of another version, one of another length than its header
+            says, or a token beyond GPT-2's vocabulary.
+    """
+    path = Path(path)
+    count = _check_header(path)
+    tokens = np.memmap(path, "<u2", "r", offset=HEADER, shape=(count,))
+    if tokens.max() >= VOCABULARY:
+        raise ValueError(
+            f"expected tokens below {VOCABULARY:,} in {path}, got {tokens.max():,}: "
+            "the shard was made with another tokenizer than GPT-2's"
+        )
+    return tokens
+
+
+def digest(paths: list[Path]) -> str:
+    """Returns one sha256 for the shards, from their bytes in this order."""
+    total = sha256()
+    for path in paths:
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                total.update(block)
+    return total.hexdigest()
+
+
+def _check_header(path: Path) -> int:
+    """Returns the number of tokens, after magic, version and length have been found right."""
+    header = np.fromfile(path, "<i4", 3)
+    size = os.path.getsize(path)
+    if size < HEADER:
+        raise _broken(path, f"a header of {HEADER:,} bytes", f"a file of {size:,} bytes")
+    magic, version, count = header.tolist()
+    if magic != MAGIC:
+        raise _broken(path, f"the magic number {MAGIC}", f"{magic}; it is no such shard")
+    if version != VERSION:
+        raise _broken(path, f"version {VERSION}", f"version {version}")
+    if count < 1:
+        raise _broken(path, "at least 1 token", f"a header that says {count:,}")
+    if size != HEADER + 2 * count:
+        raise _broken(
+            path,
+            f"{HEADER + 2 * count:,} bytes for the {count:,} tokens of its header",
+            f"{size:,} bytes: it is {'cut short' if size < HEADER + 2 * count else 'too long'}",
+        )
+    return count
+
+
+def _broken(path: Path, expected: str, came: str) -> ValueError:
+    return ValueError(
+        f"expected {expected} in {path}, got {came}. Delete the file and download it again"
+    )
+
+
+def _unreachable(name: str, error: Exception) -> ConnectionError:
+    return ConnectionError(
+        f"expected to download {name} of {REPOSITORY}, got {type(error).__name__}: connect to the "
+        'network, use load_corpus("docs"), which needs none, or name a folder that holds shards'
+    )
