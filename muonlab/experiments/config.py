@@ -86,6 +86,11 @@ class TrainConfig:
                 f"context must be at most {longest} for size={self.size!r}, got {self.context}: "
                 "shorten it, or choose a larger size"
             )
+        if self.eval_tokens < self.context:
+            raise ValueError(
+                f"eval_tokens must be at least one context of {self.context}, got "
+                f"{self.eval_tokens}"
+            )
 
     def rate(self, step: int) -> float:
         """Returns what both learning rates are multiplied by: up, level, down to 0, all linear.
