@@ -19,7 +19,7 @@ def style() -> None:
     seaborn.set_theme(context="notebook", style="ticks", palette="colorblind")
     plt.rcParams.update(
         {
-            "figure.figsize": (7, 3.8),
+            "figure.figsize": (6.6, 3.6),
             "figure.facecolor": "white",
             "figure.constrained_layout.use": True,
             "axes.spines.top": False,

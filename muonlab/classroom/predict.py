@@ -12,6 +12,8 @@ import traitlets
 
 from muonlab.classroom.widget import Widget, script
 
+SAVED = "Saved on this machine."
+
 
 def home() -> Path:
     """Returns the folder of the learner's own data; MUONLAB_HOME overrides it."""
@@ -71,13 +73,14 @@ class Prediction(Widget):
             raise ValueError(f"prediction {id} needs two options or more; {len(options)} came")
         recorded = load().get(id)
         choice = options.index(recorded) if recorded in options else -1
-        super().__init__(id=id, question=question, options=options, choice=choice)
+        note = SAVED if choice >= 0 else ""
+        super().__init__(id=id, question=question, options=options, choice=choice, note=note)
         self.observe(self._record, "choice")
 
     def _record(self, change: dict[str, Any]) -> None:
         try:
             save(self.id, self.options[change["new"]])
-            self.note = "Saved on this machine."
+            self.note = SAVED
         except OSError as error:  # a full or read-only disk must not stop the lesson
             self.note = f"Not saved: {error.strerror}. Set MUONLAB_HOME to a folder you can write."
 

@@ -21,7 +21,7 @@ function svg(tag, attributes = {}, ...children) {
 function short(number) {
   if (number === 0) return "0";
   const size = Math.abs(number);
-  return size < 1e-3 || size >= 1e5 ? number.toExponential(0) : String(Number(number.toPrecision(4)));
+  return size < 1e-3 || size >= 1e5 ? number.toExponential(0) : String(Number(number.toPrecision(5)));
 }
 
 function ticks([low, high], log, room) {

@@ -33,6 +33,10 @@ function grid(low, count) {
   return Array.from({ length: count }, (_, i) => low ** (1 - i / (count - 1)));
 }
 
+function term(factor, power) {
+  return `${factor < 0 ? "−" : "+"} ${Math.abs(factor)} ${power}`;
+}
+
 function view(values) {
   const log = values.axis === "logarithmic";
   const x = log ? grid(1e-4, 500) : Array.from({ length: 501 }, (_, i) => (i / 500) ** 2);
@@ -40,7 +44,7 @@ function view(values) {
   const low = Math.min(...image), high = Math.max(...image);
   const slope = values.a ** values.steps;
   return {
-    title: `${values.steps} steps of p(x) = ${short(values.a)} x + ${short(values.b)} x³ + ${short(values.c)} x⁵`,
+    title: `${values.steps} steps of p(x) = ${values.a} x ${term(values.b, "x³")} ${term(values.c, "x⁵")}`,
     x: { label: "singular value before", log, range: log ? [1e-4, 1] : [0, 1] },
     y: { label: "singular value after", range: [0, 1.5] },
     series: [

@@ -14,8 +14,9 @@ function render({ model, el }) {
     return element("label", {}, input, ` ${option}`);
   });
   const show = () => {
+    const unsaved = "Chosen. Run this cell in Jupyter to have it saved.";
     const chosen = model.get("choice") >= 0;
-    note.textContent = model.get("note") || (chosen ? "Chosen." : "Choose, or go on without.");
+    note.textContent = model.get("note") || (chosen ? unsaved : "Choose, or go on without.");
   };
   model.on("change:note", show);
   show();

@@ -1,0 +1,145 @@
+"""JupyterLab in a real Chromium: a lesson runs, its explorer moves, its quiz answers."""
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+
+from muonlab.classroom.release import LESSONS
+
+pytestmark = pytest.mark.browser
+CHROMIUM = "/usr/bin/chromium"
+QUIET = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+LESSON = "02-newton-schulz.ipynb"
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_until_up(address, server, seconds=60):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and server.poll() is None:
+        try:
+            return urllib.request.urlopen(f"{address}/api", timeout=2).close()
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            time.sleep(0.2)
+    raise RuntimeError(f"JupyterLab did not answer at {address} within {seconds} s")
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    """The address of a JupyterLab of its own, on a copy of the lessons."""
+    folder = tmp_path_factory.mktemp("lab")
+    shutil.copytree(LESSONS, folder / "lessons")
+    names = "JUPYTER_CONFIG_DIR JUPYTER_DATA_DIR JUPYTER_RUNTIME_DIR IPYTHONDIR MUONLAB_HOME"
+    places = {name: str(folder / name.lower()) for name in names.split()}
+    for name in ("SETTINGS", "WORKSPACES"):
+        places[f"JUPYTERLAB_{name}_DIR"] = str(folder / name.lower())
+    environment = {**os.environ, **places, "OMP_NUM_THREADS": "2"}
+    notebooks = sorted(map(str, (folder / "lessons").glob("*.ipynb")))
+    subprocess.run(
+        [sys.executable, "-m", "jupyter", "trust", *notebooks], env=environment, check=True
+    )
+    port = free_port()
+    options = ["--no-browser", "--allow-root", "--ServerApp.ip=127.0.0.1", f"--port={port}"]
+    options += ["--IdentityProvider.token=", "--ServerApp.password="]
+    command = [sys.executable, "-m", "jupyter", "lab", *options]
+    with (folder / "log.txt").open("w") as log:
+        server = subprocess.Popen(
+            command, cwd=folder / "lessons", env=environment, stdout=log, stderr=log
+        )
+    try:
+        wait_until_up(f"http://127.0.0.1:{port}", server)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.terminate()
+        server.wait(timeout=20)
+
+
+@pytest.fixture
+def page(lab):
+    """Lesson 02, opened; console errors of ours are collected in page.faults."""
+    sync = pytest.importorskip("playwright.sync_api")
+    with sync.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page.faults = []
+        page.on("pageerror", lambda error: page.faults.append(str(error)))
+        page.on("console", lambda message: page.faults.append(message.text) if ours(message) else 0)
+        page.goto(f"{lab}/lab/tree/{LESSON}?reset")
+        page.locator(".jp-StatusBar-Widget", has_text="| Idle").wait_for(timeout=90_000)
+        yield page
+        browser.close()
+
+
+def ours(message):
+    return message.type == "error" and any(w in message.text for w in ("muonlab", "anywidget"))
+
+
+def scroll_to(page, selector):
+    """Scrolls the notebook until the element exists: JupyterLab draws only what is near."""
+    scroller = page.locator(".jp-WindowedPanel-outer").first
+    scroller.hover()
+    scroller.evaluate("node => node.scrollTo(0, 0)")
+    for _ in range(60):
+        if page.locator(selector).count():
+            page.locator(selector).first.scroll_into_view_if_needed()
+            return page.locator(selector).first
+        page.mouse.wheel(0, 500)
+        page.wait_for_timeout(100)
+    raise AssertionError(f"{selector} did not appear")
+
+
+def move_and_compare(page):
+    explorer = scroll_to(page, ".muonlab-explorer")
+    line, sentence = explorer.locator(".muonlab-line").first, explorer.locator(".muonlab-sentence")
+    before = line.get_attribute("d"), sentence.inner_text()
+    explorer.locator("input[type=range]").first.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function(
+        "([node, old]) => node.querySelector('.muonlab-line').getAttribute('d') !== old",
+        arg=[explorer.element_handle(), before[0]],
+    )
+    assert sentence.inner_text() != before[1]
+    assert "6 steps" in explorer.locator(".muonlab-title").inner_text()
+
+
+def test_the_stored_explorer_moves_before_anything_is_run(page):
+    move_and_compare(page)
+    assert page.faults == []
+
+
+def test_a_learner_runs_all_moves_a_slider_and_answers_the_quiz(page):
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+    last = page.locator(".jp-CodeCell").last.locator(".jp-InputPrompt")
+    last.filter(has_text="[*]").wait_for(timeout=20_000)  # queued
+    last.filter(has_text=re.compile(r"\[\d+\]")).wait_for(timeout=90_000)  # done
+    move_and_compare(page)
+    scroll_to(page, ".muonlab-predict input").check()
+    page.get_by_text("Saved on this machine.").first.wait_for()
+    quiz = scroll_to(page, ".muonlab-quiz")
+    quiz.locator(".muonlab-option", has_text="Exactly U Vᵀ").click()
+    assert "Newton-Schulz returns the exact polar factor" in quiz.inner_text()
+    quiz.locator(".muonlab-option", has_text="every s between").click()
+    assert "Right." in quiz.inner_text()
+    assert "0 of 4 right at the first try, 1 answered." in quiz.inner_text()
+    assert page.faults == []
