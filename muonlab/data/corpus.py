@@ -216,3 +216,11 @@ def _check_sizes(batch: int, context: int, length: int, which: str) -> None:
             f"expected a context below {length:,}, the tokens of the {which} text, "
             f"got {context:,}: shorten the context, or add text"
         )
+
+
+if __name__ == "__main__":
+    import sys
+
+    from muonlab.data.summary import report  # it imports this module, so not at the top
+
+    print(report(*sys.argv[1:]))

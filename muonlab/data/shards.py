@@ -5,8 +5,10 @@ version 1, number of tokens), then that many little-endian uint16, the tokens.
 Sources: karpathy/llm.c, dev/data/data_common.py, and the dataset kjj0/fineweb10B-gpt2.
 """
 
+import errno
 import os
 import re
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -17,6 +19,7 @@ MAGIC, VERSION, HEADER = 20240520, 1, 256 * 4  # the last in bytes
 VOCABULARY = 50_257  # GPT-2's; its last token ends a document
 END = VOCABULARY - 1
 HELD_OUT = "fineweb_val_000000.bin"
+DISK = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
 LAST_TRAINING = 103  # the repository's training shards are numbered from 1
 _TRAINING = re.compile(r".*_train_\d+\.bin")
 _HELD_OUT = re.compile(r".*_val_\d+\.bin")
@@ -44,22 +47,23 @@ def download(name: str) -> Path:
     Raises:
         ValueError: no such shard in the repository.
         ConnectionError: no network, or the site does not answer.
+        OSError: no room for the shard, or no right to write it.
     """
     from huggingface_hub import hf_hub_download  # here: reading local shards does not need it
     from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
+    fetch = partial(hf_hub_download, REPOSITORY, name, repo_type="dataset")
     try:
-        return Path(hf_hub_download(REPOSITORY, name, repo_type="dataset"))
-    except LocalEntryNotFoundError as error:
-        raise _unreachable(name, error) from error
-    except EntryNotFoundError as error:
-        raise ValueError(
-            f"expected a shard of {REPOSITORY}, such as {HELD_OUT} or {training_shard(1)}, "
-            f"got {name!r}: there is no such file"
-        ) from error
-    except OSError as error:
-        if error.errno is not None and error.filename:  # about a file, so not about the network
-            raise
+        try:
+            return Path(fetch(local_files_only=True))  # published shards do not change
+        except LocalEntryNotFoundError:
+            return Path(fetch())
+    except Exception as error:
+        missing = isinstance(error, EntryNotFoundError)
+        if missing and not isinstance(error, LocalEntryNotFoundError):
+            raise _unknown(name) from error
+        if isinstance(error, OSError) and error.errno in DISK:
+            raise _no_room(name, error) from error
         raise _unreachable(name, error) from error
 
 
@@ -138,6 +142,22 @@ def _check_header(path: Path) -> int:
 def _broken(path: Path, expected: str, came: str) -> ValueError:
     return ValueError(
         f"expected {expected} in {path}, got {came}. Delete the file and download it again"
+    )
+
+
+def _unknown(name: str) -> ValueError:
+    return ValueError(
+        f"expected a shard of {REPOSITORY}, such as {HELD_OUT} or {training_shard(1)}, "
+        f"got {name!r}: there is no such file"
+    )
+
+
+def _no_room(name: str, error: OSError) -> OSError:
+    return OSError(
+        error.errno,
+        f"expected to write {name} (200 MB), got: {error.strerror}; "
+        "make room, or set HF_HOME to another folder",
+        error.filename,
     )
 
 
