@@ -11,7 +11,7 @@ from muonlab.experiments.records import Record
 
 RESULTS = Path(muonlab.__file__).parents[1] / "data" / "results"
 
-BASE = TrainConfig(steps=200, batch=16, context=64, eval_tokens=65_536)
+BASE = TrainConfig(steps=150, batch=16, context=64, eval_tokens=65_536)
 RATES = tuple(round(10 ** (-3 + k / 4), 6) for k in range(7))  # 0.001, 0.001778 … 0.031623
 EMBEDDING_RATE = RATES[3]  # AdamW's share of a Muon run: the middle of its grid, not its best
 SEEDS = tuple(range(1, 6))  # seed 0 chose the rates, so it does not count
