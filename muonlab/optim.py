@@ -25,12 +25,14 @@ RULES = ("muon", "adamw")
 def lr_scale(name: LRScale | None, rows: int, columns: int) -> float:
     """Returns the factor by which Muon's learning rate is multiplied for a rows×columns matrix.
 
-    | name | factor | the update then has | source |
-    |---|---|---|---|
-    | original, None | √max(1, rows/columns) | spectral norm 1, more if tall | Jordan 2024 |
-    | match_rms_adamw | 0.2 √max(rows, columns) | entries of RMS 0.2, like AdamW's | 2502.16982 |
-    | spectral | √(rows/columns) | outputs of RMS 1 for inputs of RMS 1 | 2310.17813 |
-    | update_rms | 0.2 √(rows·columns) / ‖O‖_F | entries of RMS 0.2 exactly | 2510.05491 |
+    =============== ============================ ================================== ==========
+    name            factor                       the update then has                source
+    =============== ============================ ================================== ==========
+    original, None  √max(1, rows/columns)        spectral norm 1, more if tall      Jordan 2024
+    match_rms_adamw 0.2 √max(rows, columns)      entries of RMS 0.2, like AdamW's   2502.16982
+    spectral        √(rows/columns)              outputs of RMS 1 for inputs of 1   2310.17813
+    update_rms      0.2 √(rows·columns) / ‖O‖_F  entries of RMS 0.2 exactly         2510.05491
+    =============== ============================ ================================== ==========
 
     The last divides by the norm of the update O itself; `lr_scale` then gives the numerator.
     To keep the same step under another name, multiply lr by old factor / new factor.

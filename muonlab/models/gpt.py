@@ -37,7 +37,7 @@ class GPTConfig:
 
     @property
     def hidden(self) -> int:
-        """The width inside the feed-forward: 4C, or 8C/3 for three matrices of the same total."""
+        """Returns the width inside the feed-forward (4C, or 8C/3 for three matrices in all)."""
         return 8 * math.ceil(self.width / 3) if self.gated else 4 * self.width
 
 
