@@ -1,5 +1,6 @@
 """JupyterLab in a real Chromium: a lesson runs, its explorer moves, its quiz answers."""
 
+import json
 import os
 import re
 import shutil
@@ -10,6 +11,7 @@ import time
 import urllib.error
 import urllib.request
 
+import nbformat
 import pytest
 
 from muonlab.classroom.release import LESSONS
@@ -74,20 +76,32 @@ def lab(tmp_path_factory):
         server.wait(timeout=20)
 
 
-@pytest.fixture
-def page(lab):
-    """Lesson 02, opened; console errors of ours are collected in page.faults."""
+@pytest.fixture(scope="module")
+def browser():
     sync = pytest.importorskip("playwright.sync_api")
     with sync.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=QUIET)
-        page = browser.new_page(viewport={"width": 1280, "height": 900})
-        page.faults = []
-        page.on("pageerror", lambda error: page.faults.append(str(error)))
-        page.on("console", lambda message: page.faults.append(message.text) if ours(message) else 0)
-        page.goto(f"{lab}/lab/tree/{LESSON}?reset")
-        page.locator(".jp-StatusBar-Widget", has_text="| Idle").wait_for(timeout=90_000)
-        yield page
+        yield browser
         browser.close()
+
+
+def open_page(browser, width=1280):
+    """A new page whose console errors, if they are ours, are collected in page.faults."""
+    page = browser.new_context(viewport={"width": width, "height": 900}).new_page()
+    page.faults = []
+    page.on("pageerror", lambda error: page.faults.append(str(error)))
+    page.on("console", lambda message: page.faults.append(message.text) if ours(message) else 0)
+    return page
+
+
+@pytest.fixture
+def page(lab, browser):
+    """Lesson 02, opened in JupyterLab, its kernel ready."""
+    page = open_page(browser)
+    page.goto(f"{lab}/lab/tree/{LESSON}?reset")
+    page.locator(".jp-StatusBar-Widget", has_text="| Idle").wait_for(timeout=90_000)
+    yield page
+    page.context.close()
 
 
 def ours(message):
@@ -142,4 +156,37 @@ def test_a_learner_runs_all_moves_a_slider_and_answers_the_quiz(page):
     quiz.locator(".muonlab-option", has_text="every s between").click()
     assert "Right." in quiz.inner_text()
     assert "0 of 4 right at the first try, 1 answered." in quiz.inner_text()
+    assert page.faults == []
+
+
+def static_page(notebook, folder):
+    """A page as the book makes it: the stored views, the stored state, our loader, no kernel."""
+    loader = (LESSONS.parent / "book" / "assets" / "live" / "widgets.js").read_text()
+    kinds = [f"application/vnd.jupyter.widget-{kind}+json" for kind in ("view", "state")]
+    outputs = [o["data"] for c in notebook.cells for o in c.get("outputs", []) if "data" in o]
+    scripts = [(kinds[0], data[kinds[0]]) for data in outputs if kinds[0] in data]
+    scripts.append((kinds[1], notebook.metadata.widgets[kinds[1]]))
+    texts = [(kind, json.dumps(data).replace("</", "<\\/")) for kind, data in scripts]
+    body = "\n".join(f'<script type="{kind}">{text}</script>' for kind, text in texts)
+    page = folder / "page.html"
+    page.write_text(f"<!doctype html><meta charset=utf-8><body>{body}<script>{loader}</script>")
+    return page.as_uri(), len(scripts) - 1
+
+
+@pytest.mark.parametrize("path", sorted(LESSONS.glob("*.ipynb")), ids=lambda path: path.stem)
+def test_every_widget_lives_in_a_static_page_without_kernel_or_network(path, browser, tmp_path):
+    address, views = static_page(nbformat.read(path, as_version=4), tmp_path)
+    page = open_page(browser, width=375)
+    page.route("http*://**", lambda route: route.abort())
+    page.goto(address)
+    page.locator(".muonlab").nth(views - 1).wait_for()
+    for explorer in page.locator(".muonlab-explorer").all():
+        sentence = explorer.locator(".muonlab-sentence")
+        before = sentence.inner_text()
+        explorer.locator("input[type=range]").first.focus()
+        page.keyboard.press("ArrowRight")
+        assert sentence.inner_text() != before
+        assert explorer.locator("svg[role=img]").bounding_box()["width"] <= 375
+    page.locator(".muonlab-option").first.click()
+    assert page.locator(".muonlab-feedback").first.inner_text()
     assert page.faults == []

@@ -26,6 +26,12 @@ def controls(name: str) -> list[str]:
     return re.findall(r'\{ ?name: "(\w+)"', script(f"explorers/{name}.js"))
 
 
+def module(name: str) -> str:
+    """Returns the ES module that draws an explorer."""
+    wired = WIRE.format(source=script(f"explorers/{name}.js"))
+    return script("widgets/dom.js", "explorers/plot.js") + wired
+
+
 class Explorer(Widget):
     """One explorer; `values` are its controls and go both ways, `data` is what it draws."""
 
@@ -39,8 +45,7 @@ class Explorer(Widget):
         known = controls(name)
         if unknown := sorted(values.keys() - set(known)):
             raise ValueError(f"explorer {name} has no {unknown}; its controls are {known}")
-        wired = WIRE.format(source=script(f"explorers/{name}.js"))
-        self._esm = script("widgets/dom.js", "explorers/plot.js") + wired
+        self._esm = module(name)
         super().__init__(name=name, data=data or {}, values=values)
 
     def describe(self) -> str:

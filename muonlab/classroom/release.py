@@ -13,10 +13,9 @@ from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 
 import muonlab
-from muonlab.classroom.source import notebook_path, read, texts
+from muonlab.classroom.source import STATE, notebook_path, read, texts
 
 LESSONS = Path(muonlab.__file__).parents[1] / "lessons"
-WIDGETS = "application/vnd.jupyter.widget-state+json"
 SETTINGS = {
     "OMP_NUM_THREADS": "2",
     "PYTHONHASHSEED": "0",
@@ -72,7 +71,7 @@ def clean(notebook: NotebookNode, lesson: str) -> NotebookNode:
     notebook.metadata = NotebookNode({k: v for k, v in notebook.metadata.items() if k in kept})
     notebook.metadata.language_info = NotebookNode(name="python")
     written = nbformat.writes(notebook)
-    widgets = notebook.metadata.get("widgets", {}).get(WIDGETS, {})
+    widgets = notebook.metadata.get("widgets", {}).get(STATE, {})
     for number, model in enumerate(widgets.get("state", {})):
         written = written.replace(model, f"{lesson}-widget-{number:03d}")
     return nbformat.reads(written, as_version=4)

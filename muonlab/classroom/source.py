@@ -8,6 +8,12 @@ import jupytext
 import nbformat
 from nbformat import NotebookNode
 
+from muonlab.classroom import explore
+from muonlab.classroom.predict import Prediction
+from muonlab.classroom.quiz import Quiz
+from muonlab.classroom.widget import Widget
+
+STATE = "application/vnd.jupyter.widget-state+json"
 SOLUTION = re.compile(
     r"<summary>Solution (\d\d-e\d+)</summary>\s*```python\n(.*?)```\s*</details>", re.DOTALL
 )
@@ -84,7 +90,17 @@ def check_fresh(text: Path) -> list[str]:
     ]
     if len(wanted.cells) != len(stored.cells):
         problems.append(f"{path.name} has {len(stored.cells)} cells, its text {len(wanted.cells)}")
-    return problems + _unrun(path.name, stored)
+    return problems + _unrun(path.name, stored) + _old_widgets(path.name, stored)
+
+
+def _old_widgets(name: str, notebook: NotebookNode) -> list[str]:
+    """A notebook stores the code of its widgets; code that changed since would be shown to nobody."""
+    current = {Prediction._esm, Quiz._esm, *map(explore.module, explore.names())}
+    models = notebook.metadata.get("widgets", {}).get(STATE, {}).get("state", {}).values()
+    stored = [model["state"] for model in models if "_esm" in model["state"]]
+    if all(s["_esm"] in current and s["_css"] == Widget._css for s in stored):
+        return []
+    return [f"{name} holds older code of its widgets: run `make lessons`"]
 
 
 def _unrun(name: str, notebook: NotebookNode) -> list[str]:

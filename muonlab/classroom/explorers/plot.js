@@ -9,7 +9,6 @@ const MARKERS = {
   triangle: (x, y) => `M${x},${y - 5}l5,8h-10z`,
 };
 const MARGIN = { left: 48, right: 12, top: 10, bottom: 42 };
-let plots = 0;
 
 function svg(tag, attributes = {}, ...children) {
   const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -29,8 +28,9 @@ function ticks([low, high], log, room) {
     const first = Math.ceil(Math.log10(low) - 1e-9), last = Math.floor(Math.log10(high) + 1e-9);
     const every = Math.max(1, Math.ceil((last - first + 1) / room));
     const powers = [];
-    for (let power = first; power <= last; power += every) powers.push(10 ** power);
-    return powers;
+    for (let power = first - 1; power <= last; power += every) powers.push(10 ** power);
+    const between = last - first < 2 ? powers.flatMap((power) => [power, 2 * power, 5 * power]) : powers;
+    return between.filter((value) => value >= low * 0.999 && value <= high * 1.001);
   }
   const rough = (high - low) / room, unit = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].find((factor) => factor * unit >= rough) * unit;
@@ -129,7 +129,7 @@ function plot(picture, width) {
   };
   const x = scale(picture.x, ranges.x, MARGIN.left, w - MARGIN.right);
   const y = scale(picture.y, ranges.y, h - MARGIN.bottom, MARGIN.top);
-  const id = `muonlab-clip-${plots++}`;
+  const id = `muonlab-clip-${Math.random().toString(36).slice(2)}`; // one page, many explorers
   const area = { x: MARGIN.left, y: MARGIN.top, width: w - MARGIN.left - MARGIN.right, height: h - MARGIN.top - MARGIN.bottom };
   const canvas = svg("svg", { viewBox: `0 0 ${w} ${h}`, role: "img", "aria-label": picture.title ?? picture.sentence, style: `max-width:${w}px` });
   canvas.append(svg("clipPath", { id }, svg("rect", area)), ...axes(picture, ranges, x, y, w, h));
@@ -142,7 +142,8 @@ function plot(picture, width) {
 function legend(series) {
   const items = series.map((s, number) => {
     const sample = svg("svg", { viewBox: "0 0 34 12", "aria-hidden": "true" });
-    sample.append(drawn({ ...s, x: [0, 17, 34], y: [6, 6, 6] }, number, (v) => v, (v) => v));
+    const at = (x, y, marker) => drawn({ ...s, x, y, marker }, number, (v) => v, (v) => v);
+    sample.append(at([0, 34], [6, 6]), at([17], [6], s.marker));
     return element("span", {}, sample, s.label);
   });
   return element("div", { class: "muonlab-legend" }, ...items);

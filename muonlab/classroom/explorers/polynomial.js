@@ -54,7 +54,7 @@ function view(values) {
     marks: [{ y: 1, label: "goal: 1" }],
     sentence: Number.isFinite(low + high) && high < 100
       ? `Singular values between ${LOWEST} and 1 end between ${low.toFixed(3)} and ${high.toFixed(3)}. ` +
-        `Close to zero they grow by a factor of ${slope.toPrecision(3)}.`
+        `Close to zero they grow by a factor of ${slope.toLocaleString("en", { maximumSignificantDigits: 3 })}.`
       : "Some singular values grow without bound: these numbers do not work.",
   };
 }

@@ -1,0 +1,545 @@
+"""What a notebook cell calls: each call in its right use, and in the wrong ones it must name."""
+
+import json
+import math
+import re
+from unittest import mock
+
+import nbformat
+import pytest
+import torch
+from matplotlib import pyplot as plt
+
+from muonlab.classroom import (
+    Lesson,
+    check,
+    claims,
+    figures,
+    intervals,
+    lines,
+    output,
+    predict,
+    release,
+    source,
+    spectra,
+)
+from muonlab.classroom import explore as explorers
+from muonlab.classroom import lesson as lesson_module
+from muonlab.classroom.claims import Claim, ClaimDoesNotHold
+from muonlab.classroom.quiz import Quiz
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("MUONLAB_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture
+def lesson():
+    return Lesson("02")
+
+
+def outputs(call, *args, **options):
+    """What a call leaves in a notebook: one dict of forms for each thing it displays."""
+    shown = []
+    with (
+        mock.patch.object(lesson_module, "display", shown.append),
+        mock.patch.object(output, "display", shown.append),
+    ):
+        assert call(*args, **options) is None or call is lesson_module.start
+    return [thing._repr_mimebundle_() for thing in shown]
+
+
+# --- start -------------------------------------------------------------------------------------
+
+
+def test_start_seeds_and_shows_what_the_lesson_runs_on():
+    shown = outputs(lesson_module.start, "02")[0]
+    first = torch.rand(1)
+    outputs(lesson_module.start, "02")
+    assert torch.equal(first, torch.rand(1))
+    assert "torch" in shown["text/plain"]
+    assert "<th" in shown["text/html"]
+
+
+@pytest.mark.parametrize("name", ["2", "lesson 2", "", "002"])
+def test_start_refuses_what_is_not_a_lesson(name):
+    with pytest.raises(ValueError, match="two digits"):
+        lesson_module.start(name)
+
+
+# --- predictions -------------------------------------------------------------------------------
+
+
+def test_a_prediction_is_saved_at_once_and_found_again(lesson):
+    outputs(lesson.predict, "02-p1", "Which?", ["one", "two", "three"])
+    lesson.predictions["02-p1"].choice = 2
+    assert predict.load() == {"02-p1": "three"}
+    again = predict.Prediction("02-p1", "Which?", ["three", "one", "two"])
+    assert again.choice == 0, "an option is remembered by its words, not its place"
+
+
+@pytest.mark.parametrize(
+    ("choice", "words"),
+    [(-1, "You skipped the prediction"), (0, "You predicted: \\*one"), (1, "came true")],
+)
+def test_reveal_tells_prediction_from_result(lesson, choice, words):
+    outputs(lesson.predict, "02-p1", "Which?", ["one", "two"])
+    lesson.predictions["02-p1"].choice = choice if choice >= 0 else -1
+    shown = outputs(lesson.reveal, "02-p1", answer=1, because="Two is 2.")[0]["text/markdown"]
+    assert re.search(words, shown)
+    assert "**two**. Two is 2." in shown
+
+
+def test_a_broken_file_of_predictions_is_named_and_kept_aside():
+    predict.save("02-p1", "one")
+    path = predict.home() / "predictions.json"
+    path.write_text('{"02-p1": "on')
+    with pytest.warns(UserWarning, match=r"predictions\.json cannot be read.*\.bad"):
+        assert predict.load() == {}
+    predict.save("02-p2", "two")
+    assert predict.load() == {"02-p2": "two"}
+    assert path.with_name("predictions.json.bad").read_text() == '{"02-p1": "on'
+
+
+def test_a_disk_that_cannot_be_written_is_said_and_stops_nothing(monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    predict.save("02-p1", "one")
+    monkeypatch.setattr(predict.os, "replace", full)
+    question = predict.Prediction("02-p1", "Which?", ["one", "two"])
+    question.choice = 1
+    assert "No space left" in question.note
+    assert predict.load() == {"02-p1": "one"}
+    assert [path.name for path in predict.home().iterdir()] == ["predictions.json"]
+
+
+def test_wrong_predictions_are_refused(lesson):
+    with pytest.raises(ValueError, match="looks like '02-p1'"):
+        lesson.predict("03-p1", "Which?", ["one", "two"])
+    with pytest.raises(ValueError, match="two options"):
+        lesson.predict("02-p1", "Which?", ["one"])
+    with pytest.raises(ValueError, match="was not asked"):
+        lesson.reveal("02-p7", answer=0, because="")
+    outputs(lesson.predict, "02-p1", "Which?", ["one", "two"])
+    with pytest.raises(ValueError, match="options 0 to 1"):
+        lesson.reveal("02-p1", answer=2, because="")
+
+
+# --- claims ------------------------------------------------------------------------------------
+
+
+def test_a_claim_that_holds_leaves_text_html_and_data(lesson):
+    value = (torch.tensor(0.6812), torch.tensor(1.2049))
+    shown = outputs(lesson.claim, "02-c1", "It holds.", value, within=(0.68, 1.21))[0]
+    assert shown["text/plain"] == "claim 02-c1 holds: It holds. | 0.681 to 1.205 | 0.68 to 1.21"
+    assert shown[claims.MIME]["bound"] == [0.68, 1.21]
+    assert shown[claims.MIME]["value"] == pytest.approx([0.6812, 1.2049])
+    assert "✓ holds" in shown["text/html"]
+
+
+@pytest.mark.parametrize(
+    ("value", "bound"),
+    [
+        (0.5, {"at_least": 0.6}),
+        (0.5, {"at_most": 0.4}),
+        ((0.7, 1.3), {"within": (0.68, 1.21)}),
+        (math.nan, {"at_most": 1.0}),
+        (math.nan, {"at_least": 1.0}),
+        (math.inf, {"at_least": 1.0}),
+        ((0.7, math.nan), {"within": (0, 1)}),
+    ],
+)
+def test_a_false_claim_raises_with_sentence_value_bound_and_advice(lesson, value, bound):
+    with pytest.raises(ClaimDoesNotHold) as error:
+        lesson.claim("02-c1", "The sky is green.", value, **bound)
+    for words in ("02-c1", "The sky is green.", "Measured", "the bound is", "first cell"):
+        assert words in str(error.value)
+    assert isinstance(error.value, AssertionError)
+    assert lesson.claims == {}
+
+
+@pytest.mark.parametrize(
+    ("value", "bound"),
+    [(1.0, {"at_most": 1}), (1.0, {"at_least": 1}), ((0, 1), {"within": (0, 1)})],
+)
+def test_a_bound_includes_its_ends(lesson, value, bound):
+    outputs(lesson.claim, "02-c1", "At the end.", value, **bound)
+    assert lesson.claims["02-c1"].holds
+
+
+def test_wrong_claims_are_refused(lesson):
+    with pytest.raises(ValueError, match="exactly one bound"):
+        lesson.claim("02-c1", "No bound.", 1.0)
+    with pytest.raises(ValueError, match="exactly one bound"):
+        lesson.claim("02-c1", "Two bounds.", 1.0, at_least=0, at_most=2)
+    with pytest.raises(ValueError, match="looks like '02-c1'"):
+        lesson.claim("01-c1", "Another lesson.", 1.0, at_most=2)
+    with pytest.raises(ValueError, match="no value"):
+        lesson.claim("02-c1", "Nothing measured.", (), at_most=2)
+    outputs(lesson.claim, "02-c1", "First.", 1.0, at_most=2)
+    outputs(lesson.claim, "02-c1", "First.", 1.5, at_most=2)
+    with pytest.raises(ValueError, match=r"already says 'First\.'"):
+        lesson.claim("02-c1", "Second.", 1.0, at_most=2)
+
+
+@pytest.mark.parametrize(
+    ("value", "upper", "shown"),
+    [
+        (3.1e-13, 1e-9, "less than 1e-12"),
+        (0.0003121, 0.005, "0.000312"),
+        (256.04, 256.1, "256.0"),
+        (0.0, 1.0, "0"),
+        (1e-300, 0.0, "1e-300"),
+        (2_345_678.0, 1e7, "2.35e+06"),
+    ],
+)
+def test_a_value_is_shown_as_finely_as_its_bound_needs(value, upper, shown):
+    assert Claim("02-c1", "", (value,), None, upper).measured == shown
+
+
+def stored_notebook(folder, source_text, *stored):
+    data = [{claims.MIME: claim.as_json(), "text/plain": ""} for claim in stored]
+    cell = nbformat.v4.new_code_cell(source_text)
+    cell.outputs = [nbformat.v4.new_output("display_data", data=entry) for entry in data]
+    path = folder / "02-test.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), path)
+    return path
+
+
+CALL = 'lesson.claim("02-c1", "s", 1, at_most=2)'
+
+
+def test_stored_claims_are_checked_again(tmp_path, capsys):
+    path = stored_notebook(tmp_path, CALL, Claim("02-c1", "s", (1.0,), None, 2.0))
+    assert claims.collect(path)[0].holds
+    assert claims.report(tmp_path) == claims.report(tmp_path, "02") == 0
+    assert "at most 2" in capsys.readouterr().out
+
+
+def test_a_stored_claim_that_fails_or_is_missing_is_reported(tmp_path, capsys):
+    stored_notebook(tmp_path, CALL, Claim("02-c1", "s", (3.0,), None, 2.0))
+    assert claims.report(tmp_path) == 1
+    assert "✗ fails" in capsys.readouterr().out
+    stored_notebook(tmp_path, CALL)
+    assert claims.report(tmp_path) == 1
+    assert "claim 02-c1 has no stored result" in capsys.readouterr().out
+    with pytest.raises(FileNotFoundError, match="make lessons"):
+        claims.report(tmp_path, "77")
+
+
+def test_a_text_without_a_notebook_is_reported(tmp_path, capsys):
+    stored_notebook(tmp_path, CALL, Claim("02-c1", "s", (1.0,), None, 2.0))
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text" / "03-new.md").write_text("# New")
+    assert claims.report(tmp_path) == 1
+    assert "lesson 03-new has no stored result" in capsys.readouterr().out
+
+
+def test_recap_lists_the_claims_of_this_run(lesson):
+    outputs(lesson.claim, "02-c1", "First.", 1.0, at_most=2)
+    shown = outputs(lesson.recap)[0]
+    assert "02-c1" in shown["text/plain"]
+    assert "First." in shown["text/html"]
+
+
+# --- checks ------------------------------------------------------------------------------------
+
+X = torch.arange(6.0).reshape(2, 3)
+
+
+def in_place(tensor):
+    tensor += 1
+    return tensor
+
+
+def raising(tensor):
+    return tensor @ tensor
+
+
+@pytest.mark.parametrize(
+    ("answer", "options", "words"),
+    [
+        (in_place, {}, "changed its argument 1 in place"),
+        (raising, {}, r"Line 2 of your function, `return tensor @ tensor`, raised RuntimeError"),
+        (
+            lambda t: t.T,
+            {"shape": (2, 3)},
+            r"Expected the shape \(2, 3\); your result has \(3, 2\)",
+        ),
+        (lambda t: 3, {"shape": (2, 3)}, "Expected a Tensor; your function returned int '3'"),
+        (lambda t: t, {"returns": float}, r"Expected a float.*a tensor of shape \(2, 3\)"),
+        (3, {}, "Expected a function; int '3' came"),
+    ],
+)
+def test_call_says_what_is_wrong_with_an_answer(answer, options, words):
+    before = X.clone()
+    with pytest.raises(check.Wrong, match=words):
+        check.call(answer, X, **options)
+    assert torch.equal(X, before)
+
+
+def stub(tensor): ...  # your code
+
+
+def forgot_return(tensor):
+    tensor * 2
+
+
+def not_implemented(tensor):
+    raise NotImplementedError
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (stub, "in place of the dots"),
+        (forgot_return, "end it with return"),
+        (not_implemented, "in place of the dots"),
+        (lambda t: ..., "in place of the dots"),
+    ],
+)
+def test_an_answer_that_is_not_there_is_not_yet(answer, words):
+    with pytest.raises(check.NotYet, match=words):
+        check.call(answer, X)
+
+
+def test_a_wrong_answer_stops_nothing_and_is_shown_with_sign_and_role(lesson):
+    for answer, status in ((stub, "not yet"), (lambda t: -t, "not right"), (raising, "not right")):
+        shown = outputs(lesson.check, "02-e1", answer)[0]
+        assert shown[check.MIME]["status"] == status
+        assert shown["text/plain"].startswith(check.LOOK[status][0])
+        assert 'role="status"' in shown["text/html"]
+
+
+def test_what_a_check_cannot_read_is_not_right_and_says_so():
+    verdict = check.judge("02-e2", lambda triples: "many")
+    assert verdict.status == "not right"
+    assert check.UNREADABLE in verdict.message
+
+
+def test_a_learners_text_cannot_become_html():
+    verdict = check.Verdict("02-e1", "not right", "<script>x</script>")
+    assert "<script>" not in verdict._repr_html_()
+
+
+def test_an_unknown_exercise_names_those_that_exist(lesson):
+    with pytest.raises(ValueError, match="02-e1, 02-e2, 02-e3"):
+        lesson.check("02-e9", stub)
+    with pytest.raises(ValueError, match="looks like '02-e1'"):
+        lesson.check("01-e1", stub)
+    with pytest.raises(ValueError, match="no lesson '99' has checks"):
+        Lesson("99").check("99-e1", stub)
+
+
+# --- figures -----------------------------------------------------------------------------------
+
+
+def test_a_figure_is_one_image_with_a_text_alternative_and_the_same_bytes_each_time(lesson):
+    def picture():
+        return lines([1, 2, 3], {"a": [1, 2, 3], "b": torch.ones(3)}, xlabel="x", ylabel="y")
+
+    figures.style()
+    alt = 'The "a" line rises; b is <flat>.'
+    first, second = (outputs(lesson.show, picture(), alt=alt)[0] for _ in range(2))
+    assert first == second
+    assert "&quot;a&quot;" in first["text/html"]
+    assert first["text/html"].count("<img") == 1
+    assert first["text/plain"] == f"Figure: {alt}"
+    assert plt.get_fignums() == []
+
+
+def test_series_differ_without_colour():
+    figure = lines(range(3), {n: [1, 2, 3] for n in "abcd"}, xlabel="x", ylabel="y", logy=True)
+    looks = {(line.get_linestyle(), line.get_marker()) for line in figure.axes[0].lines}
+    assert len({marker for _, marker in looks}) == 4
+    plt.close(figure)
+
+
+def test_spectra_sorts_and_intervals_has_a_row_a_name():
+    s = spectra({"one": [1.0, 3.0, 2.0]})
+    assert list(s.axes[0].lines[0].get_ydata()) == [3, 2, 1]
+    rows = intervals({"muon": [1.0, 2.0], "adamw": [2.0, 3.0]}, xlabel="loss")
+    assert [t.get_text() for t in rows.axes[0].get_yticklabels()] == ["muon", "adamw"]
+    plt.close("all")
+
+
+@pytest.mark.parametrize("alt", ["", "a plot", " " * 30])
+def test_a_figure_without_a_finding_is_refused(lesson, alt):
+    figure = lines([1, 2], {"a": [1, 2]}, xlabel="x", ylabel="y")
+    with pytest.raises(ValueError, match="state what the figure shows"):
+        lesson.show(figure, alt=alt)
+    plt.close(figure)
+
+
+def test_what_is_not_a_figure_is_refused(lesson):
+    with pytest.raises(TypeError, match="list came"):
+        lesson.show([1, 2], alt="This is no figure but a list of numbers.")
+
+
+# --- explorers and quiz ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", explorers.names())
+def test_an_explorer_declares_its_controls_and_a_view(name):
+    explorer = explorers.Explorer(name)
+    assert explorers.controls(name)
+    assert "function view(" in explorer._esm
+    assert explorer._esm.count("export default") == 1
+    assert repr(explorer) == f"Explorer {name}"
+
+
+def test_explorers_start_where_the_lesson_says_and_refuse_the_rest():
+    assert explorers.Explorer("polynomial", steps=3).values == {"steps": 3}
+    with pytest.raises(ValueError, match="polynomial"):
+        explorers.Explorer("nothing")
+    with pytest.raises(ValueError, match=r"no \['colour'\].*'steps'"):
+        explorers.Explorer("polynomial", colour=1)
+
+
+def test_every_wrong_option_of_a_quiz_names_a_misconception_and_a_section():
+    quiz = Quiz("02")
+    for question in quiz.questions:
+        for place, option in enumerate(question["options"]):
+            assert ("misconception" in option) == (place != question["right"])
+    assert repr(quiz).startswith("Quiz 02")
+    with pytest.raises(ValueError, match="no quiz"):
+        Quiz("99")
+
+
+# --- texts and release -------------------------------------------------------------------------
+
+TEXT = """# A question?
+
+```{code-cell} ipython3
+:tags: [exercise]
+
+def double(x):
+    ...  # your code
+
+
+lesson.check("02-e1", double)
+```
+
+<details><summary>Solution 02-e1</summary>
+
+```python
+def double(x):
+    return 2 * x
+```
+
+</details>
+
+```{code-cell} ipython3
+:tags: [hide-input]
+
+print(1)
+```
+"""
+START = "from muonlab.classroom import Lesson\nlesson = Lesson('02')\n"
+
+
+@pytest.fixture
+def text(tmp_path):
+    folder = tmp_path / "lessons" / "text"
+    folder.mkdir(parents=True)
+    path = folder / "02-test.md"
+    path.write_text(TEXT)
+    return path
+
+
+def test_a_text_is_read_and_solved(text):
+    notebook = source.read(text)
+    assert [cell.id for cell in notebook.cells] == ["02-000", "02-001", "02-002", "02-003"]
+    assert notebook.cells[3].metadata.jupyter.source_hidden
+    solved = source.solve(notebook)
+    assert solved.cells[1].source.startswith("def double(x):\n    return 2 * x\n")
+    assert solved.cells[1].source.endswith('lesson.check("02-e1", double)')
+    assert "..." in notebook.cells[1].source
+
+
+def test_a_stub_without_a_solution_is_named(text):
+    text.write_text(TEXT.replace("Solution 02-e1", "Solution 02-e2"))
+    with pytest.raises(ValueError, match="02-e1 has no <summary>Solution"):
+        source.solve(source.read(text))
+
+
+def written(text):
+    notebook = source.read(text)
+    for number, cell in enumerate(c for c in notebook.cells if c.cell_type == "code"):
+        cell.execution_count = number + 1
+    release.write(notebook, source.notebook_path(text))
+    return source.notebook_path(text)
+
+
+def test_a_fresh_notebook_has_no_problem_and_each_drift_has_one(text):
+    assert "missing" in source.check_fresh(text)[0]
+    path = written(text)
+    assert source.check_fresh(text) == []
+    stored = json.loads(path.read_text())
+    for change, words in (
+        (lambda n: n["cells"][3].update(source="print(2)"), "02-003: differs"),
+        (lambda n: n["cells"][3].update(metadata={}), "02-003: differs"),
+        (lambda n: n["cells"].pop(), "has 3 cells, its text 4"),
+        (lambda n: n["cells"][3].update(execution_count=7), "not run from top to bottom"),
+    ):
+        changed = json.loads(json.dumps(stored))
+        change(changed)
+        path.write_text(json.dumps(changed))
+        assert any(words in problem for problem in source.check_fresh(text)), words
+
+
+def test_widgets_stored_with_older_code_are_named(text):
+    path = written(text)
+    stored = json.loads(path.read_text())
+    model = {"state": {"_esm": explorers.module("polynomial"), "_css": Quiz._css}}
+    stored["metadata"]["widgets"] = {source.STATE: {"state": {"02-widget-000": model}}}
+    path.write_text(json.dumps(stored))
+    assert source.check_fresh(text) == []
+    model["state"]["_esm"] += "// changed"
+    path.write_text(json.dumps(stored))
+    assert "older code of its widgets" in source.check_fresh(text)[0]
+
+
+def test_a_notebook_that_is_not_valid_never_replaces_a_good_one(text):
+    path = written(text)
+    good = path.read_bytes()
+    notebook = source.read(text)
+    notebook.cells[0].cell_type = "nonsense"
+    with pytest.raises(nbformat.ValidationError):
+        release.write(notebook, path)
+    assert path.read_bytes() == good
+
+
+def test_cleaning_renumbers_widgets_and_drops_progress_and_times(text):
+    model = "0123456789abcdef0123456789abcdef"
+    notebook = source.read(text)
+    view = {"application/vnd.jupyter.widget-view+json": {"model_id": model}, "text/plain": "x"}
+    notebook.cells[3].outputs = [
+        nbformat.v4.new_output("stream", name="stderr", text="50 %"),
+        nbformat.v4.new_output("display_data", data=view),
+    ]
+    notebook.cells[3].metadata["execution"] = {"iopub.execute_input": "now"}
+    notebook.metadata["widgets"] = {source.STATE: {"state": {model: {"layout": model}}}}
+    text_of = nbformat.writes(release.clean(notebook, "02"))
+    assert model not in text_of
+    assert text_of.count("02-widget-000") == 3
+    assert "50 %" not in text_of
+    assert "execute_input" not in text_of
+
+
+def test_a_failing_cell_is_named_and_the_old_notebook_stays(text, monkeypatch, capsys):
+    text.write_text(TEXT.replace("print(1)", 'raise RuntimeError("deliberate")'))
+    old = written(text).read_bytes()
+    monkeypatch.setattr(release, "LESSONS", text.parent.parent)
+    text.write_text(
+        text.read_text().replace("def double(x):\n    ...", START + "def double(x):\n    ...")
+    )
+    assert release.main(["02"]) == 1
+    said = capsys.readouterr().err
+    assert "lesson 02-test, cell 02-003" in said
+    assert "deliberate" in said
+    assert source.notebook_path(text).read_bytes() == old
+    with pytest.raises(FileNotFoundError, match=r"no lesson \['77'\]"):
+        release.main(["77"])
