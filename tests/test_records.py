@@ -137,8 +137,14 @@ def test_provenance_names_versions_and_device_but_no_path():
 def test_the_code_version_is_the_commit_and_says_when_code_differs(monkeypatch):
     answers = {"ls-files": "__init__.py", "rev-parse": "0123456789abcdef", "status": ""}
     monkeypatch.setattr(records, "_git", lambda folder, verb, *rest: answers[verb])
-    assert code_version() == "0123456789ab"
+    assert code_version.__wrapped__() == "0123456789ab"
     answers["status"] = " M optim.py"
-    assert code_version() == "0123456789ab-dirty"
+    assert code_version.__wrapped__() == "0123456789ab-dirty"
     answers["ls-files"] = ""  # installed, and only by chance inside somebody's repository
-    assert code_version() == "muonlab 0.1.0"
+    assert code_version.__wrapped__() == "muonlab 0.1.0"
+
+
+def test_the_code_version_is_that_of_the_code_this_process_loaded(monkeypatch):
+    before = code_version()
+    monkeypatch.setattr(records, "_git", lambda folder, verb, *rest: "a later commit")
+    assert code_version() == before

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -141,11 +142,12 @@ def provenance(device: torch.device | str = "cpu") -> dict[str, Any]:
     }
 
 
+@cache  # asked again an hour into a sweep, git would name code that this process never loaded
 def code_version() -> str:
     """Returns the git commit of the package, with "-dirty" if tracked code differs from it.
 
-    The classroom is left out of the comparison: no run imports it. Installed without git, the
-    package has its version number instead.
+    It is looked up once a process. The classroom is left out of the comparison: no run imports
+    it. Installed without git, the package has its version number instead.
     """
     folder = Path(muonlab.__file__).parent
     tracked = _git(folder, "ls-files", "__init__.py")

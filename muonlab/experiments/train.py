@@ -16,7 +16,7 @@ from tqdm.auto import tqdm
 from muonlab.data.corpus import Corpus, load_corpus
 from muonlab.experiments import checkpoints
 from muonlab.experiments.config import TrainConfig
-from muonlab.experiments.records import Record, provenance
+from muonlab.experiments.records import Record, code_version, provenance
 from muonlab.models.gpt import GPT, SIZES, GPTConfig
 from muonlab.optim import Muon
 from muonlab.orthogonalize import fast_bf16
@@ -81,6 +81,7 @@ class Run:
 
     def __init__(self, config: TrainConfig, corpus: Corpus) -> None:
         self.config, self.corpus = config, corpus
+        code_version()  # now, before anybody edits the files that this process has loaded
         self.device = pick_device(config.device)
         self.model = build_model(config, corpus.vocab_size).to(self.device)
         self.optimizer = build_optimizer(config, self.model)
