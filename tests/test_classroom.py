@@ -357,6 +357,21 @@ def test_series_differ_without_colour():
     plt.close(figure)
 
 
+def test_a_few_sizes_on_a_log_axis_are_all_named():
+    figure = lines([64, 128, 512], {"a": [1, 2, 3]}, xlabel="x", ylabel="y", logx=True)
+    assert [t.get_text() for t in figure.axes[0].get_xticklabels()] == ["64", "128", "512"]
+    many = lines(range(1, 100), {"a": range(99)}, xlabel="x", ylabel="y", logx=True)
+    assert len(many.axes[0].get_xticks()) < 20
+    plt.close("all")
+
+
+def test_series_may_have_an_x_of_their_own():
+    x = {"a": [1, 2], "b": [1, 2, 3]}
+    figure = lines(x, {"a": [5, 6], "b": [7, 8, 9]}, xlabel="x", ylabel="y")
+    assert [len(line.get_xdata()) for line in figure.axes[0].lines] == [2, 3]
+    plt.close(figure)
+
+
 def test_spectra_sorts_and_intervals_has_a_row_a_name():
     s = spectra({"one": [1.0, 3.0, 2.0]})
     assert list(s.axes[0].lines[0].get_ydata()) == [3, 2, 1]

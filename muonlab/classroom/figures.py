@@ -48,8 +48,9 @@ def lines(
         _line(axes, _numbers(x[label] if isinstance(x, Mapping) else x), _numbers(y), label, number)
     axes.set(xlabel=xlabel, ylabel=ylabel)
     axes.set(xscale="log" if logx else "linear", yscale="log" if logy else "linear")
-    if logx and len(xs) <= 10:  # a few sizes: name each, instead of powers of ten
-        axes.set_xticks(xs, labels=[f"{v:g}" for v in xs])
+    drawn = sorted({value for line in axes.lines for value in line.get_xdata()})
+    if logx and len(drawn) <= 10:  # a few sizes: name each, instead of powers of ten
+        axes.set_xticks(drawn, labels=[f"{value:g}" for value in drawn])
         axes.minorticks_off()
     if len(series) > 1:
         axes.legend()

@@ -94,7 +94,7 @@ def check_fresh(text: Path) -> list[str]:
 
 
 def _old_widgets(name: str, notebook: NotebookNode) -> list[str]:
-    """A notebook stores the code of its widgets; code that changed since would be shown to nobody."""
+    """A notebook stores the code of its widgets: readers see that, not what changed since."""
     current = {Prediction._esm, Quiz._esm, *map(explore.module, explore.names())}
     models = notebook.metadata.get("widgets", {}).get(STATE, {}).get("state", {}).values()
     stored = [model["state"] for model in models if "_esm" in model["state"]]
