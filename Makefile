@@ -13,6 +13,7 @@ test: .venv/all
 
 lessons: .venv/all  ## re-execute the lessons from lessons/text
 	$(BIN)/python -m muonlab.classroom.release
+	$(BIN)/python -m muonlab.classroom.picture
 
 book: .venv/all
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/jupyter-book build . --config book/_config.yml \
