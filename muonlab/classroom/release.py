@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ import muonlab
 from muonlab.classroom.source import STATE, notebook_path, read, texts
 
 LESSONS = Path(muonlab.__file__).parents[1] / "lessons"
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # of a traceback meant for a terminal
 SETTINGS = {
     "OMP_NUM_THREADS": "2",
     "PYTHONHASHSEED": "0",
@@ -32,7 +34,8 @@ def main(ids: Sequence[str] | None = None) -> int:
         try:
             execute(notebook, LESSONS)
         except CellExecutionError as error:
-            print(f"lesson {text.stem}, cell {_failed_cell(notebook)}: {error}", file=sys.stderr)
+            plain = COLOURS.sub("", str(error))
+            print(f"lesson {text.stem}, cell {_failed_cell(notebook)}: {plain}", file=sys.stderr)
             failed = 1
             continue
         write(clean(notebook, text.name[:2]), notebook_path(text))
