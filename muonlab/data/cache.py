@@ -71,15 +71,18 @@ def load_or_build(name: str, build: Callable[[], Stored]) -> tuple[Stored, str]:
     their own file, and the last to finish puts its own, equal one in place.
 
     Raises:
-        OSError: the folder or the file cannot be written; nothing is left behind.
+        OSError: the folder or the file cannot be read or written; nothing is left behind.
     """
     path = cache_folder() / name
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)  # better refused now than after the work
         return read(path)
     except FileNotFoundError:
         pass
     except Broken as error:
         warnings.warn(f"{path} {error}; it is built again", stacklevel=4)
+    except OSError as error:
+        raise _refused("read the cache", error, path) from error
     content = build().to_bytes()
     write(path, content)
     return parse(content)
@@ -129,12 +132,17 @@ def write(path: Path, content: bytes) -> None:
             Path(beside).unlink(missing_ok=True)
             raise
     except OSError as error:
-        raise OSError(
-            error.errno,
-            f"expected to write {len(content) / 1e6:.1f} MB to the cache folder, got: "
-            f"{error.strerror}; make room there, or set MUONLAB_CACHE to another folder",
-            str(path),
-        ) from error
+        size = f"{len(content) / 1e6:.1f} MB"
+        raise _refused(f"write {size} to the cache", error, path) from error
+
+
+def _refused(what: str, error: OSError, path: Path) -> OSError:
+    return OSError(
+        error.errno,
+        f"expected to {what}, got: {error.strerror}; "
+        "make room or give access there, or set MUONLAB_CACHE to another folder",
+        str(path),
+    )
 
 
 def _remove_abandoned(folder: Path) -> None:

@@ -1,0 +1,601 @@
+"""Text as tokens: found exactly, the same bytes everywhere, and never half-written."""
+
+import ast
+import errno
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from muonlab.data import cache, corpus, documents, summary, tokenization
+from muonlab.data.corpus import Corpus, load_corpus
+
+BUILD = """
+import json, sys
+from muonlab.data.corpus import load_corpus
+corpus = load_corpus("docs")
+heavy = {"matplotlib", "IPython", "ipywidgets", "pandas", "scipy"} & set(sys.modules)
+print(json.dumps([corpus.sha256, corpus.documents, sorted(heavy)]))
+"""
+
+
+@pytest.fixture(scope="module")
+def docs_built(tmp_path_factory):
+    """Two builds of docs, each by its own process, with its own hashing and its own cache."""
+    folders = [tmp_path_factory.mktemp(name) for name in ("one", "two")]
+    running = []
+    for number, folder in enumerate(folders):
+        settings = {
+            "MUONLAB_CACHE": str(folder),
+            "PYTHONHASHSEED": str(number + 1),
+            "TOKENIZERS_PARALLELISM": ("false", "true")[number],
+        }
+        command = [sys.executable, "-c", BUILD]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        running.append(subprocess.Popen(command, env=os.environ | settings, **pipes))
+    outputs = [process.communicate(timeout=120) for process in running]
+    assert [process.returncode for process in running] == [0, 0], outputs
+    assert [errors for _, errors in outputs] == ["", ""]
+    return folders, [json.loads(output) for output, _ in outputs]
+
+
+@pytest.fixture
+def docs(docs_built, monkeypatch):
+    monkeypatch.setenv("MUONLAB_CACHE", str(docs_built[0][0]))
+    return load_corpus("docs")
+
+
+@pytest.fixture
+def own_cache(tmp_path, monkeypatch):
+    """An empty cache folder, which load_corpus uses in this test."""
+    monkeypatch.setenv("MUONLAB_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def texts(tmp_path):
+    """A folder of 40 short texts."""
+    folder = tmp_path / "letters"
+    (folder / "deep").mkdir(parents=True)
+    for i in range(40):
+        place = folder / "deep" if i % 2 else folder
+        (place / f"{i:02}.txt").write_text(f"Letter {i}. " + "It rains in the hills. " * (i + 1))
+    return folder
+
+
+def made_of(train, held_out=(), vocab_size=10):
+    """A corpus of these tokens."""
+    train, held_out = (torch.tensor(x, dtype=torch.int32) for x in (train, held_out))
+    return Corpus("made", train, held_out, vocab_size, "c0ffee", 1, None, None)
+
+
+# docs: the same text, found exactly
+
+
+def test_two_builds_of_docs_are_the_same_bytes(docs_built):
+    folders, told = docs_built
+    first, second = ([*folder.iterdir()] for folder in folders)
+    assert len(first) == len(second) == 1, "one file a cache, and nothing unfinished"
+    assert first[0].name == second[0].name
+    assert first[0].read_bytes() == second[0].read_bytes()
+    assert told[0] == told[1]
+
+
+def test_packages_are_read_not_imported(docs_built):
+    assert docs_built[1][0][2] == []
+
+
+def test_docs_is_real_and_large_enough_to_train_on(docs):
+    assert docs.documents > 15_000
+    assert docs.characters > 10_000_000
+    assert len(docs.train) > 3_000_000
+    assert docs.vocab_size == 4096
+    assert 0.08 < len(docs.held_out) / len(docs.train) < 0.14
+    text = docs.decode(docs.train)
+    for phrase in ('The "with" statement', "Parameters\n----------", "torch.nn.Linear"):
+        assert phrase in text
+
+
+def test_no_document_is_in_both_halves_or_twice(docs):
+    train, held_out = (
+        docs.decode(tokens).split(tokenization.END)[:-1] for tokens in (docs.train, docs.held_out)
+    )
+    # a document may itself name the token: a few more pieces than documents
+    assert docs.documents <= len(train) + len(held_out) < docs.documents + 20
+    assert not {x for x in held_out if len(x) > 100} & set(train)
+    assert Counter(x for x in train if len(x) > 100).most_common(1)[0][1] == 1
+
+
+def test_a_second_load_reads_the_cache(docs, monkeypatch):
+    monkeypatch.setattr(documents, "documentation", lambda: pytest.fail("built again"))
+    again = load_corpus("docs")
+    assert again.sha256 == docs.sha256
+    assert torch.equal(again.train, docs.train)
+    assert torch.equal(again.held_out, docs.held_out)
+
+
+def test_another_version_or_vocabulary_is_another_file(own_cache, monkeypatch):
+    monkeypatch.setattr(documents, "documentation", lambda: [f"{i} " * 60 for i in range(30)])
+    load_corpus("docs", vocab_size=270)
+    load_corpus("docs", vocab_size=280)
+    monkeypatch.setattr(documents, "installed", lambda: [("python", "3.99")])
+    load_corpus("docs", vocab_size=270)
+    assert len([*own_cache.iterdir()]) == 3
+
+
+def test_docstrings_agree_with_ast():
+    """On every twelfth file: not one docstring missing, hardly anything else taken for one."""
+    expected, extra = 0, []
+    for path in list(documents.source_files())[5::12]:
+        if path.stem.endswith(("_docs", "newdocs")):
+            continue
+        want, got = Counter(ast_docstrings(path)), Counter(documents.docstrings(path))
+        assert not want - got, path
+        expected += want.total()
+        extra += (got - want).elements()
+    assert expected > 1000
+    assert len(extra) <= 0.005 * expected, extra
+
+
+def ast_docstrings(path):
+    """Docstrings in triple quotes, long enough; one in 3,000 that long stands in plain quotes."""
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    source = path.read_text(encoding="utf-8")
+    lines = source.split("\n")
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, kinds) and (text := ast.get_docstring(node, clean=False)):
+            first = lines[node.body[0].lineno - 1][node.body[0].col_offset :]
+            text = documents._clean(text)
+            if len(text) >= documents.SHORTEST and first.lstrip("rRuU")[:3] in ('"""', "'''"):
+                yield text
+
+
+def test_docstrings_of_a_difficult_file(tmp_path):
+    long = "x" * documents.SHORTEST
+    path = tmp_path / "hard.py"
+    path.write_text(
+        f'''# a comment first
+
+"""Module {long}"""
+value = """Not a docstring {long}"""
+
+def one(a: int,
+        b: str = "):") -> dict:  # a comment behind
+
+    # a comment between
+    \'\'\'One {long}\\n\\tescaped "quotes" and """three""".\'\'\'
+    return f"""Not one either {long}"""
+
+class Two:
+    r"""Two {long} raw \\n \\alpha."""
+
+    async def three(self):
+        """Three: def inside(): {long}
+            \'\'\'not this one {long}\'\'\'
+        """
+
+def short():
+    """Too short."""
+''',
+        encoding="utf-8",
+    )
+    assert documents.docstrings(path) == [
+        f"Module {long}",
+        f'One {long}\nescaped "quotes" and """three""".',
+        f"Two {long} raw \\n \\alpha.",
+        f"Three: def inside(): {long}\n    '''not this one {long}'''",
+    ]
+
+
+def test_files_of_documentation_give_every_long_string(tmp_path):
+    long = "x" * documents.SHORTEST
+    path = tmp_path / "_torch_docs.py"
+    path.write_text(f'add_docstr(torch.abs,\n    r"""\nabs {long}\n""".format(**args))\n')
+    assert documents.docstrings(path) == [f"abs {long}"]
+
+
+def test_a_source_file_in_another_encoding_gives_none(tmp_path):
+    path = tmp_path / "latin.py"
+    path.write_bytes('"""Größe '.encode("latin-1") + b"x" * 100 + b'"""')
+    assert documents.docstrings(path) == []
+
+
+def test_without_sources_the_message_says_what_to_do(monkeypatch):
+    monkeypatch.setattr(documents, "_topics", lambda: iter(()))
+    monkeypatch.setattr(documents, "source_files", lambda: iter(()))
+    with pytest.raises(FileNotFoundError, match=r"expected documentation .* found none: install"):
+        documents.documentation()
+
+
+# splitting
+
+
+def test_split_follows_the_text_alone():
+    texts = [f"document {i}" for i in range(2000)]
+    train, held_out = documents.split(texts)
+    assert documents.split(texts[::-1] + texts[:50]) == (train, held_out)
+    assert sorted(train + held_out) == sorted(texts)
+    assert 0.08 < len(held_out) / len(texts) < 0.12
+    fewer = documents.split(texts[:1000])
+    assert set(fewer[0]) <= set(train)
+    assert set(fewer[1]) <= set(held_out)
+
+
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_a_small_text_still_has_both_halves(count):
+    for start in range(40):
+        halves = documents.split(f"document {start + i}" for i in range(count))
+        assert all(halves)
+
+
+def test_one_document_cannot_be_split():
+    with pytest.raises(ValueError, match=r"expected at least 2 different documents.* got 1: add"):
+        documents.split(["same", "same"])
+
+
+# tokenizing
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return tokenization.train_tokenizer(["def f(x):\n    return x + 1\n" * 20, "Ünï 42 ☃"], 300)
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.text(max_size=60))
+def test_encoding_by_pieces_equals_encoding_whole(tokenizer, text):
+    for each in (text, f" {text}\n\n  {text}\t{tokenization.END}x  "):
+        tokens = tokenization.encode(tokenizer, [each]).tolist()
+        assert tokens == [*tokenizer.encode(each).ids, 0]
+        assert tokenizer.decode(tokens[:-1], skip_special_tokens=False) == each
+
+
+def test_each_document_ends_with_the_end_of_text(tokenizer):
+    tokens = tokenization.encode(tokenizer, ["a b", "", "c"])
+    assert tokens.dtype == np.uint16
+    assert tokenizer.decode(tokens.tolist(), skip_special_tokens=False) == (
+        f"a b{tokenization.END}{tokenization.END}c{tokenization.END}"
+    )
+
+
+def test_docs_tokens_are_those_of_the_library(docs):
+    text = docs.decode(docs.held_out[:50_000]).split(tokenization.END)[:-1]
+    tokens = [i for document in text for i in [*docs.encode(document), 0]]
+    assert tokens == docs.held_out[: len(tokens)].tolist()
+
+
+def test_the_stored_tokenizer_still_reads_the_end_of_text_as_text(docs):
+    assert 0 not in docs.encode(f"it ends with {tokenization.END}")
+
+
+@pytest.mark.parametrize("size", [256, 65_537])
+def test_an_impossible_vocabulary_is_refused(size):
+    with pytest.raises(ValueError, match=f"expected a vocabulary of 257 .* got {size:,}"):
+        tokenization.train_tokenizer(["text"], size)
+
+
+# batches
+
+
+def test_a_batch_is_a_function_of_seed_and_step():
+    made = made_of(range(5000), vocab_size=5000)
+    inputs, targets = made.batch(3, 8, 16, seed=1)
+    assert inputs.shape == targets.shape == (8, 16)
+    assert inputs.dtype == targets.dtype == torch.int64
+    assert torch.equal(targets, inputs + 1)
+    torch.manual_seed(99)
+    assert torch.equal(made.batch(3, 8, 16, seed=1)[0], inputs)
+    others = {
+        tuple(made.batch(a, 8, 16, seed=b)[0][:, 0].tolist()) for a in range(6) for b in range(6)
+    }
+    assert len(others) == 36
+
+
+def test_a_batch_does_not_touch_the_global_generator():
+    before = torch.get_rng_state()
+    made_of(range(50)).batch(0, 4, 8, seed=0)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_batches_reach_the_first_and_the_last_token():
+    made = made_of(range(7))
+    inputs, targets = made.batch(0, 200, 4, seed=0)
+    assert inputs.min() == 0
+    assert targets.max() == 6
+    assert made.batch(0, 5, 6, seed=0)[1][:, -1].tolist() == [6] * 5
+
+
+def test_a_context_longer_than_the_text_is_refused():
+    made = made_of(range(7), range(5))
+    with pytest.raises(ValueError, match=r"expected a context below 7, .* training text, got 7"):
+        made.batch(0, 1, 7, seed=0)
+    with pytest.raises(ValueError, match=r"expected a context below 5, .* held-out text, got 5"):
+        list(made.held_out_batches(1, 5, 100))
+    with pytest.raises(ValueError, match="batch and context of at least 1, got 0 and 4"):
+        made.batch(0, 0, 4, seed=0)
+
+
+def test_held_out_batches_predict_each_token_once():
+    made = made_of(range(9), range(50))
+    first = list(made.held_out_batches(batch=3, context=7, tokens=10_000))
+    again = list(made.held_out_batches(batch=3, context=7, tokens=10_000))
+    assert [inputs.shape for inputs, _ in first] == [(3, 7), (3, 7), (1, 7)]
+    assert torch.cat([targets.flatten() for _, targets in first]).tolist() == list(range(1, 50))
+    assert torch.cat([inputs.flatten() for inputs, _ in first]).tolist() == list(range(49))
+    assert all(
+        torch.equal(a, b)
+        for x, y in zip(first, again, strict=True)
+        for a, b in zip(x, y, strict=True)
+    )
+
+
+def test_held_out_batches_stop_at_the_tokens_asked_for():
+    made = made_of(range(9), range(5000))
+    batches = list(made.held_out_batches(batch=4, context=8, tokens=256))
+    assert sum(targets.numel() for _, targets in batches) == 256
+    with pytest.raises(ValueError, match="at least one context of 8, got 7"):
+        list(made.held_out_batches(batch=4, context=8, tokens=7))
+
+
+def test_frequency_classes_by_hand():
+    # 40 % + 20 % reach half; 20 % + 10 % reach nine tenths; the rest, and what never occurs
+    made = made_of([3] * 40 + [1] * 20 + [4] * 20 + [0] * 10 + [2] * 6 + [5] * 4, vocab_size=7)
+    found = made.frequency_class()
+    assert found.dtype == torch.int8
+    assert found.tolist() == [1, 0, 2, 0, 1, 2, 2]
+
+
+def test_frequency_classes_of_docs_cover_half_and_nine_tenths(docs):
+    shares = torch.bincount(docs.frequency_class()[docs.train.long()].long()) / len(docs.train)
+    assert torch.allclose(shares, torch.tensor([0.5, 0.4, 0.1]), atol=0.01)
+
+
+# a folder of text files
+
+
+def test_a_folder_becomes_a_corpus(own_cache, texts):
+    found = load_corpus(str(texts), vocab_size=300)
+    assert found.name == "letters"
+    assert found.documents == 40
+    written = {path.read_text().strip() for path in texts.rglob("*.txt")}
+    both = found.decode(found.train) + found.decode(found.held_out)
+    assert set(both.split(tokenization.END)[:-1]) == written
+    assert found.characters == sum(map(len, written))
+    assert found.vocab_size <= 300
+
+
+def test_a_changed_folder_is_read_again(own_cache, texts):
+    before = load_corpus(texts, vocab_size=300)
+    changed = texts / "00.txt"
+    stamp = changed.stat()
+    changed.write_text(changed.read_text().replace("rains", "snows"))
+    os.utime(changed, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+    assert load_corpus(texts, vocab_size=300).sha256 != before.sha256
+
+
+def test_line_ends_and_byte_order_marks_do_not_matter(own_cache, texts):
+    before = load_corpus(texts, vocab_size=300)
+    changed = texts / "00.txt"
+    changed.write_bytes(b"\xef\xbb\xbf" + changed.read_text().encode() + b"\r\n")
+    assert load_corpus(texts, vocab_size=300).sha256 == before.sha256
+
+
+def test_one_long_file_is_cut_at_blank_lines(own_cache, tmp_path):
+    folder = tmp_path / "novel"
+    folder.mkdir()
+    paragraphs = [f"Paragraph {i}. " + "It goes on. " * 30 for i in range(60)]
+    (folder / "novel.md").write_text("\n\n".join(paragraphs))
+    found = load_corpus(folder, vocab_size=300)
+    assert found.documents == 6
+    assert len(found.held_out) > 0
+
+
+def test_hidden_folders_and_other_files_are_left_out(texts):
+    (texts / ".git").mkdir()
+    (texts / ".git" / "note.txt").write_text("hidden")
+    (texts / "picture.png").write_bytes(b"\x89PNG")
+    assert len(documents.text_files(texts)) == 40
+
+
+def test_an_empty_folder_is_refused(own_cache, tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "blank.txt").write_text("  \n")
+    with pytest.raises(FileNotFoundError, match=r"expected text in files that end in \.txt.*none"):
+        load_corpus(tmp_path / "empty")
+    assert not own_cache.exists()
+
+
+def test_an_unreadable_folder_is_named(own_cache, texts, monkeypatch):
+    def refuse(path):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(PermissionError, match=r"check its permissions.*letters"):
+        documents.passages(texts)
+
+
+def test_a_file_that_is_not_text_is_named(own_cache, texts):
+    (texts / "old.txt").write_bytes("Gr\xf6\xdfe".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"expected UTF-8 text in .*old\.txt, got byte 0xf6"):
+        load_corpus(texts)
+    assert not own_cache.exists()
+
+
+@pytest.mark.parametrize("name", ["dosc", "no/such/folder"])
+def test_an_unknown_name_lists_those_that_exist(name):
+    with pytest.raises(ValueError, match="expected 'docs' or 'fineweb' or the path of a folder"):
+        load_corpus(name)
+
+
+def test_a_file_is_not_a_folder(texts):
+    with pytest.raises(ValueError, match="which is a file"):
+        load_corpus(texts / "00.txt")
+
+
+# the cache: whole, or not there
+
+
+def damage_flip(content):
+    return content[:-5] + bytes([content[-5] ^ 1]) + content[-4:]
+
+
+def damage_header(content):
+    return content.replace(b'"documents": 40', b'"documents": 41')
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        damage_flip,
+        damage_header,
+        lambda c: c[:-100],
+        lambda c: c[:10],
+        lambda c: b"",
+        lambda c: b"PK" + c,
+    ],
+    ids=["bit", "header", "cut", "cut early", "empty", "other"],
+)
+def test_a_broken_cache_is_named_and_built_again(own_cache, texts, damage):
+    before = load_corpus(texts, vocab_size=300)
+    (path,) = own_cache.iterdir()
+    good = path.read_bytes()
+    path.write_bytes(damage(good))
+    with pytest.warns(UserWarning, match=rf"{path.name} should .* built again") as caught:
+        after = load_corpus(texts, vocab_size=300)
+    assert caught[0].filename == __file__
+    assert after.sha256 == before.sha256
+    assert path.read_bytes() == good
+
+
+def test_a_build_that_fails_leaves_nothing(own_cache, texts, monkeypatch):
+    def fail(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(tokenization, "encode", fail)
+    with pytest.raises(MemoryError):
+        load_corpus(texts, vocab_size=300)
+    assert not [*own_cache.iterdir()]
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_a_full_disk_says_what_to_do_and_leaves_the_good_file(own_cache, monkeypatch, call):
+    path = own_cache / "some.corpus"
+    cache.write(path, b"good")
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, call, full)
+    with pytest.raises(OSError, match=r"expected to write .* MB .*No space left.*MUONLAB_CACHE"):
+        cache.write(path, b"new")
+    assert [*own_cache.iterdir()] == [path]
+    assert path.read_bytes() == b"good"
+
+
+def test_an_interrupted_write_leaves_nothing(own_cache, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        cache.write(own_cache / "some.corpus", b"new")
+    assert not [*own_cache.iterdir()]
+
+
+def test_a_write_that_reads_back_otherwise_is_refused(own_cache, monkeypatch):
+    monkeypatch.setattr(Path, "read_bytes", lambda path: b"rot")
+    with pytest.raises(OSError, match="reads back otherwise"):
+        cache.write(own_cache / "some.corpus", b"new")
+    assert not [*own_cache.iterdir()]
+
+
+def test_a_cache_that_cannot_be_a_folder_is_refused(texts, monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("MUONLAB_CACHE", str(tmp_path / "file"))
+    with pytest.raises(OSError, match="set MUONLAB_CACHE to another folder"):
+        load_corpus(texts, vocab_size=300)
+
+
+def test_a_cache_file_that_cannot_be_read_is_named(own_cache, monkeypatch):
+    def refuse(path):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(PermissionError, match=r"expected to read the cache.*some\.corpus"):
+        cache.load_or_build("some.corpus", lambda: pytest.fail("built over it"))
+
+
+def test_what_a_killed_process_left_is_removed_after_an_hour(own_cache):
+    own_cache.mkdir()
+    old, fresh = own_cache / f"a{cache.UNFINISHED}", own_cache / f"b{cache.UNFINISHED}"
+    old.touch()
+    fresh.touch()
+    os.utime(old, (time.time() - 2 * cache.HOUR,) * 2)
+    cache.write(own_cache / "some.corpus", b"new")
+    assert not old.exists()
+    assert fresh.exists()
+
+
+def test_two_that_build_at_once_do_not_disturb_each_other(own_cache):
+    both_building = threading.Barrier(2, timeout=30)
+    found = []
+
+    def build():
+        both_building.wait()
+        tokens = np.arange(50_000, dtype=np.uint16)
+        return cache.Stored(tokens, tokens[:100], "{}", 2, 3)
+
+    def load():
+        found.append(cache.load_or_build("some.corpus", build))
+
+    threads = [threading.Thread(target=load) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({digest for _, digest in found}) == 1
+    assert [path.name for path in own_cache.iterdir()] == ["some.corpus"]
+    assert cache.read(own_cache / "some.corpus")[1] == found[0][1]
+
+
+def test_stored_content_comes_back(own_cache):
+    stored = cache.Stored(np.arange(9, dtype=np.uint16), np.arange(4, dtype=np.uint16), "{}", 5, 6)
+    cache.write(own_cache / "some.corpus", stored.to_bytes())
+    found, _ = cache.read(own_cache / "some.corpus")
+    assert found.train.tolist() == list(range(9))
+    assert found.held_out.tolist() == list(range(4))
+    assert (found.tokenizer, found.documents, found.characters) == ("{}", 5, 6)
+
+
+def test_the_cache_folder_is_the_systems_or_yours(monkeypatch, tmp_path):
+    monkeypatch.setenv("MUONLAB_CACHE", str(tmp_path))
+    assert corpus.cache_folder() == tmp_path
+    monkeypatch.delenv("MUONLAB_CACHE")
+    assert "muonlab" in str(corpus.cache_folder())
+
+
+# the summary
+
+
+def test_repeated_spans_by_hand():
+    new = list(range(100, 100 + summary.SPAN))
+    made = made_of(list(range(60)), [*range(10, 10 + summary.SPAN), *new], vocab_size=200)
+    assert summary.repeated(made) == pytest.approx(1 / (summary.SPAN + 1))
+
+
+def test_the_card_tells_the_counts_that_are_measured(docs):
+    card = (Path(__file__).parents[1] / "data" / "corpus-card.md").read_text("utf-8")
+    if docs.sha256 not in card:
+        pytest.skip("the card was measured with other versions of the packages")
+    for line in summary.summary(docs, seconds=0.0).splitlines()[2:8]:
+        assert line in card

@@ -1,0 +1,198 @@
+"""Shards of tokens: read as llm.c writes them, refused when anything is wrong with them."""
+
+import errno
+import struct
+
+import huggingface_hub
+import numpy as np
+import pytest
+import torch
+from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
+
+from muonlab.data import shards
+from muonlab.data.corpus import load_corpus
+
+
+def write_shard(path, tokens, *, magic=20240520, version=1, count=None, tail=b""):
+    header = struct.pack("<3i", magic, version, len(tokens) if count is None else count)
+    body = struct.pack(f"<{len(tokens)}H", *tokens)
+    path.write_bytes(header.ljust(1024, b"\0") + body + tail)
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Two training shards and a held-out one."""
+    place = tmp_path / "shards"
+    place.mkdir()
+    write_shard(place / "fineweb_train_000002.bin", [50256, 30, 31])
+    write_shard(place / "fineweb_train_000001.bin", [50256, 10, 11, 12, 50256, 20, 10])
+    write_shard(place / "fineweb_val_000000.bin", [50256, 40, 41, 42, 43])
+    return place
+
+
+# reading one shard
+
+
+def test_a_shard_comes_back(tmp_path):
+    tokens = [0, 1, 255, 256, 50255, 50256]
+    found = shards.read_shard(write_shard(tmp_path / "a.bin", tokens))
+    assert found.dtype == np.uint16
+    assert found.tolist() == tokens
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"magic": 20240521}, r"expected the magic number 20240520 in .*a\.bin, got 20240521"),
+        ({"version": 2}, r"expected version 1 in .*a\.bin, got version 2"),
+        ({"count": 5}, r"expected 1,034 bytes for the 5 tokens .*got 1,032 bytes: it is cut short"),
+        ({"count": 3}, r"expected 1,030 bytes for the 3 tokens .*got 1,032 bytes: it is too long"),
+        ({"tail": b"\0"}, r"expected 1,032 bytes for the 4 tokens .*got 1,033 bytes"),
+        ({"count": 0}, r"expected at least 1 token in .*a\.bin, got a header that says 0"),
+        ({"count": -4}, r"expected at least 1 token in .*a\.bin, got a header that says -4"),
+    ],
+)
+def test_a_wrong_shard_is_refused(tmp_path, wrong, message):
+    path = write_shard(tmp_path / "a.bin", [1, 2, 3, 4], **wrong)
+    with pytest.raises(ValueError, match=message + r"[\s\S]*Delete the file and download it again"):
+        shards.read_shard(path)
+
+
+@pytest.mark.parametrize("size", [0, 7, 12, 1023])
+def test_a_shard_shorter_than_its_header_is_refused(tmp_path, size):
+    path = write_shard(tmp_path / "a.bin", [1, 2, 3])
+    path.write_bytes(path.read_bytes()[:size])
+    with pytest.raises(ValueError, match=f"expected a header of 1,024 bytes .* of {size:,} bytes"):
+        shards.read_shard(path)
+
+
+def test_tokens_of_another_tokenizer_are_refused(tmp_path):
+    path = write_shard(tmp_path / "a.bin", [1, 50257, 2])
+    with pytest.raises(ValueError, match=r"expected tokens below 50,257 .*got 50,257: .*tokenizer"):
+        shards.read_shard(path)
+
+
+# a folder of shards
+
+
+def test_a_folder_of_shards_becomes_a_corpus(folder):
+    found = load_corpus(folder)
+    assert found.name == "shards"
+    assert found.train.tolist() == [50256, 10, 11, 12, 50256, 20, 10, 50256, 30, 31]
+    assert found.held_out.tolist() == [50256, 40, 41, 42, 43]
+    assert (found.vocab_size, found.documents, found.characters) == (50257, 4, None)
+    inputs, targets = found.batch(0, batch=3, context=4, seed=0)
+    assert inputs.dtype == torch.int64
+    assert torch.equal(inputs[:, 1:], targets[:, :-1])
+    assert found.frequency_class().shape == (50257,)
+
+
+def test_the_hash_names_the_tokens(folder):
+    before = load_corpus(folder).sha256
+    assert load_corpus(folder).sha256 == before
+    write_shard(folder / "fineweb_val_000000.bin", [50256, 40, 41, 42, 44])
+    assert load_corpus(folder).sha256 != before
+
+
+def test_without_a_tokenizer_the_message_says_what_has_one(folder):
+    found = load_corpus(folder)
+    with pytest.raises(RuntimeError, match=r"expected a tokenizer.*load_corpus\(\"docs\"\)"):
+        found.decode(found.train[:3])
+    with pytest.raises(RuntimeError, match="expected a tokenizer"):
+        found.encode("text")
+
+
+def test_a_folder_without_held_out_shards_is_refused(folder):
+    (folder / "fineweb_val_000000.bin").unlink()
+    with pytest.raises(FileNotFoundError, match=r"got 2 of the first kind and 0 of the second"):
+        load_corpus(folder)
+
+
+def test_a_broken_shard_in_a_folder_is_named(folder):
+    path = folder / "fineweb_train_000002.bin"
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(ValueError, match=r"fineweb_train_000002\.bin.*cut short"):
+        load_corpus(folder)
+
+
+# downloads: huggingface_hub is replaced, so no test needs a network
+
+
+@pytest.fixture
+def hub(folder, monkeypatch):
+    """A stand-in for the site: it has the shards of `folder`, and lists what was asked of it."""
+    asked = []
+
+    def fetch(repository, name, *, repo_type, local_files_only=False):
+        assert (repository, repo_type) == ("kjj0/fineweb10B-gpt2", "dataset")
+        if local_files_only:
+            raise LocalEntryNotFoundError("not on this machine")
+        asked.append(name)
+        return str(folder / name)
+
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", fetch)
+    return asked
+
+
+def failing(error):
+    def fetch(*_, local_files_only=False, **__):
+        raise LocalEntryNotFoundError("not on this machine") if local_files_only else error
+
+    return fetch
+
+
+def test_fineweb_asks_for_the_shards_by_name(hub):
+    found = load_corpus("fineweb", training_shards=2)
+    assert found.name == "fineweb"
+    assert sorted(hub) == [
+        "fineweb_train_000001.bin",
+        "fineweb_train_000002.bin",
+        "fineweb_val_000000.bin",
+    ]
+    assert len(found.train) == 10
+
+
+def test_fineweb_takes_one_training_shard_unless_told(hub):
+    assert len(load_corpus("fineweb").train) == 7
+
+
+def test_a_shard_on_the_machine_needs_no_network(folder, monkeypatch):
+    def fetch(repository, name, *, repo_type, local_files_only=False):
+        assert local_files_only, "the network was asked"
+        return str(folder / name)
+
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", fetch)
+    assert len(load_corpus("fineweb").held_out) == 5
+
+
+@pytest.mark.parametrize(
+    "error",
+    [LocalEntryNotFoundError("no connection"), OSError("reset by peer"), TimeoutError("slow")],
+    ids=["offline", "reset", "slow"],
+)
+def test_without_a_network_the_message_names_what_needs_none(monkeypatch, error):
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", failing(error))
+    with pytest.raises(ConnectionError, match=r'fineweb_val_000000\.bin .*load_corpus\("docs"\)'):
+        load_corpus("fineweb")
+
+
+def test_an_unknown_shard_is_named(monkeypatch):
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", failing(EntryNotFoundError("404")))
+    with pytest.raises(ValueError, match=r"such as .*, got 'fineweb_test\.bin': there is no such"):
+        shards.download("fineweb_test.bin")
+
+
+def test_a_full_disk_says_what_to_do(monkeypatch):
+    error = OSError(errno.ENOSPC, "No space left on device", "/some/where")
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", failing(error))
+    with pytest.raises(OSError, match=r"No space left.*set HF_HOME") as caught:
+        shards.download(shards.HELD_OUT)
+    assert caught.value.errno == errno.ENOSPC
+
+
+@pytest.mark.parametrize(("count", "named"), [(0, "at least 1, got 0"), (104, "1 to 103, got 104")])
+def test_a_number_of_shards_that_does_not_exist_is_refused(monkeypatch, count, named):
+    monkeypatch.setattr(shards, "download", lambda name: pytest.fail(f"{name} was asked for"))
+    with pytest.raises(ValueError, match=named):
+        load_corpus("fineweb", training_shards=count)
