@@ -8,7 +8,7 @@ line, so it names the text, the tokenizer and the split.
 import errno
 import json
 import os
-import tempfile
+import secrets
 import time
 import warnings
 from collections.abc import Callable
@@ -116,20 +116,20 @@ def parse(content: bytes) -> tuple[Stored, str]:
 
 def write(path: Path, content: bytes) -> None:
     """Puts a file in place whole, or leaves everything as it was and raises OSError."""
+    beside = path.with_name(f"{path.name}-{os.getpid()}-{secrets.token_hex(4)}{UNFINISHED}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _remove_abandoned(path.parent)
-        handle, beside = tempfile.mkstemp(suffix=UNFINISHED, prefix=path.name, dir=path.parent)
         try:
-            with os.fdopen(handle, "wb") as file:
+            with beside.open("xb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            if Path(beside).read_bytes() != content:
+            if beside.read_bytes() != content:
                 raise OSError(errno.EIO, "the file reads back otherwise than it was written")
             os.replace(beside, path)
         except BaseException:
-            Path(beside).unlink(missing_ok=True)
+            beside.unlink(missing_ok=True)
             raise
     except OSError as error:
         size = f"{len(content) / 1e6:.1f} MB"

@@ -75,11 +75,9 @@ def documentation() -> list[str]:
     Raises:
         FileNotFoundError: the packages are installed without their source files.
     """
-    found = list(_topics())
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # other people's invalid escapes are not ours to report
-        for path in source_files():
-            found += docstrings(path)
+    found = list(topics())
+    for path in source_files():
+        found += docstrings(path)
     if not found:
         raise FileNotFoundError(
             "expected documentation in the .py files of Python and of the installed packages, "
@@ -88,12 +86,34 @@ def documentation() -> list[str]:
     return found
 
 
+def topics() -> Iterator[str]:
+    """Yields the language reference as `help()` shows it: the strings of `pydoc_data.topics`."""
+    path = Path(sysconfig.get_path("stdlib")) / "pydoc_data" / "topics.py"
+    if not path.exists():
+        return
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Dict):
+            for value in node.values:
+                yield _clean(ast.literal_eval(value))
+
+
 def source_files() -> Iterator[Path]:
     """Yields the source files whose docstrings are read, in an order that is always the same."""
-    yield from _python_files(Path(sysconfig.get_path("stdlib")))
+    for _, folder in source_folders():
+        yield from python_files(folder)
+
+
+def source_folders() -> Iterator[tuple[str, Path]]:
+    """Yields the name of Python and of each installed package with a folder of its source files."""
+    yield "python", Path(sysconfig.get_path("stdlib"))
     for name, _ in installed()[1:]:
         for folder in PACKAGES[name]:
-            yield from _python_files(Path(str(distribution(name).locate_file(folder))))
+            yield name, Path(str(distribution(name).locate_file(folder)))
+
+
+def python_files(folder: Path) -> Iterator[Path]:
+    """Yields the source files below a folder, without test suites and copies of other packages."""
+    return (path for path in _walk(folder, LEFT_OUT) if path.suffix == ".py")
 
 
 def docstrings(path: Path) -> list[str]:
@@ -156,21 +176,6 @@ def split(documents: Iterable[str]) -> tuple[list[str], list[str]]:
     return texts[cut:], texts[:cut]
 
 
-def _topics() -> Iterator[str]:
-    """Yields the language reference as `help()` shows it: the strings of `pydoc_data.topics`."""
-    path = Path(sysconfig.get_path("stdlib")) / "pydoc_data" / "topics.py"
-    if not path.exists():
-        return
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Dict):
-            for value in node.values:
-                yield _clean(ast.literal_eval(value))
-
-
-def _python_files(folder: Path) -> Iterator[Path]:
-    return (path for path in _walk(folder, LEFT_OUT) if path.suffix == ".py")
-
-
 def _walk(folder: Path, left_out: re.Pattern[str]) -> Iterator[Path]:
     def refuse(error: OSError) -> None:
         raise OSError(
@@ -192,7 +197,9 @@ def _value(prefix: str, double: str, single: str) -> str:
     if prefix in ("r", "R") or "\\" not in body:
         return body
     try:
-        return ast.literal_eval(f"{quotes}{body}{quotes}")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # other people's invalid escapes are not ours to report
+            return ast.literal_eval(f"{quotes}{body}{quotes}")
     except (SyntaxError, ValueError):  # an escape that Python refuses: keep what the author wrote
         return body
 

@@ -1,12 +1,15 @@
-"""Describe a corpus in numbers: what `python -m muonlab.data.corpus` prints."""
+"""Describe a corpus in numbers: what `python -m muonlab.data.corpus` prints.
+
+`python -m muonlab.data.summary` prints where the documents of `docs` come from.
+"""
 
 import time
 
 import numpy as np
 import torch
 
+from muonlab.data import documents
 from muonlab.data.corpus import Corpus, load_corpus
-from muonlab.data.documents import installed
 
 SPAN = 16  # tokens: long enough that a repetition is a shared phrase, not chance
 
@@ -33,7 +36,7 @@ def summary(corpus: Corpus, seconds: float) -> str:
         "seconds to load": f"{seconds:.2f}",
     }
     if corpus.name == "docs":
-        rows["text of"] = ", ".join(" ".join(pair) for pair in installed())
+        rows["text of"] = ", ".join(" ".join(pair) for pair in documents.installed())
     return "\n".join(f"{name:<44} {value}" for name, value in rows.items())
 
 
@@ -44,6 +47,25 @@ def report(name: str = "docs") -> str:
     return summary(corpus, time.perf_counter() - start)
 
 
+def sources() -> str:
+    """Returns the table of where `docs` comes from: different documents and their characters.
+
+    A document that several packages hold is counted for the first of them.
+    """
+    found: dict[str, set[str]] = {"python's topics": set(documents.topics())}
+    known = set(found["python's topics"])
+    for name, folder in documents.source_folders():
+        texts = {
+            text for path in documents.python_files(folder) for text in documents.docstrings(path)
+        }
+        found.setdefault(name, set()).update(texts - known)
+        known |= texts
+    rows = [(name, len(texts), sum(map(len, texts))) for name, texts in found.items()]
+    rows.sort(key=lambda row: -row[2])
+    rows.append(("all", len(known), sum(map(len, known))))
+    return "\n".join(f"{name:<16} {count:>7,} {size:>12,}" for name, count, size in rows)
+
+
 def _spans(tokens: torch.Tensor) -> np.ndarray:
     """Returns a 64-bit hash of each span of 16 tokens: (tokens - 15,) uint64."""
     values = tokens.numpy().astype(np.uint64)
@@ -51,3 +73,7 @@ def _spans(tokens: torch.Tensor) -> np.ndarray:
     for i in range(SPAN):  # a polynomial hash: products wrap around on purpose
         total = total * np.uint64(0x9E3779B97F4A7C15) + values[i : i + len(total)] + np.uint64(1)
     return total
+
+
+if __name__ == "__main__":
+    print(sources())
