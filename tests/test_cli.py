@@ -1,0 +1,131 @@
+"""The command `muonlab`: what it prints, and how it ends."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from muonlab import cli, doctor
+from muonlab.doctor import Finding, examine
+from muonlab.experiments import records
+
+
+def test_doctor_names_every_subject_and_this_machine(capsys):
+    status = cli.main(["doctor"])
+    lines = capsys.readouterr().out.splitlines()
+    subjects = [line.split()[0] for line in lines]
+    assert subjects == ["Python", "libraries", "cores", "bf16", "GPU", "memory", "cache"]
+    assert ".".join(map(str, sys.version_info[:2])) in lines[0]
+    assert status == int(any(finding.advice for finding in examine()))
+
+
+def test_doctor_says_what_to_do(monkeypatch, capsys):
+    few = Finding("memory", "0.1 GiB free", "close other programs")
+    monkeypatch.setattr(doctor, "CHECKS", (lambda: few,))
+    assert cli.main(["doctor"]) == 1
+    assert "close other programs" in capsys.readouterr().out
+
+
+def test_doctor_finds_a_cache_that_cannot_be_written(monkeypatch, tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    monkeypatch.setenv("MUONLAB_CACHE", str(blocked / "cache"))
+    cache = next(finding for finding in examine() if finding.subject == "cache")
+    assert "MUONLAB_CACHE" in cache.advice
+
+
+def write_notebook(folder, value, bound=(0.0, 1.0), made=("01-c1",)):
+    claim = {
+        "id": "01-c1",
+        "sentence": "A measured thing is small.",
+        "value": [value],
+        "bound": list(bound),
+        "holds": True,  # what the file says does not count: the value is checked again
+        "source": "",
+        "paper": "",
+    }
+    data = {"application/vnd.muonlab.claim+json": claim, "text/plain": "claim"}
+    cells = [
+        {
+            "cell_type": "code",
+            "source": f'lesson.claim("{id}", "A measured thing is small.", value=x, at_most=1)',
+            "outputs": [{"output_type": "display_data", "data": data}] if id == "01-c1" else [],
+        }
+        for id in made
+    ]
+    (folder / "01-test.ipynb").write_text(json.dumps({"cells": cells}))
+
+
+@pytest.mark.parametrize(
+    ("value", "made", "status", "word"),
+    [
+        (0.5, ("01-c1",), 0, "holds"),
+        (1.5, ("01-c1",), 1, "fails"),
+        (0.5, ("01-c1", "01-c2"), 1, "01-c2"),
+    ],
+)
+def test_claims_checks_stored_values_again(
+    tmp_path, monkeypatch, capsys, value, made, status, word
+):
+    write_notebook(tmp_path, value, made=made)
+    monkeypatch.setattr(cli, "LESSONS", tmp_path)
+    assert cli.main(["claims"]) == status
+    assert word in capsys.readouterr().out
+
+
+def test_claims_of_an_unknown_lesson(capsys):
+    assert cli.main(["claims", "--lesson", "99"]) == 2
+    assert "99-*.ipynb" in capsys.readouterr().err
+
+
+TINY = ["--steps", "2", "--batch", "2", "--context", "8", "--eval-tokens", "64"]
+
+
+def test_train_runs_from_a_terminal_and_records(tmp_path, capsys):
+    text = tmp_path / "text"
+    text.mkdir()
+    words = "\n\n".join(f"Paragraph {i} of a small text, number {i * i}. " * 30 for i in range(40))
+    (text / "a.txt").write_text(words)
+    record = tmp_path / "runs.jsonl"
+    arguments = ["train", "--corpus", str(text), "--muon", "VO", "FFN", "--record", str(record)]
+    assert cli.main([*arguments, *TINY]) == 0
+    assert "held-out" in capsys.readouterr().out
+    [run] = records.read(record)
+    assert run.config["muon"] == ["VO", "FFN"]
+    assert len(run.train_loss) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train", "--size", "huge"], "size must be one of tiny, small, paper"),
+        (["train", "--muon", "VOO"], "QK, VO, FFN"),
+        (["train", "--corpus", "nowhere"], "nowhere"),
+        (["ablate", "lesson-99"], "lesson-04-tuning"),
+    ],
+)
+def test_wrong_calls_end_with_a_sentence_not_a_traceback(arguments, message, capsys):
+    assert cli.main(arguments) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert "Traceback" not in error
+
+
+def test_help_shows_every_option_of_a_run(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["train", "--help"])
+    text = capsys.readouterr().out
+    assert "--adamw-lr" in text
+    assert "Newton-Schulz steps" in text
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    heavy = ["tokenizers", "huggingface_hub", "matplotlib", "IPython", "ipywidgets", "scipy"]
+    code = f"import sys, muonlab; print([m for m in {heavy} if m in sys.modules])"
+    environment = {**os.environ, "PYTHONPATH": ""}
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+    )
+    assert out.stdout.strip() == "[]"
