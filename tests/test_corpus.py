@@ -144,7 +144,7 @@ def test_docstrings_agree_with_ast():
         expected += want.total()
         extra += (got - want).elements()
     assert expected > 500
-    assert len(extra) <= 0.005 * expected, extra
+    assert len(extra) <= 0.01 * expected, extra  # they come in clusters, such as tables of texts
 
 
 def ast_docstrings(path):
@@ -337,6 +337,12 @@ def test_held_out_batches_predict_each_token_once():
         for x, y in zip(first, again, strict=True)
         for a, b in zip(x, y, strict=True)
     )
+
+
+def test_a_held_out_window_without_its_last_target_is_left_out():
+    made = made_of(range(9), range(49))
+    batches = list(made.held_out_batches(batch=3, context=7, tokens=10_000))
+    assert sum(targets.numel() for _, targets in batches) == 42
 
 
 def test_held_out_batches_stop_at_the_tokens_asked_for():

@@ -79,7 +79,6 @@ class Corpus:
         before = (count[order].cumsum(0) - count[order]) / count.sum()  # covered by those ahead
         found = torch.empty(self.vocab_size, dtype=torch.int8)
         found[order] = ((before >= HEAD).int() + (before >= MIDDLE)).to(torch.int8)
-        found[count == 0] = 2
         return found
 
     def encode(self, text: str) -> list[int]:
