@@ -8,18 +8,11 @@ import pytest
 import torch
 
 from muonlab.experiments import checkpoints, presets, sweep
+from muonlab.experiments.build import build_model, build_optimizer, picks_bf16
 from muonlab.experiments.config import TrainConfig
 from muonlab.experiments.presets import best_trial, preset
 from muonlab.experiments.records import Record, append, read
-from muonlab.experiments.train import (
-    Diverged,
-    Run,
-    build_model,
-    build_optimizer,
-    load_model,
-    picks_bf16,
-    train,
-)
+from muonlab.experiments.train import Diverged, Run, load_model, train
 from muonlab.models import gpt
 
 VOCABULARY = 50
@@ -201,6 +194,10 @@ def test_a_full_disk_leaves_the_last_good_checkpoint(tmp_path, monkeypatch):
     [
         (replace(CONFIG, lr=1e38, steps=50), r"lower lr \(now 1e\+38\)"),
         (replace(CONFIG, muon=(), adamw_lr=1e38, steps=50), r"lower adamw_lr \(now 1e\+38\)"),
+        (
+            replace(CONFIG, muon=(), adamw_matrix_lr=1e38, steps=50),
+            r"lower adamw_matrix_lr \(now 1e\+38\)",
+        ),
     ],
 )
 def test_divergence_names_the_step_and_the_rate(config, rate):
@@ -253,10 +250,35 @@ def test_the_config_reaches_the_optimizer(muon):
     assert (groups[0]["momentum"], groups[0]["nesterov"], groups[0]["ns_steps"]) == (0.9, False, 3)
 
 
+@pytest.mark.parametrize(
+    ("muon", "rates"),
+    [
+        ((), {"adamw_lr": 2, "adamw_matrix_lr": 6}),
+        (("VO",), {"lr": 2, "adamw_lr": 2, "adamw_matrix_lr": 4}),
+        (("QK", "VO", "FFN"), {"lr": 6, "adamw_lr": 2}),
+    ],
+)
+def test_matrices_under_adamw_may_have_a_rate_of_their_own(muon, rates):
+    config = replace(CONFIG, muon=muon, lr=1.0, adamw_lr=0.5, adamw_matrix_lr=0.25)
+    model = build_model(config, VOCABULARY)
+    groups = build_optimizer(config, model).param_groups
+    assert {group["rate"]: len(group["params"]) for group in groups} == rates
+    assert all(group["lr"] == getattr(config, group["rate"]) for group in groups)
+    outer = next(group["params"] for group in groups if group["rate"] == "adamw_lr")
+    assert {id(p) for p in outer} == {id(model.embedding.weight), id(model.head.weight)}
+    assert quiet(replace(config, lr=0.01, adamw_lr=0.01, adamw_matrix_lr=0.01)).held_out
+
+
+def test_the_same_rate_apart_or_together_gives_the_same_bits():
+    together = replace(CONFIG, muon=(), adamw_lr=0.01)
+    apart = replace(together, adamw_matrix_lr=0.01)
+    assert quiet(together).train_loss == quiet(apart).train_loss
+
+
 def test_bf16_is_taken_where_asked_or_where_it_pays(monkeypatch):
     cpu = torch.device("cpu")
     for fast in (True, False):
-        monkeypatch.setattr("muonlab.experiments.train.fast_bf16", lambda device, fast=fast: fast)
+        monkeypatch.setattr("muonlab.experiments.build.fast_bf16", lambda device, fast=fast: fast)
         assert picks_bf16(replace(CONFIG, size="small"), cpu) is fast
         assert not picks_bf16(CONFIG, cpu)  # narrow matrices gain nothing
         assert picks_bf16(replace(CONFIG, precision="bf16"), cpu)
@@ -275,6 +297,7 @@ def test_bf16_is_taken_where_asked_or_where_it_pays(monkeypatch):
         ({"eval_tokens": 15}, "at least one context of 16, got 15"),
         ({"lr": math.nan}, "lr must be a number >= 0"),
         ({"adamw_lr": -0.1}, "adamw_lr must be a number >= 0"),
+        ({"adamw_matrix_lr": -1}, "adamw_matrix_lr must be a number >= 0"),
         ({"lr": "fast"}, "lr must be a number, got 'fast'"),
         ({"momentum": 1.0}, r"momentum must be a number in \[0, 1\), got 1.0"),
         ({"betas": (0.9,)}, "betas must be two numbers"),

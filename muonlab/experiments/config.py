@@ -29,6 +29,7 @@ class TrainConfig:
     muon: tuple[str, ...] = _option(("QK", "VO", "FFN"), "groups under Muon; none: AdamW alone")
     lr: float = _option(0.01, "Muon's learning rate, before adjust_lr_fn")
     adamw_lr: float = _option(3e-3, "AdamW's learning rate, for everything that Muon does not take")
+    adamw_matrix_lr: float | None = _option(None, "the same for matrices alone, if it is to differ")
     adjust_lr_fn: str = _option("match_rms_adamw", "how lr depends on a matrix's shape")
     momentum: float = _option(0.95, "Muon's average of gradients")
     nesterov: bool = _option(True, "Muon looks one step ahead")
@@ -69,8 +70,9 @@ class TrainConfig:
         for name in ("steps", "batch", "context", "eval_every", "eval_tokens", "ns_steps"):
             _within(name, getattr(self, name), 1, math.inf, whole=True)
         _within("seed", self.seed, 0, 2**63, whole=True)
-        for name in ("lr", "adamw_lr", "weight_decay"):
-            _within(name, getattr(self, name), 0, math.inf)
+        for name in ("lr", "adamw_lr", "adamw_matrix_lr", "weight_decay"):
+            if getattr(self, name) is not None:
+                _within(name, getattr(self, name), 0, math.inf)
         for name, value in (("momentum", self.momentum), *(("betas", b) for b in self.betas)):
             _within(name, value, 0, 1)
         if len(self.betas) != 2:

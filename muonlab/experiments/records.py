@@ -58,6 +58,8 @@ class Record:
         """Returns one line for a terminal."""
         groups = "+".join(self.config["muon"])
         name = f"Muon({groups}) lr={self.config['lr']:g} " if groups else "AdamW "
+        if (rate := self.config.get("adamw_matrix_lr")) is not None:
+            name += f"adamw_matrix_lr={rate:g} "
         name += f"adamw_lr={self.config['adamw_lr']:g} seed={self.config['seed']}"
         if self.diverged:
             return f"{self.run_id} {name}: diverged after {len(self.train_loss)} steps"

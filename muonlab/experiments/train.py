@@ -15,12 +15,10 @@ from tqdm.auto import tqdm
 
 from muonlab.data.corpus import Corpus, load_corpus
 from muonlab.experiments import checkpoints
+from muonlab.experiments.build import build_model, build_optimizer, pick_device, picks_bf16
 from muonlab.experiments.config import TrainConfig
 from muonlab.experiments.records import Record, code_version, provenance
-from muonlab.models.gpt import GPT, SIZES, GPTConfig
-from muonlab.optim import Muon
-from muonlab.orthogonalize import fast_bf16
-from muonlab.routing import route
+from muonlab.models.gpt import GPT, GPTConfig
 
 CLASSES = ("head", "middle", "tail")  # of tokens, by how often they occur; Corpus.frequency_class
 
@@ -196,48 +194,14 @@ class Run:
 
     def _diverged(self, what: str) -> Diverged:
         name, p = max(self.model.named_parameters(), key=lambda item: _largest(item[1]))
-        groups = self.optimizer.param_groups
-        muon = any(p is q for g in groups if g["rule"] == "muon" for q in g["params"])
-        rate, value = ("lr", self.config.lr) if muon else ("adamw_lr", self.config.adamw_lr)
+        rates = {id(q): g["rate"] for g in self.optimizer.param_groups for q in g["params"]}
+        rate, warmup = rates[id(p)], self.config.warmup
         record = self.record()
         record.diverged = (
             f"diverged at step {self.step}: {what}. The largest weight is in {name!r}: lower "
-            f"{rate} (now {value:g}), or lengthen the warm-up (now {self.config.warmup:g})"
+            f"{rate} (now {getattr(self.config, rate):g}), or lengthen the warm-up (now {warmup:g})"
         )
         return Diverged(record.diverged, record)
-
-
-def build_model(config: TrainConfig, vocab_size: int) -> GPT:
-    """Returns the untrained model: the same bits for the same seed, on every device."""
-    padded = 64 * math.ceil(vocab_size / 64)  # products of such a width are faster
-    shape = dataclasses.replace(SIZES[config.size], vocab_size=padded, gated=config.gated)
-    with torch.random.fork_rng(devices=[]):  # leave the caller's chance alone
-        torch.manual_seed(config.seed)
-        return GPT(shape)
-
-
-def build_optimizer(config: TrainConfig, model: GPT) -> Muon:
-    """Returns one optimizer for all parameters: AdamW alone when `config.muon` is empty."""
-    names = ("momentum", "nesterov", "ns_coefficients", "ns_steps", "adjust_lr_fn", "betas")
-    options = {name: getattr(config, name) for name in (*names, "weight_decay")}
-    routing = route(model, muon=config.muon)
-    return Muon(routing.groups(lr=config.lr, adamw_lr=config.adamw_lr, **options))
-
-
-def pick_device(name: str) -> torch.device:
-    """Returns the device of that name; "auto" is the GPU where there is one, else the CPU."""
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    if name.startswith("cuda") and not torch.cuda.is_available():
-        raise ValueError(f"device {name!r} needs a GPU that torch can use; take device='cpu'")
-    return torch.device(name)
-
-
-def picks_bf16(config: TrainConfig, device: torch.device) -> bool:
-    """Returns whether the run multiplies in bf16; "auto" does where that is faster."""
-    if config.precision == "auto":
-        return fast_bf16(device) and SIZES[config.size].width >= 256
-    return config.precision == "bf16"
 
 
 def _largest(p: Tensor) -> float:
