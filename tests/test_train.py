@@ -368,11 +368,11 @@ def test_the_tuning_of_lesson_04_gives_both_optimizers_as_many_trials():
     configs = preset("lesson-04-tuning")
     adamw = [c for c in configs if not c.muon]
     muon = [c for c in configs if c.muon]
-    assert len(adamw) == len(muon) == len({c.lr for c in muon}) == len({c.adamw_lr for c in adamw})
-    assert len({c.adamw_lr for c in muon}) == 1
-    for group in (adamw, muon):  # nothing but the rate differs
-        assert len({replace(c, lr=0, adamw_lr=0) for c in group}) == 1
-    assert replace(muon[0], muon=(), lr=0, adamw_lr=0) == replace(adamw[0], lr=0, adamw_lr=0)
+    assert len(set(configs)) == len(configs) == 2 * len(adamw) == 2 * len(muon)
+    assert {c.adamw_lr for c in adamw} == {c.adamw_lr for c in muon}
+    assert len({c.adamw_matrix_lr for c in adamw}) == len({c.lr for c in muon})
+    same = {"lr": 0, "adamw_lr": 0, "adamw_matrix_lr": None, "muon": ()}
+    assert len({replace(c, **same) for c in configs}) == 1  # nothing but the rates differs
 
 
 def test_the_seeds_of_lesson_04_follow_the_best_recorded_trials(tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import muonlab
@@ -13,7 +14,9 @@ RESULTS = Path(muonlab.__file__).parents[1] / "data" / "results"
 
 BASE = TrainConfig(steps=150, batch=16, context=64, eval_tokens=65_536)
 RATES = tuple(round(10 ** (-3 + k / 4), 6) for k in range(7))  # 0.001, 0.001778 … 0.031623
-EMBEDDING_RATE = RATES[3]  # AdamW's share of a Muon run: the middle of its grid, not its best
+OUTER_RATES = (0.01, 0.02, 0.04, 0.08)  # AdamW's, of the embedding and the head, in either run
+ADAMW_RATES = (0.00025, 0.0005, 0.001, 0.002)  # of the matrices under AdamW
+MUON_RATES = (0.0025, 0.005, 0.01, 0.02)  # of the matrices under Muon
 SEEDS = tuple(range(1, 6))  # seed 0 chose the rates, so it does not count
 
 
@@ -29,14 +32,15 @@ def preset(name: str) -> list[TrainConfig]:
 
 
 def lesson_04_tuning() -> list[TrainConfig]:
-    """Returns seven trials for AdamW and seven for Muon, one seed, each rate 1.8 times the last.
+    """Returns sixteen trials for AdamW and sixteen for Muon, one seed, each rate twice the last.
 
-    AdamW's trials vary the one rate of all its parameters. Muon's vary `lr` alone, over the same
-    values: the embedding and the head keep AdamW at the middle of its grid, whatever came out of
-    AdamW's own trials, so that they are no hidden trials of Muon's.
+    Both have two rates to tune, four values of each: that of the matrices, and that of the
+    embedding and the head, which AdamW steps in either run. With one rate for all, AdamW would have
+    to choose between the two, and its loss would show that choice rather than the optimizer.
     """
-    adamw = [replace(BASE, muon=(), adamw_lr=rate) for rate in RATES]
-    muon = [replace(BASE, lr=rate, adamw_lr=EMBEDDING_RATE) for rate in RATES]
+    pairs = list(product(OUTER_RATES, range(len(MUON_RATES))))
+    adamw = [replace(BASE, muon=(), adamw_lr=o, adamw_matrix_lr=ADAMW_RATES[k]) for o, k in pairs]
+    muon = [replace(BASE, lr=MUON_RATES[k], adamw_lr=outer) for outer, k in pairs]
     return adamw + muon
 
 
