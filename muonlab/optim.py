@@ -20,6 +20,7 @@ from muonlab.orthogonalize import JORDAN, Schedule, Triple, newton_schulz, polar
 
 LRScale = Literal["original", "match_rms_adamw", "spectral", "update_rms"]
 RULES = ("muon", "adamw")
+WORK_DTYPES = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
 
 
 def lr_scale(name: LRScale | None, rows: int, columns: int) -> float:
@@ -62,7 +63,8 @@ class Muon(torch.optim.Optimizer):
 
     Args:
         params: parameters, or groups; `muonlab.route(model).groups()` makes them. A group with
-            `rule="adamw"` is stepped by AdamW with its own lr, betas, eps (1e-8) and weight_decay.
+            `rule="adamw"` is stepped by AdamW with its own lr, weight_decay, betas (0.9, 0.95) and
+            eps (1e-8).
         lr: learning rate, before `adjust_lr_fn` scales it by the shape (see `lr_scale`).
         weight_decay: λ, decoupled: W shrinks by the factor 1 − lr λ.
         momentum: μ in [0, 1).
@@ -73,7 +75,6 @@ class Muon(torch.optim.Optimizer):
             gradient of any scale gives the same update.
         ns_steps: Newton-Schulz steps.
         adjust_lr_fn: None or "original", "match_rms_adamw", "spectral", "update_rms".
-        betas: of the AdamW groups.
         ns_dtype: precision of the products, None for the fastest safe one here; torch.optim.Muon
             always takes bf16.
 
@@ -96,7 +97,6 @@ class Muon(torch.optim.Optimizer):
         ns_steps: int = 5,
         adjust_lr_fn: LRScale | None = None,
         *,
-        betas: tuple[float, float] = (0.9, 0.95),
         ns_dtype: torch.dtype | None = None,
     ) -> None:
         defaults = {
@@ -108,7 +108,6 @@ class Muon(torch.optim.Optimizer):
             "eps": eps,
             "ns_steps": ns_steps,
             "adjust_lr_fn": adjust_lr_fn,
-            "betas": betas,
             "ns_dtype": ns_dtype,
             "rule": "muon",
         }
@@ -117,13 +116,34 @@ class Muon(torch.optim.Optimizer):
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Adds a group of parameters, checked."""
         if param_group.get("rule") == "adamw":
-            param_group = {"eps": 1e-8, **param_group}
+            # `fused` also tells torch's load_state_dict to keep the step counter on the device
+            param_group = {"eps": 1e-8, "betas": (0.9, 0.95), "fused": True, **param_group}
         super().add_param_group(param_group)
         try:
-            _check_group(self.param_groups[-1])
+            self._check_group(len(self.param_groups) - 1)
         except ValueError:
             self.param_groups.pop()
             raise
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Loads a state saved by this class, or by torch.optim.Muon for the same parameters.
+
+        Raises:
+            ValueError: its groups follow another rule, or name other parameters.
+        """
+        groups = []
+        for number, (mine, saved) in enumerate(
+            zip(self.param_groups, state_dict["param_groups"], strict=False)
+        ):
+            for key in ("rule", "param_names"):
+                if key in saved and saved[key] != mine.get(key):
+                    raise ValueError(
+                        f"expected {key}={mine.get(key)!r} in group {number} of the saved state, "
+                        f"got {saved[key]!r}: build the optimizer as it was when it was saved"
+                    )
+            groups.append({key: value for key, value in mine.items() if key != "params"} | saved)
+        groups += state_dict["param_groups"][len(groups) :]  # torch names a wrong number of groups
+        super().load_state_dict({**state_dict, "param_groups": groups})
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Tensor] | None = None) -> Tensor | None:
@@ -132,8 +152,9 @@ class Muon(torch.optim.Optimizer):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        for group in self.param_groups:  # before anything changes: a bad gradient spoils nothing
-            for name, p in _named(group):
+        for number, group in enumerate(self.param_groups):  # before anything changes
+            self._check_group(number)
+            for name, p in _named(group, number):
                 _check_gradient(name, p)
         for group in self.param_groups:
             if group["rule"] == "adamw":
@@ -145,16 +166,29 @@ class Muon(torch.optim.Optimizer):
     def _muon_step(self, group: dict[str, Any]) -> None:
         lr, momentum = group["lr"], group["momentum"]
         for p in group["params"]:
-            if p.grad is None:
+            if p.grad is None or p.numel() == 0:
                 continue
             state = self.state[p]
             if not state:
                 state["momentum_buffer"] = torch.zeros_like(p)
-            M = state["momentum_buffer"].lerp_(p.grad, 1 - momentum)
-            D = p.grad.lerp(M, momentum) if group["nesterov"] else M
+            G = p.grad.to(p.dtype)  # a gradient may be kept in half precision
+            M = state["momentum_buffer"].lerp_(G, 1 - momentum)
+            D = G.lerp(M, momentum) if group["nesterov"] else M
             update = muon_update(D, group)
             p.mul_(1 - lr * group["weight_decay"])
             p.add_(update, alpha=-lr)
+
+    def _check_group(self, number: int) -> None:
+        group = self.param_groups[number]
+        _check_options(group)
+        for name, p in _named(group, number):
+            if p.is_complex():
+                raise ValueError(f"expected real parameters; {name!r} is {p.dtype}")
+            if group["rule"] == "muon" and p.ndim < 2:
+                raise ValueError(
+                    f"Muon takes matrices; parameter {name!r} has shape {tuple(p.shape)}: "
+                    "give it to AdamW, or use muonlab.route(model)"
+                )
 
     def _adamw_step(self, group: dict[str, Any]) -> None:
         params = [p for p in group["params"] if p.grad is not None]
@@ -174,7 +208,7 @@ class Muon(torch.optim.Optimizer):
             [state["exp_avg_sq"] for state in states],
             [],
             [state["step"] for state in states],
-            fused=True,  # one pass over memory; 3 times faster than the loop on a CPU
+            fused=group["fused"],  # one pass over memory; 3 times faster than the loop on a CPU
             amsgrad=False,
             beta1=beta1,
             beta2=beta2,
@@ -213,35 +247,35 @@ def as_matrices(p: Tensor) -> Tensor:
     return p.flatten(1) if p.ndim > 3 else p
 
 
-def _named(group: dict[str, Any]) -> list[tuple[str, Tensor]]:
-    names = group.get("param_names") or [f"number {i}" for i in range(len(group["params"]))]
-    return list(zip(names, group["params"], strict=True))
+def _named(group: dict[str, Any], number: int) -> list[tuple[str, Tensor]]:
+    unnamed = [f"group {number}, number {i}" for i in range(len(group["params"]))]
+    return list(zip(group.get("param_names") or unnamed, group["params"], strict=True))
 
 
-def _check_group(group: dict[str, Any]) -> None:
-    for key, lowest, end in (
-        ("lr", 0, math.inf),
-        ("weight_decay", 0, math.inf),
-        ("momentum", 0, 1),
-        ("eps", 0, math.inf),
-    ):
-        if not lowest <= group[key] < end:
-            raise ValueError(f"{key} must be in [{lowest}, {end}), got {group[key]}")
+def _check_options(group: dict[str, Any]) -> None:
     if group["rule"] not in RULES:
         raise ValueError(f"rule must be one of {RULES}, got {group['rule']!r}")
-    if not all(0 <= beta < 1 for beta in group["betas"]):
-        raise ValueError(f"betas must be in [0, 1), got {group['betas']}")
+    for key in ("lr", "weight_decay", "eps"):
+        _check_number(key, group[key], math.inf)
+    _check_number("momentum", group["momentum"], 1)
+    if group["rule"] == "adamw":
+        if len(group["betas"]) != 2:
+            raise ValueError(f"betas must be two numbers, got {group['betas']}")
+        for beta in group["betas"]:
+            _check_number("betas", beta, 1)
+        return
     if group["ns_coefficients"] != "exact":
         schedule(group["ns_coefficients"], group["ns_steps"])
     lr_scale(group["adjust_lr_fn"], 1, 1)
-    for name, p in _named(group):
-        if p.is_complex():
-            raise ValueError(f"expected real parameters; {name!r} is {p.dtype}")
-        if group["rule"] == "muon" and p.ndim < 2:
-            raise ValueError(
-                f"Muon takes matrices; parameter {name!r} has shape {tuple(p.shape)}: "
-                "give it to AdamW, or use muonlab.route(model)"
-            )
+    if not 0 < group["eps"] <= 1:
+        raise ValueError(f"eps must be in (0, 1] under Muon, got {group['eps']}")
+    if not (group["ns_dtype"] is None or group["ns_dtype"] in WORK_DTYPES):
+        raise ValueError(f"ns_dtype must be None or one of {WORK_DTYPES}, got {group['ns_dtype']}")
+
+
+def _check_number(key: str, value: Any, end: float) -> None:
+    if not isinstance(value, int | float | Tensor) or not 0 <= value < end:
+        raise ValueError(f"{key} must be a number in [0, {end}), got {value!r}")
 
 
 def _check_gradient(name: str, p: Tensor) -> None:

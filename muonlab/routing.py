@@ -1,5 +1,6 @@
 """Decide which parameter Muon takes and which AdamW, and show the decision as a table."""
 
+import inspect
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -7,12 +8,17 @@ from typing import Any
 
 from torch import nn
 
+from muonlab.optim import Muon
+
 GROUPS: dict[str, tuple[str, ...]] = {
     "QK": ("*.q.weight", "*.k.weight"),
     "VO": ("*.v.weight", "*.o.weight"),
     "FFN": ("*.w_in.weight", "*.w_out.weight", "*.w_gate.weight"),
 }
 """The paper's groups of matrices (arXiv 2509.26030, section 3) as patterns of parameter names."""
+
+HEADS = {"head", "lm_head", "unembedding", "embed_out", "classifier", "score"}
+"""Names under which public models keep the matrix from features to classes."""
 
 
 @dataclass(frozen=True)
@@ -33,16 +39,22 @@ class Routing:
         self._parameters = parameters
 
     def groups(
-        self, lr: float = 0.02, adamw_lr: float = 3e-3, **options: Any
+        self, lr: float = 1e-3, adamw_lr: float = 3e-3, **options: Any
     ) -> list[dict[str, Any]]:
         """Returns the parameter groups for `muonlab.Muon`, each with its own learning rate.
 
         `options` (momentum, weight_decay, betas, …) go into both groups.
 
+        Raises:
+            ValueError: an option that Muon does not have.
+
         >>> model = nn.Sequential(nn.Linear(4, 4))
         >>> [group["rule"] for group in route(model, muon=["0.weight"]).groups()]
         ['muon', 'adamw']
         """
+        known = {*inspect.signature(Muon).parameters, "betas"} - {"params", "lr"}
+        if unknown := options.keys() - known:
+            raise ValueError(f"no option {sorted(unknown)}; Muon has {', '.join(sorted(known))}")
         rates = {"muon": lr, "adamw": adamw_lr}
         groups = []
         for rule, rate in rates.items():
@@ -79,8 +91,8 @@ def route(
             "blocks.*.w_in.weight"; () gives everything to AdamW.
         adamw: patterns that must go to AdamW.
 
-    Embeddings, the output head and vectors go to AdamW unless a pattern (not a group) of `muon`
-    names an embedding or the head; a vector is refused.
+    Embeddings, the output head and vectors go to AdamW. Only the exact name of an embedding or a
+    head, without a wildcard, sends it to Muon; a vector is always refused.
 
     Raises:
         ValueError: a name that is no group and matches nothing, a parameter claimed by both sides,
@@ -116,8 +128,8 @@ def route(
                 f"Muon takes matrices; {for_muon!r} names parameter {name!r} of shape "
                 f"{tuple(p.shape)}: leave it to AdamW"
             )
-        if for_muon in GROUPS and id(p) in outer:
-            for_muon = None  # a tied or oddly named head must not slip in by a group's pattern
+        if for_muon and for_muon not in names and id(p) in outer:
+            for_muon = None  # a head must not slip in by a wide pattern
         rule, reason = _decide(p, for_muon, for_adamw, outer.get(id(p)))
         routes.append(Route(name, tuple(p.shape), rule, reason))
     return Routing(routes, parameters)
@@ -157,15 +169,12 @@ def _aliases(model: nn.Module) -> dict[int, list[str]]:
 def _outer_modules(model: nn.Module) -> dict[int, str]:
     """Returns id of the parameter → reason, for the matrices at a model's two ends."""
     outer = {}
-    for name, module in model.named_modules(remove_duplicate=False):
-        last = name.rpartition(".")[2]
-        weight = getattr(module, "weight", None)
-        if not isinstance(weight, nn.Parameter):
-            continue
-        if last in ("head", "lm_head", "output", "unembedding"):
-            outer[id(weight)] = "the head: its rows are classes, not features"
-        if isinstance(module, nn.Embedding):  # also the reason given for a tied head
-            outer[id(weight)] = "an embedding: one row a token, not a map"
+    for name, p in model.named_parameters(remove_duplicate=False):
+        if set(name.split(".")) & HEADS:
+            outer[id(p)] = "the head: its rows are classes, not features"
+    for module in model.modules():
+        if isinstance(module, nn.Embedding | nn.EmbeddingBag):  # the reason for a tied head too
+            outer[id(module.weight)] = "an embedding: one row a token, not a map"
     return outer
 
 
@@ -185,9 +194,13 @@ def _first_match(wanted: tuple[str, ...], names: list[str]) -> str | None:
 
 def _refuse_unmatched(wanted: tuple[str, ...], names: list[str]) -> None:
     for entry in wanted:
-        if not _first_match((entry,), names):
-            known = ", ".join(GROUPS)
-            raise ValueError(
-                f"{entry!r} is no group ({known}) and matches no parameter; "
-                f"this model has {', '.join(names[:4])}, …"
-            )
+        if _first_match((entry,), names):
+            continue
+        what = (
+            f"group {entry} looks for {', '.join(GROUPS[entry])} and finds nothing"
+            if entry in GROUPS
+            else f"{entry!r} is no group ({', '.join(GROUPS)}) and matches no parameter"
+        )
+        raise ValueError(
+            f"{what}; this model has {', '.join(names[:4])}, …: name its matrices by patterns"
+        )

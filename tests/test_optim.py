@@ -1,6 +1,7 @@
 """Muon against torch.optim.Muon and torch.optim.AdamW, and against every public defect we know."""
 
 import copy
+import inspect
 import math
 
 import pytest
@@ -56,9 +57,11 @@ def test_fifty_steps_equal_torch_within_bf16():
         assert (mine - reference).norm() < 0.03 * (reference - p).norm()
 
 
-def test_the_arguments_and_defaults_are_torchs():
-    theirs, ours = torch.optim.Muon(parameters()).defaults, Muon(parameters()).defaults
-    assert {key: ours[key] for key in theirs} == theirs
+def test_the_arguments_their_order_and_their_defaults_are_torchs():
+    theirs = inspect.signature(torch.optim.Muon).parameters
+    ours = inspect.signature(Muon).parameters
+    assert list(ours)[: len(theirs)] == list(theirs)
+    assert [ours[name].default for name in theirs] == [p.default for p in theirs.values()]
 
 
 def test_adamw_groups_equal_torch_adamw():
@@ -91,6 +94,32 @@ def train(m, optimizer, steps, scheduler=None, first=0):
             scheduler.step()
         losses.append(loss.item())
     return losses
+
+
+@pytest.mark.parametrize("rule", ["muon", "adamw"])
+def test_schedulers_that_cycle_the_momentum_find_it(rule):
+    [ours], [theirs] = parameters([(4, 4)]), parameters([(4, 4)])
+    optimizer = Muon([{"params": [ours], "rule": rule}])
+    reference = torch.optim.Muon([theirs])
+    for each in (optimizer, reference):
+        scheduler = torch.optim.lr_scheduler.OneCycleLR(each, 0.1, total_steps=20)
+        for _ in range(3):
+            each.step()
+            scheduler.step()
+    assert optimizer.param_groups[0]["momentum"] == reference.param_groups[0]["momentum"] != 0.95
+
+
+def test_a_learning_rate_converted_by_the_table_takes_the_same_step():
+    steps = {}
+    for name in ("original", "match_rms_adamw", "spectral"):
+        [p] = parameters([(12, 48)])
+        before = p.detach().clone()
+        p.grad = torch.randn(12, 48, generator=torch.Generator().manual_seed(1))
+        lr = 0.02 * lr_scale("original", 12, 48) / lr_scale(name, 12, 48)
+        Muon([p], lr=lr, adjust_lr_fn=name, weight_decay=0.0).step()
+        steps[name] = before - p.detach()
+    torch.testing.assert_close(steps["match_rms_adamw"], steps["original"])
+    torch.testing.assert_close(steps["spectral"], steps["original"])
 
 
 def test_one_optimizer_learns_with_both_rules():
@@ -140,16 +169,15 @@ def test_resuming_is_bit_exact(tmp_path):
         assert torch.equal(mine, reference)
 
 
-def test_copies_are_independent():
+def test_a_copy_trains_on_alone_and_alike():
     m = model()
     optimizer = routed(m)
     train(m, optimizer, 3)
-    saved = copy.deepcopy(optimizer.state_dict())
-    train(m, optimizer, 3)
-    p = m[1].weight
-    assert not torch.equal(
-        saved["state"][0]["momentum_buffer"], optimizer.state[p]["momentum_buffer"]
-    )
+    twin, its_optimizer = copy.deepcopy((m, optimizer))
+    before = copy.deepcopy(m.state_dict())
+    ahead = train(twin, its_optimizer, 3, first=3)
+    torch.testing.assert_close(m.state_dict(), before, rtol=0, atol=0)
+    assert train(m, optimizer, 3, first=3) == ahead
 
 
 def test_a_closure_is_called_with_gradients():
@@ -191,12 +219,22 @@ def test_the_update_ignores_the_scale_of_the_gradient(scale):
     torch.testing.assert_close(updates[1], updates[0], rtol=0, atol=1e-4)
 
 
-@pytest.mark.parametrize("nesterov", [True, False])
-def test_the_gradient_is_never_changed(nesterov):
-    [p] = parameters([(6, 4)])
-    p.grad = torch.randn(6, 4)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"nesterov": False},
+        {"ns_coefficients": "exact"},
+        {"adjust_lr_fn": "update_rms"},
+        {"rule": "adamw"},
+    ],
+)
+def test_the_gradient_is_never_changed(options, dtype):
+    [p] = parameters([(6, 4)], dtype)
+    p.grad = torch.randn(6, 4).to(dtype)
     before = p.grad.clone()
-    Muon([p], nesterov=nesterov).step()
+    Muon([{"params": [p], **options}]).step()
     assert torch.equal(p.grad, before)
 
 
@@ -318,12 +356,12 @@ def test_vectors_are_refused_by_name():
     message = r"parameter 'bias' has shape \(3,\): give it to AdamW, or use muonlab.route"
     with pytest.raises(ValueError, match=message):
         Muon(head.named_parameters())
-    with pytest.raises(ValueError, match="number 1"):
+    with pytest.raises(ValueError, match="group 0, number 1"):
         Muon(head.parameters())
 
 
 def test_complex_and_sparse_are_refused_by_name():
-    with pytest.raises(ValueError, match=r"number 0.*complex64"):
+    with pytest.raises(ValueError, match=r"group 0, number 0.*complex64"):
         Muon([nn.Parameter(torch.ones(2, 2, dtype=torch.complex64))])
     embedding = nn.Embedding(5, 3, sparse=True)
     embedding(torch.tensor([1])).sum().backward()
@@ -341,13 +379,62 @@ def test_complex_and_sparse_are_refused_by_name():
         ({"adjust_lr_fn": "moonlight"}, "match_rms_adamw"),
         ({"ns_coefficients": "jordn"}, "polar_express"),
         ({"ns_steps": -1}, "steps"),
-        ({"betas": (0.9, 1.0)}, "betas"),
+        ({"ns_coefficients": (3.4, math.nan, 2.0)}, "finite"),
+        ({"ns_dtype": torch.int32}, "ns_dtype"),
+        ({"lr": "0.1"}, "lr must be a number"),
         ({"eps": -1}, "eps"),
+        ({"eps": 10.0}, "eps"),
     ],
 )
 def test_bad_options_are_named(options, message):
     with pytest.raises(ValueError, match=message):
         Muon(parameters(), **options)
+
+
+@pytest.mark.parametrize("betas", [(0.9, 1.0), (0.9,), (0.9, 0.95, 0.99)])
+def test_bad_betas_of_an_adamw_group_are_named(betas):
+    with pytest.raises(ValueError, match="betas"):
+        Muon([{"params": parameters(), "rule": "adamw", "betas": betas}])
+
+
+def test_an_option_spoiled_later_changes_nothing():
+    m = model()
+    optimizer = routed(m)
+    train(m, optimizer, 1)
+    optimizer.param_groups[0]["adjust_lr_fn"] = "moonlight"
+    before = copy.deepcopy(m.state_dict())
+    with pytest.raises(ValueError, match="adjust_lr_fn"):
+        optimizer.step()
+    torch.testing.assert_close(m.state_dict(), before, rtol=0, atol=0)
+
+
+def test_an_empty_matrix_is_skipped():
+    [p] = parameters([(4, 0)])
+    p.grad = torch.zeros(4, 0)
+    Muon([p]).step()
+    assert p.shape == (4, 0)
+
+
+def test_a_state_of_torch_muon_can_be_loaded():
+    theirs, ours = parameters(), parameters()
+    reference = torch.optim.Muon(theirs, lr=0.02)
+    run(reference, theirs, 5)
+    optimizer = Muon(ours)
+    optimizer.load_state_dict(reference.state_dict())
+    for mine, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(
+            optimizer.state[mine]["momentum_buffer"], reference.state[other]["momentum_buffer"]
+        )
+    run(optimizer, ours, 1)
+    assert optimizer.param_groups[0]["lr"] == 0.02
+
+
+def test_a_state_for_other_parameters_is_refused():
+    m = model()
+    saved = routed(m).state_dict()
+    saved["param_groups"] = saved["param_groups"][::-1]
+    with pytest.raises(ValueError, match=r"expected rule='muon' in group 0 .* got 'adamw'"):
+        routed(m).load_state_dict(saved)
 
 
 def test_an_unknown_rule_is_refused_and_leaves_the_optimizer_whole():

@@ -210,11 +210,35 @@ def test_bf16_costs_little_accuracy():
 
 def test_the_work_dtype_follows_the_hardware():
     assert work_dtype(torch.ones(1, 1, dtype=torch.float64)) == torch.float64
-    expected = torch.bfloat16 if fast_bf16() else torch.float32
-    assert work_dtype(torch.ones(1, 1)) == expected
+    large = torch.bfloat16 if fast_bf16() else torch.float32
+    assert work_dtype(torch.ones(3, 128, 512)) == large
+    assert work_dtype(torch.ones(12, 128, 128)) == torch.float32  # bf16 takes longer there
     assert not fast_bf16("meta")
 
 
 def test_emulated_bf16_is_never_chosen(monkeypatch):
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx2": True, "amx_bf16": False})
-    assert work_dtype(torch.ones(1, 1)) == torch.float32
+    assert work_dtype(torch.ones(512, 512)) == torch.float32
+
+
+@pytest.mark.parametrize("lower", [0.3, 0.9, 0.999])
+def test_a_derived_schedule_may_have_more_steps_than_it_needs(lower):
+    image = scalar_map(derive_schedule(lower, 10), 10)(torch.tensor([lower, 1.0]).double())
+    torch.testing.assert_close(image, torch.ones(2, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("bad", [{"lower": 0}, {"lower": 1}, {"cushion": 1}, {"safety": 0.5}])
+def test_a_derivation_without_meaning_is_refused(bad):
+    with pytest.raises(ValueError, match="expected 0 < lower < 1"):
+        derive_schedule(**bad)
+
+
+@pytest.mark.parametrize("eps", [0, -1, 2.0])
+def test_eps_is_a_guard_and_nothing_else(eps):
+    with pytest.raises(ValueError, match="eps must be in"):
+        newton_schulz(torch.ones(2, 2), eps=eps)
+
+
+def test_polar_takes_the_largest_float64():
+    G = random((4, 6))
+    torch.testing.assert_close(polar(G * 1e307), polar(G))

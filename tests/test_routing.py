@@ -75,6 +75,16 @@ def test_a_pattern_names_single_matrices():
     assert table["blocks.0.q.weight"] == "adamw"
 
 
+@pytest.mark.parametrize("name", ["head", "lm_head", "classifier"])
+def test_no_wide_pattern_takes_an_embedding_or_a_head(name):
+    m = nn.ModuleDict(
+        {"wte": nn.Embedding(5, 4), "bag": nn.EmbeddingBag(5, 4), "a": nn.Linear(4, 4)}
+    )
+    m[name] = nn.Sequential(nn.Linear(4, 5))
+    table = rules(route(m, muon=["*.weight"]))
+    assert {n for n, rule in table.items() if rule == "muon"} == {"a.weight"}
+
+
 def test_the_head_can_be_asked_for_by_name():
     assert rules(route(Model(), muon=["head.weight"]))["head.weight"] == "muon"
 
@@ -114,11 +124,22 @@ def test_groups_carry_their_own_rates_into_one_optimizer():
         ({"muon": ("*.bias",)}, r"'blocks.0.w_in.bias' of shape \(8,\)"),
         ({"muon": "QK"}, r"write muon=\('QK',\)"),
         ({"adamw": ("nothing.*",)}, "matches no parameter"),
+        ({"muon": ("*.nothing",)}, "matches no parameter"),
     ],
 )
 def test_wrong_calls_name_the_parameter(arguments, message):
     with pytest.raises(ValueError, match=message):
         route(Model(), **arguments)
+
+
+def test_a_group_that_finds_nothing_says_what_it_looks_for():
+    with pytest.raises(ValueError, match=r"group FFN looks for \*.w_in.weight.*this model has q\."):
+        route(nn.ModuleDict({"q": nn.Linear(2, 2)}), muon=("FFN",))
+
+
+def test_a_mistyped_option_is_refused():
+    with pytest.raises(ValueError, match=r"no option \['momentun'\]; Muon has .*momentum"):
+        route(Model()).groups(momentun=0.5)
 
 
 def test_a_model_without_parameters_is_refused():
@@ -128,7 +149,7 @@ def test_a_model_without_parameters_is_refused():
 
 def test_the_update_reaches_every_parameter():
     m = Model()
-    optimizer = Muon(route(m).groups(lr=0.1, adamw_lr=0.1))
+    optimizer = Muon(route(m).groups(lr=0.1, adamw_lr=0.1, weight_decay=0.0))
     before = {name: p.detach().clone() for name, p in m.named_parameters()}
     for p in m.parameters():
         p.grad = torch.ones_like(p)
