@@ -13,7 +13,6 @@ from muonlab.experiments.records import Record
 RESULTS = Path(muonlab.__file__).parents[1] / "data" / "results"
 
 BASE = TrainConfig(steps=150, batch=16, context=64, eval_tokens=65_536)
-RATES = tuple(round(10 ** (-3 + k / 4), 6) for k in range(7))  # 0.001, 0.001778 … 0.031623
 OUTER_RATES = (0.01, 0.02, 0.04, 0.08)  # AdamW's, of the embedding and the head, in either run
 ADAMW_RATES = (0.00025, 0.0005, 0.001, 0.002)  # of the matrices under AdamW
 MUON_RATES = (0.0025, 0.005, 0.01, 0.02)  # of the matrices under Muon
@@ -50,15 +49,16 @@ def lesson_04_seeds() -> list[TrainConfig]:
 
 
 def lesson_03_tuning() -> list[TrainConfig]:
-    """Returns five rates for each of four ways to orthogonalize, one seed.
+    """Returns four rates for each of four ways to orthogonalize, one seed.
 
     `update_rms` gives every update the same norm, so that a larger step cannot pass for a better
     direction. "exact" is the polar factor from an SVD in float64.
     """
+    base = replace(BASE, adjust_lr_fn="update_rms", adamw_lr=OUTER_RATES[1])
     return [
-        replace(BASE, ns_coefficients=name, ns_steps=steps, adjust_lr_fn="update_rms", lr=rate)
+        replace(base, ns_coefficients=name, ns_steps=steps, lr=rate)
         for name, steps in (("jordan", 3), ("jordan", 5), ("polar_express", 5), ("exact", 5))
-        for rate in RATES[1:6]
+        for rate in MUON_RATES
     ]
 
 
