@@ -9,23 +9,29 @@ PARTS = ("overall", "head", "tail")
 
 
 def runs_data(records: Iterable[Record]) -> dict[str, Any]:
-    """Returns the held-out curves of each run, lowest rate first, and one loss axis for each part.
+    """Returns the held-out curves of each finished run, lowest final loss first, and a loss axis.
 
     A run with any matrix under Muon counts as `muon`, and its rate is `lr`; otherwise `adamw`.
+
+    Raises:
+        ValueError: no finished run.
     """
-    runs = sorted((_run(record) for record in records), key=lambda run: run["rate"])
+    runs = [_run(record) for record in records if not record.diverged]
+    if not runs:
+        raise ValueError("no recorded run is finished: run `muonlab ablate lesson-04-tuning`")
+    runs.sort(key=lambda run: run["overall"][-1])
     ranges = {part: _range([loss for run in runs for loss in run[part]]) for part in PARTS}
     return {"runs": runs, "range": ranges}
 
 
 def _run(record: Record) -> dict[str, Any]:
-    under_muon = bool(record.config["muon"])
+    config, under_muon = record.config, bool(record.config["muon"])
+    curves = ("step", "seconds", *PARTS)
     return {
         "optimizer": "muon" if under_muon else "adamw",
-        "rate": float(f"{record.config['lr' if under_muon else 'adamw_lr']:.2g}"),
-        "steps": [measured["step"] for measured in record.held_out],
-        "seconds": [measured["seconds"] for measured in record.held_out],
-        **{part: [measured[part] for measured in record.held_out] for part in PARTS},
+        "rate": config["lr"] if under_muon else config["adamw_matrix_lr"],
+        "outer": config["adamw_lr"],
+        **{name: [measured[name] for measured in record.held_out] for name in curves},
     }
 
 

@@ -23,8 +23,10 @@ def draw() -> Figure:
     """Returns the figure: loss by step with the range of five seeds, and the lead by class."""
     figures.style()
     runs: dict[str, list[Record]] = {"AdamW": [], "Muon": []}
-    for record in recorded("lesson-04-seeds"):
+    for record in sorted(recorded("lesson-04-seeds"), key=lambda r: r.config["seed"]):
         runs["Muon" if record.config["muon"] else "AdamW"].append(record)
+    if not all(runs.values()):
+        raise FileNotFoundError("no records of lesson 04: run `muonlab ablate lesson-04-seeds`")
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), width_ratios=(3, 2))
     for number, (name, records) in enumerate(runs.items()):
         _band(left, name, records, number)

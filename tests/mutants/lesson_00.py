@@ -13,6 +13,7 @@ ANSWERS = {
             "upside down": lambda m: values(m)[-1] / values(m)[0],
             "difference": lambda m: values(m)[0] - values(m)[-1],
             "largest only": lambda m: values(m)[0],
+            "second": lambda m: values(m)[0] / values(m)[1],
             "entries": lambda m: m.max() / m.min(),
             "squared": lambda m: (values(m)[0] / values(m)[-1]) ** 2,
         },

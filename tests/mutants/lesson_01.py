@@ -21,9 +21,11 @@ ANSWERS = {
             "euclidean": lambda g: g / g.norm(),
             "largest entry only": one_hot,
             "too long": lambda g: 2 * g.sign(),
+            "divides by zero": lambda g: g / g.abs(),
         },
         "right": {
             "divide by size": lambda g: torch.where(g == 0, g, g / g.abs()),
+            "in float64": lambda g: g.double().sign(),
             "compare": lambda g: (g > 0).float() - (g < 0).float(),
         },
     },
@@ -49,6 +51,7 @@ ANSWERS = {
         "wrong": {
             "not rotated back": lambda d, G, Q: (d(Q @ G) - d(G)).norm(),
             "transposed": lambda d, G, Q: (d(Q.T @ G) - Q.T @ d(G)).norm(),
+            "always the sign": lambda d, G, Q: ((Q @ G).sign() - Q @ G.sign()).norm(),
             "square": lambda d, G, Q: (d(Q @ G) - Q @ d(G)).square().sum(),
             "spectral": lambda d, G, Q: torch.linalg.matrix_norm(d(Q @ G) - Q @ d(G), ord=2),
         },

@@ -14,15 +14,15 @@ ANSWERS = {
     "03-e1": {
         "wrong": {
             "compares with 1": lambda b, a: bool(((values(b, a) - 1).abs() < 0.5).all()),
+            "too strict": lambda b, a: bool(0 < values(b, a)[0] <= 1.8 * values(b, a)[-1]),
+            "a zero step": lambda b, a: bool(values(b, a)[0] <= 2 * values(b, a)[-1]),
             "always true": lambda b, a: True,
             "largest and median": lambda b, a: bool(values(b, a)[0] < 1.6 * values(b, a).median()),
             "upside down": lambda b, a: bool(values(b, a)[0] > 2 * values(b, a)[-1]),
         },
         "right": {
-            "cond": lambda b, a: bool(torch.linalg.cond(b - a) <= 2),
-            "gram": lambda b, a: bool(
-                torch.linalg.cond((b - a).double() @ (b - a).double().T) <= 4
-            ),
+            "cond": lambda b, a: bool(not torch.equal(a, b) and torch.linalg.cond(b - a) <= 2),
+            "half": lambda b, a: bool(values(b, a)[-1] / values(b, a)[0] >= 0.5),
         },
     },
     "03-e2": {
@@ -46,6 +46,8 @@ ANSWERS = {
     "03-e3": {
         "wrong": {
             "everything": lambda model: route(model),
+            "no gate": lambda model: route(model, muon=("VO", "*.w_in.weight", "*.w_out.weight")),
+            "q and k only": lambda model: route(model, muon=("QK",)),
             "feed-forward only": lambda model: route(model, muon=("FFN",)),
             "values only": lambda model: route(model, muon=("VO",)),
             "head too": lambda model: route(model, muon=("VO", "FFN", "head.weight")),
@@ -54,7 +56,7 @@ ANSWERS = {
         "right": {
             "other order": lambda model: route(model, muon=["FFN", "VO"]),
             "patterns": lambda model: route(
-                model, muon=("*.v.weight", "*.o.weight", "*.w_in.weight", "*.w_out.weight")
+                model, muon=("*.v.weight", "*.o.weight", "*.w_*.weight")
             ),
         },
     },

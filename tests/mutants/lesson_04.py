@@ -36,6 +36,7 @@ ANSWERS = {
             "sums": lambda losses, t, c: [losses[c[t] == k].sum() for k in range(3)],
             "over all": lambda losses, t, c: [losses[c[t] == k].sum() / len(t) for k in range(3)],
             "reversed": lambda losses, t, c: class_means(losses, t, c)[::-1],
+            "medians": lambda losses, t, c: [losses[c[t] == k].median() for k in range(3)],
             "overall": lambda losses, t, c: [losses.mean()] * 3,
         },
         "right": {

@@ -10,7 +10,7 @@ from muonlab.classroom.check import Wrong, call
 
 def e1(answer: Callable) -> None:
     """The largest singular value divided by the smallest."""
-    matrix = torch.tensor([[3.0, 1.0, 0.0], [0.0, 1.0, 2.0]])
+    matrix = torch.tensor([[3.0, 1.0, 0.0], [0.0, 1.0, 2.0], [1.0, 0.0, 1.0]])
     s = torch.linalg.svdvals(matrix)
     came = float(call(answer, matrix))
     expected = (s[0] / s[-1]).item()
@@ -21,11 +21,14 @@ def e1(answer: Callable) -> None:
         "You returned the difference; the question asks for the quotient.": (s[0] - s[-1]).item(),
         "You returned the largest singular value only. Divide it by the smallest.": s[0].item(),
         "You used the entries of the matrix, not its singular values.": math.inf,
+        "You divided by the second singular value; the smallest is the last one.": (
+            s[0] / s[1]
+        ).item(),
         "You returned the square: these are eigenvalues of M Mᵀ, not singular values.": expected**2,
     }
     for message, value in others.items():
         if math.isclose(came, value, rel_tol=1e-4):
             raise Wrong(message)
     raise Wrong(
-        f"For [[3, 1, 0], [0, 1, 2]] the answer is {expected:.3f}; you returned {came:.3f}."
+        f"For [[3, 1, 0], [0, 1, 2], [1, 0, 1]] the answer is {expected:.3f}; you returned {came:.3f}."
     )

@@ -12,7 +12,10 @@ from muonlab.classroom.check import Wrong, call
 def e1(answer: Callable) -> None:
     """The steepest direction when no entry may exceed 1: the sign."""
     g = torch.tensor([0.9, -0.1, 0.002, -3.0, 0.0])
-    d = call(answer, g, shape=(5,))
+    d = call(answer, g, shape=(5,)).double()
+    g = g.double()
+    if not d.isfinite().all():
+        raise Wrong("Your d holds NaN: one entry of g is 0 here. Do not divide by it.")
     if torch.equal(d, -g.sign()):
         raise Wrong(
             "This is the direction of descent. The question asks for the d that promises most: no minus."
@@ -30,7 +33,7 @@ def e1(answer: Callable) -> None:
         )
     if d.count_nonzero() == 1:
         raise Wrong("Only one entry moves. Every entry may move by 1 at no extra cost.")
-    if (g @ d) < g.abs().sum() - 1e-6:
+    if not (g @ d) > g.abs().sum() - 1e-5:
         raise Wrong(
             f"Your d promises {g @ d:.3f}; {g.abs().sum():.3f} is possible within the rules."
         )
@@ -40,7 +43,7 @@ def e2(answer: Callable) -> None:
     """The steepest direction in the spectral norm: U Vᵀ."""
     for rows, columns in ((4, 4), (3, 5), (5, 3)):
         G = torch.randn(rows, columns, generator=torch.Generator().manual_seed(rows))
-        _one_spectral(call(answer, G, shape=(rows, columns)), G)
+        _one_spectral(call(answer, G, shape=(rows, columns)).double(), G.double())
 
 
 def _one_spectral(D: Tensor, G: Tensor) -> None:
@@ -78,9 +81,14 @@ def e3(answer: Callable) -> None:
     generator = torch.Generator().manual_seed(0)
     G = torch.randn(3, 4, generator=generator)
     Q = torch.linalg.qr(torch.randn(3, 3, generator=generator)).Q
-    direction = torch.sign
+    _one_error(answer, torch.sign, "the sign", G, Q)
+    _one_error(answer, lambda M: M.clamp(-0.3, 0.3), "a clipped gradient", G, Q)
+
+
+def _one_error(answer: Callable, direction: Callable, name: str, G: Tensor, Q: Tensor) -> None:
     error = float(call(answer, direction, G, Q))
-    expected = (direction(Q @ G) - Q @ direction(G)).norm().item()
+    difference = direction(Q @ G) - Q @ direction(G)
+    expected = difference.norm().item()
     if abs(error - expected) < 1e-4:
         return
     others = {
@@ -88,16 +96,17 @@ def e3(answer: Callable) -> None:
             direction(Q @ G) - direction(G)
         ).norm(),
         "You rotated with the transpose of Q.": (direction(Q.T @ G) - Q.T @ direction(G)).norm(),
-        "You returned the square of the norm.": (direction(Q @ G) - Q @ direction(G))
-        .square()
-        .sum(),
-        "You returned the largest singular value or the largest entry; the question asks for the Frobenius norm.": (
-            torch.linalg.matrix_norm(direction(Q @ G) - Q @ direction(G), ord=2)
+        "You returned the square of the norm.": difference.square().sum(),
+        "You returned the largest singular value; the question asks for the Frobenius norm.": (
+            torch.linalg.matrix_norm(difference, ord=2)
         ),
+        "You used the sign instead of the function `direction` that is given.": (
+            (Q @ G).sign() - Q @ G.sign()
+        ).norm(),
     }
     for message, value in others.items():
         if abs(error - value.item()) < 1e-4:
             raise Wrong(message)
     raise Wrong(
-        f"For a random G and Q the error of the sign is {expected:.3f}; you returned {error:.3f}."
+        f"For a random G and Q the error of {name} is {expected:.3f}; you returned {error:.3f}."
     )

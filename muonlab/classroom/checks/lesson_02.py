@@ -14,7 +14,7 @@ def e1(answer: Callable) -> None:
     for rows, columns in ((4, 4), (3, 5)):
         X = torch.randn(rows, columns, generator=generator)
         X = X / X.norm()
-        _one_cubic(call(answer, X, shape=(rows, columns)), X)
+        _one_cubic(call(answer, X, shape=(rows, columns)).double(), X.double())
 
 
 def _one_cubic(Y: torch.Tensor, X: torch.Tensor) -> None:

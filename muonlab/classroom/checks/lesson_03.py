@@ -20,6 +20,7 @@ def e1(answer: Callable) -> None:
     steps = (0.02 * muon, 3.0 * muon, 0.02 * G / G.norm(), 0.02 * G.sign(), 0.02 * _spoiled(muon))
     came = tuple(bool(call(answer, before, before - step)) for step in steps)
     if came == (True, True, False, False, False):
+        _ends_of_the_rule(answer, before, muon)
         return
     if all(came):
         raise Wrong("Your test says yes to everything, also to a sign step and to normalized SGD.")
@@ -48,10 +49,20 @@ def e1(answer: Callable) -> None:
     raise Wrong(f"Only the two Muon steps should pass. These did: {passed}.")
 
 
-def _spoiled(step: torch.Tensor) -> torch.Tensor:
+def _ends_of_the_rule(answer: Callable, before: torch.Tensor, muon: torch.Tensor) -> None:
+    for smallest, expected in ((0.53, True), (0.47, False)):
+        if bool(call(answer, before, before - _spoiled(muon, smallest))) != expected:
+            raise Wrong(
+                f"With values 1 and {smallest} the answer is {expected}: at most twice the smallest."
+            )
+    if call(answer, before, before.clone()):
+        raise Wrong("No step at all passed: the largest singular value must not be 0.")
+
+
+def _spoiled(step: torch.Tensor, smallest: float = 0.1) -> torch.Tensor:
     U, S, Vt = torch.linalg.svd(step, full_matrices=False)
     S = torch.ones_like(S)
-    S[-1] = 0.1
+    S[-1] = smallest
     return U @ torch.diag(S) @ Vt
 
 
@@ -85,7 +96,12 @@ def _one_conversion(came: float, old: float, new: float, case: str) -> None:
 
 def e3(answer: Callable) -> None:
     """Muon on v, o and the feed-forward matrices, and on nothing else."""
-    model = GPT(GPTConfig(vocab_size=16, layers=2, width=8, heads=2, context=8))
+    shape = {"vocab_size": 16, "layers": 2, "width": 8, "heads": 2, "context": 8}
+    for gated in (False, True):
+        _one_routing(answer, GPT(GPTConfig(**shape, gated=gated)))
+
+
+def _one_routing(answer: Callable, model: GPT) -> None:
     routing = call(answer, model)
     if not isinstance(routing, Routing):
         raise Wrong(f"Return what route(model, ...) returns; {type(routing).__name__} came.")
@@ -95,16 +111,18 @@ def e3(answer: Callable) -> None:
         raise Wrong(
             "The embedding or the head goes to Muon. Their rows belong to single tokens: leave them to AdamW."
         )
+    if parts == {"q", "k"}:
+        raise Wrong("Only q and k go to Muon. It is the other way round: they stay with AdamW.")
     if parts & {"q", "k"}:
-        raise Wrong(
-            "q and k go to Muon too. That is full Muon; the question leaves the group QK to AdamW."
-        )
+        raise Wrong("q and k go to Muon. The question leaves the group QK to AdamW.")
     if not parts & {"w_in", "w_out"}:
         raise Wrong("The feed-forward matrices are missing: add the group FFN.")
     if not {"v", "o"} <= parts:
         raise Wrong("The values and outputs are missing: add the group VO.")
     expected = {
-        n for n, _ in model.named_parameters() if n.split(".")[-2] in {"v", "o", "w_in", "w_out"}
+        n
+        for n, _ in model.named_parameters()
+        if n.split(".")[-2] in {"v", "o", "w_in", "w_out", "w_gate"}
     }
     if muon != expected:
         raise Wrong(f"Some layers are missing, for example {sorted(expected ^ muon)[0]}.")

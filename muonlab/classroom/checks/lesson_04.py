@@ -11,23 +11,25 @@ from muonlab.experiments.compare import paired_interval
 
 def e3(answer: Callable) -> None:
     """The mean loss of the tokens of each class."""
-    losses = torch.tensor([1.0, 2.0, 3.0, 4.0, 10.0, 20.0])
+    losses = torch.tensor([1.0, 2.0, 6.0, 4.0, 10.0, 20.0])
     tokens = torch.tensor([4, 0, 0, 1, 3, 3])
-    classes = torch.tensor([0, 1, 2, 2, 0], dtype=torch.int8)
+    classes = torch.tensor(
+        [0, 1, 2, 2, 0],
+    )
     came = [float(value) for value in call(answer, losses, tokens, classes)]
-    expected = [2.0, 4.0, 15.0]
+    expected = [3.0, 4.0, 15.0]
     if len(came) != 3:
         raise Wrong(f"Return three numbers: head, middle, tail; {len(came)} came.")
     if all(math.isclose(a, b, rel_tol=1e-5) for a, b in zip(came, expected, strict=True)):
         return
     others = {
         "These are sums. A class with many tokens then looks bad for its size: divide by their number.": [
-            6.0,
+            9.0,
             4.0,
             30.0,
         ],
         "You divided by the number of all tokens; divide by the number of tokens in the class.": [
-            1.0,
+            1.5,
             4 / 6,
             5.0,
         ],

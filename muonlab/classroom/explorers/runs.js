@@ -1,30 +1,33 @@
-// Lesson 04: recorded tuning runs of two optimizers; the learner chooses the rate and the axis.
-// data: {runs: [{optimizer, rate, seconds: [...], steps: [...], overall: [...], head: [...], tail: [...]}]}
+// Lesson 04: recorded tuning runs of two optimizers; the learner chooses a run of each, and the axis.
+// data: {runs: [{optimizer, rate, outer, seconds, step, overall, head, tail}], range: {overall, …}}
+// The runs of an optimizer are sorted, the best first.
 const controls = [
-  { name: "trial", label: "learning rate: trial", min: 1, max: 7, step: 1, value: 4 },
+  { name: "muon", label: "Muon: run, best first", min: 1, max: 16, step: 1, value: 1 },
+  { name: "adamw", label: "AdamW: run, best first", min: 1, max: 16, step: 1, value: 1 },
   { name: "part", label: "held-out loss of", options: ["overall", "head", "tail"], value: "overall" },
-  { name: "axis", label: "against", options: ["steps", "seconds"], value: "steps" },
+  { name: "axis", label: "against", options: ["step", "seconds"], value: "step" },
 ];
 
-function view({ trial, part, axis }, data) {
+function view(values, data) {
+  const { part, axis } = values;
   const dashes = { muon: null, adamw: "6 4" };
+  const names = { muon: "Muon", adamw: "AdamW" };
   const chosen = ["muon", "adamw"].map((optimizer) => {
     const runs = data.runs.filter((run) => run.optimizer === optimizer);
-    return runs[Math.min(trial, runs.length) - 1];
+    return runs[Math.min(values[optimizer], runs.length) - 1];
   });
-  const last = (values) => values[values.length - 1];
+  const end = (run) => run[part][run[part].length - 1].toFixed(3);
+  const rates = (run) => `rates ${run.rate} for the matrices, ${run.outer} for embedding and head`;
   return {
     x: { label: axis },
     y: { label: `held-out loss, ${part}`, range: data.range[part] },
     series: chosen.map((run) => ({
-      label: `${run.optimizer}, rate ${run.rate}`,
+      label: names[run.optimizer],
       x: run[axis],
       y: run[part],
       dash: dashes[run.optimizer],
       marker: true,
     })),
-    sentence: chosen
-      .map((run) => `${run.optimizer} at rate ${run.rate} ends at ${last(run[part]).toFixed(2)} after ${last(run.seconds).toFixed(0)} s`)
-      .join("; ") + ".",
+    sentence: chosen.map((run) => `${names[run.optimizer]} (${rates(run)}) ends at ${end(run)}`).join("; ") + ".",
   };
 }
