@@ -16,7 +16,7 @@ BASE = TrainConfig(steps=150, batch=16, context=64, eval_tokens=65_536)
 OUTER_RATES = (0.01, 0.02, 0.04, 0.08)  # AdamW's, of the embedding and the head, in either run
 ADAMW_RATES = (0.00025, 0.0005, 0.001, 0.002)  # of the matrices under AdamW
 MUON_RATES = (0.0025, 0.005, 0.01, 0.02)  # of the matrices under Muon
-SEEDS = tuple(range(1, 6))  # seed 0 chose the rates, so it does not count
+SEEDS = 5  # numbered from 1: seed 0 chose the rates, so it does not count
 
 
 def preset(name: str) -> list[TrainConfig]:
@@ -44,8 +44,12 @@ def lesson_04_tuning() -> list[TrainConfig]:
 
 
 def lesson_04_seeds() -> list[TrainConfig]:
-    """Returns the best trial of each optimizer in lesson-04-tuning, at five other seeds."""
-    return _best_at_new_seeds("lesson-04-tuning", lambda config: bool(config.muon))
+    """Returns the best trial of each optimizer in lesson-04-tuning, at ten other seeds.
+
+    The first five left open whether the tail gains more than the head: the interval of the
+    difference was -0.006 to 0.144. Five more were added, once, before anything else was looked at.
+    """
+    return _best_at_new_seeds("lesson-04-tuning", lambda config: bool(config.muon), 2 * SEEDS)
 
 
 def lesson_03_tuning() -> list[TrainConfig]:
@@ -68,9 +72,9 @@ def lesson_03_seeds() -> list[TrainConfig]:
 
 
 def _best_at_new_seeds(
-    tuning: str, contestant: Callable[[TrainConfig], Hashable]
+    tuning: str, contestant: Callable[[TrainConfig], Hashable], seeds: int = SEEDS
 ) -> list[TrainConfig]:
-    """Returns, for each contestant of a recorded grid, its best trial at every seed of SEEDS.
+    """Returns, for each contestant of a recorded grid, its best trial at the seeds 1, 2, …
 
     Raises:
         ValueError: the grid has not been run to its end.
@@ -86,7 +90,7 @@ def _best_at_new_seeds(
     for config in configs:
         trials.setdefault(contestant(config), []).append(known[records.run_id(config)])
     best = [TrainConfig(**best_trial(group).config) for group in trials.values()]
-    return [replace(config, seed=seed) for config in best for seed in SEEDS]
+    return [replace(config, seed=seed) for config in best for seed in range(1, seeds + 1)]
 
 
 def best_trial(trials: Iterable[Record]) -> Record:
