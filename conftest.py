@@ -3,10 +3,11 @@
 import os
 import tempfile
 
-from muonlab.classroom.claims import MIME
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # before any notebook's kernel starts
+# before torch is imported, and before any notebook's kernel starts
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["MUONLAB_HOME"] = tempfile.mkdtemp(prefix="muonlab-tests-")
+
+from muonlab.classroom.claims import MIME
 
 
 def pytest_collectstart(collector) -> None:

@@ -17,6 +17,9 @@ LESSONS = Path(muonlab.__file__).parents[1] / "lessons"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one verb and returns the exit status: 0 fine, 1 a failed check, 2 a wrong call."""
+    for stream in (sys.stdout, sys.stderr):  # a narrow Windows console knows no ✓
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
     options = _parser().parse_args(arguments)
     try:
         return options.run(options)
@@ -94,7 +97,9 @@ def _lab(options: argparse.Namespace) -> int:
         )
     jupyter = [sys.executable, "-m", "jupyter"]
     # stored figures and widgets show only in trusted notebooks
-    subprocess.run([*jupyter, "trust", *map(str, notebooks)], check=True, stdout=subprocess.DEVNULL)
+    trust = [*jupyter, "trust", *map(str, notebooks)]
+    if subprocess.run(trust, check=False, stdout=subprocess.DEVNULL).returncode:
+        print("stored figures show only after the cells have run: jupyter trust failed")
     return subprocess.run([*jupyter, "lab", str(notebooks[0])], check=False).returncode
 
 

@@ -28,7 +28,7 @@ class Finding:
     advice: str = ""
 
     def __str__(self) -> str:
-        return f"{self.subject:<10} {self.value:<52} {self.advice or 'OK'}"
+        return f"{self.subject:<10} {self.advice or 'OK'} · {self.value}"
 
 
 def examine() -> list[Finding]:
@@ -51,7 +51,7 @@ def _libraries() -> Finding:
         except PackageNotFoundError:
             missing.append(name)
     advice = f"missing {', '.join(missing)}: pip install -c constraints.txt -e ." if missing else ""
-    return Finding("libraries", ", ".join(found[:3]) + ", …", advice)
+    return Finding("libraries", ", ".join(found), advice)
 
 
 def _cores() -> Finding:

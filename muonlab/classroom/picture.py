@@ -13,7 +13,8 @@ import muonlab
 from muonlab.classroom import figures
 from muonlab.experiments.compare import paired_interval
 from muonlab.experiments.presets import recorded
-from muonlab.experiments.records import Record, replace_file
+from muonlab.experiments.records import Record
+from muonlab.files import replace_file
 
 PATH = Path(muonlab.__file__).parents[1] / "book" / "assets" / "first-result.svg"
 PARTS = ("head", "middle", "tail")

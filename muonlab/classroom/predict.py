@@ -2,7 +2,6 @@
 
 import json
 import os
-import tempfile
 import warnings
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import platformdirs
 import traitlets
 
 from muonlab.classroom.widget import Widget, script
+from muonlab.files import replace_file
 
 SAVED = "Saved on this machine."
 
@@ -34,11 +34,12 @@ def load() -> dict[str, str]:
         return {}
     except ValueError as error:
         aside = path.with_name(path.name + ".bad")
-        path.replace(aside)
-        warnings.warn(
-            f"{path} cannot be read ({error}); it is kept as {aside.name}, a new one begins",
-            stacklevel=2,
-        )
+        try:
+            path.replace(aside)
+            then = f"it is kept as {aside.name}, a new one begins"
+        except OSError as refused:  # a folder that is read-only must not stop the lesson
+            then = f"and it cannot be set aside: {refused.strerror}"
+        warnings.warn(f"{path} cannot be read ({error}); {then}", stacklevel=2)
         return {}
     return recorded
 
@@ -48,14 +49,8 @@ def save(id: str, option: str) -> None:
     recorded = {**load(), id: option}
     folder = home()
     folder.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=folder, suffix=".new")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(recorded, file, ensure_ascii=False, indent=1, sort_keys=True)
-        os.replace(name, folder / "predictions.json")
-    except OSError:
-        Path(name).unlink(missing_ok=True)
-        raise
+    text = json.dumps(recorded, ensure_ascii=False, indent=1, sort_keys=True)
+    replace_file(folder / "predictions.json", text.encode())
 
 
 class Prediction(Widget):

@@ -15,6 +15,7 @@ from nbformat import NotebookNode
 
 import muonlab
 from muonlab.classroom.source import STATE, notebook_path, read, texts
+from muonlab.files import replace_file
 
 LESSONS = Path(muonlab.__file__).parents[1] / "lessons"
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # of a traceback meant for a terminal
@@ -81,13 +82,10 @@ def clean(notebook: NotebookNode, lesson: str) -> NotebookNode:
 
 
 def write(notebook: NotebookNode, path: Path) -> None:
-    """Writes a notebook beside `path`, checks it, and renames it into place."""
+    """Writes a valid notebook in one move; an invalid one leaves the old notebook."""
     nbformat.validate(notebook)
-    beside = path.with_suffix(".new")
     text = json.dumps(notebook, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
-    beside.write_text(text, encoding="utf-8")
-    nbformat.validate(nbformat.read(beside, as_version=4))
-    beside.replace(path)
+    replace_file(path, text.encode())
 
 
 if __name__ == "__main__":

@@ -5,10 +5,8 @@ tokens and the held-out ones as little-endian uint16. The hash covers all that f
 line, so it names the text, the tokenizer and the split.
 """
 
-import errno
 import json
 import os
-import secrets
 import time
 import warnings
 from collections.abc import Callable
@@ -20,10 +18,10 @@ import numpy as np
 import platformdirs
 
 from muonlab.data.tokenization import TOKEN
+from muonlab.files import UNFINISHED, replace_file
 
 FORMAT = 1
 MAGIC = f"muonlab corpus {FORMAT} "
-UNFINISHED = ".part"  # how the name of a file ends while it is being written
 HOUR = 3600  # seconds; a file that has been unfinished for an hour was left by a killed process
 
 
@@ -116,21 +114,10 @@ def parse(content: bytes) -> tuple[Stored, str]:
 
 def write(path: Path, content: bytes) -> None:
     """Puts a file in place whole, or leaves everything as it was and raises OSError."""
-    beside = path.with_name(f"{path.name}-{os.getpid()}-{secrets.token_hex(4)}{UNFINISHED}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _remove_abandoned(path.parent)
-        try:
-            with beside.open("xb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            if beside.read_bytes() != content:
-                raise OSError(errno.EIO, "the file reads back otherwise than it was written")
-            os.replace(beside, path)
-        except BaseException:
-            beside.unlink(missing_ok=True)
-            raise
+        replace_file(path, content)
     except OSError as error:
         size = f"{len(content) / 1e6:.1f} MB"
         raise _refused(f"write {size} to the cache", error, path) from error

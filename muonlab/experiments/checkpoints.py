@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from muonlab.experiments.records import replace_file
+from muonlab.files import replace_file
 
 
 def save(state: dict[str, Any], path: Path | str) -> None:

@@ -3,10 +3,8 @@
 import dataclasses
 import hashlib
 import json
-import os
 import platform
 import subprocess
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,6 +16,7 @@ from typing import Any
 import torch
 
 import muonlab
+from muonlab.files import replace_file
 
 DIGITS = 5  # significant digits kept of every measured number
 
@@ -111,23 +110,6 @@ def read(path: Path | str) -> list[Record]:
     """
     lines = Path(path).read_text(encoding="utf-8").splitlines()
     return [_parse(line, f"{path}, line {n}") for n, line in enumerate(lines, 1) if line.strip()]
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Puts `content` at `path` in one move: a reader, or a power cut, sees the old or the new."""
-    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        if Path(beside).read_bytes() != content:
-            raise OSError(f"{path}: what was written does not read back; check the disk")
-        os.chmod(beside, 0o644)  # mkstemp makes it private
-        os.replace(beside, path)
-    except BaseException:
-        Path(beside).unlink(missing_ok=True)
-        raise
 
 
 def provenance(device: torch.device | str = "cpu") -> dict[str, Any]:
