@@ -53,7 +53,7 @@ def lesson_04_seeds() -> list[TrainConfig]:
 
 
 def lesson_03_tuning() -> list[TrainConfig]:
-    """Returns four rates for each of four ways to orthogonalize, one seed.
+    """Returns five rates for each of four ways to orthogonalize, one seed.
 
     `update_rms` gives every update the same norm, so that a larger step cannot pass for a better
     direction. "exact" is the polar factor from an SVD in float64.
@@ -62,7 +62,10 @@ def lesson_03_tuning() -> list[TrainConfig]:
     return [
         replace(base, ns_coefficients=name, ns_steps=steps, lr=rate)
         for name, steps in (("jordan", 3), ("jordan", 5), ("polar_express", 5), ("exact", 5))
-        for rate in MUON_RATES
+        for rate in (
+            MUON_RATES[0] / 2,
+            *MUON_RATES,
+        )  # without the lowest, two optima lie at an edge
     ]
 
 
