@@ -55,14 +55,19 @@ def _leads(axes: Axes, adamw: list[Record], muon: list[Record]) -> None:
     axes.set(xlabel="AdamW's loss minus Muon's", ylim=(len(PARTS) - 0.5, -0.5))
 
 
-def main() -> None:
-    """Writes the picture."""
+def as_svg() -> bytes:
+    """Returns the picture's bytes: the same for the same records."""
     buffer = io.BytesIO()
     figure = draw()
     figure.savefig(buffer, format="svg", facecolor="white", metadata={"Date": None})
     plt.close(figure)
+    return buffer.getvalue()
+
+
+def main() -> None:
+    """Writes the picture."""
     PATH.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(PATH, buffer.getvalue())
+    replace_file(PATH, as_svg())
     print(f"{PATH.name}: written")
 
 

@@ -1,0 +1,28 @@
+"""The README's picture is the one that the records give."""
+
+import pytest
+
+from muonlab.classroom import curves, picture
+from muonlab.experiments import presets
+from muonlab.experiments.presets import recorded
+
+
+def test_the_stored_picture_is_drawn_from_the_records():
+    assert picture.PATH.read_bytes() == picture.as_svg(), "run `make lessons`"
+
+
+def test_without_records_it_says_what_to_run(monkeypatch, tmp_path):
+    monkeypatch.setattr(presets, "RESULTS", tmp_path)
+    with pytest.raises(FileNotFoundError, match="muonlab ablate lesson-04-seeds"):
+        picture.draw()
+    with pytest.raises(ValueError, match="muonlab ablate lesson-04-tuning"):
+        curves.runs_data(recorded("lesson-04-tuning"))
+
+
+def test_the_explorer_gets_every_finished_run_best_first():
+    data = curves.runs_data(recorded("lesson-04-tuning"))
+    ends = [run["overall"][-1] for run in data["runs"]]
+    assert len(ends) == 32
+    assert ends == sorted(ends)
+    low, high = data["range"]["tail"]
+    assert all(low < loss < high for run in data["runs"] for loss in run["tail"])
