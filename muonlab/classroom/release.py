@@ -21,7 +21,7 @@ LESSONS = Path(muonlab.__file__).parents[1] / "lessons"
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # of a traceback meant for a terminal
 SETTINGS = {
     "OMP_NUM_THREADS": "2",
-    "OMP_WAIT_POLICY": "PASSIVE",  # waiting threads that spin are slow beside any other program
+    "GOMP_SPINCOUNT": "10000",  # threads that spin longer are slow beside any other program
     "PYTHONHASHSEED": "0",
     "SOURCE_DATE_EPOCH": "0",
     "TQDM_DISABLE": "1",
