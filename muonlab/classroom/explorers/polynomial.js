@@ -44,7 +44,7 @@ function view(values) {
   const low = Math.min(...image), high = Math.max(...image);
   const slope = values.a ** values.steps;
   return {
-    title: `${values.steps} steps of p(x) = ${values.a} x ${term(values.b, "x³")} ${term(values.c, "x⁵")}`,
+    title: `${values.steps} ${values.steps === 1 ? "step" : "steps"} of p(x) = ${values.a} x ${term(values.b, "x³")} ${term(values.c, "x⁵")}`,
     x: { label: "singular value before", log, range: log ? [1e-4, 1] : [0, 1] },
     y: { label: "singular value after", range: [0, 1.5] },
     series: [
