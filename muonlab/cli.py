@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import os
 import subprocess
 import sys
 import types
@@ -100,7 +101,8 @@ def _lab(options: argparse.Namespace) -> int:
     trust = [*jupyter, "trust", *map(str, notebooks)]
     if subprocess.run(trust, check=False, stdout=subprocess.DEVNULL).returncode:
         print("stored figures show only after the cells have run: jupyter trust failed")
-    return subprocess.run([*jupyter, "lab", str(notebooks[0])], check=False).returncode
+    root = ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []  # a container
+    return subprocess.run([*jupyter, "lab", *root, str(notebooks[0])], check=False).returncode
 
 
 def _doctor(options: argparse.Namespace) -> int:
