@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from muonlab.experiments import records
+from muonlab.experiments import presets, records
 from muonlab.experiments.config import TrainConfig
 from muonlab.experiments.records import Record, append, code_version, provenance, read, run_id
 
@@ -148,3 +148,14 @@ def test_the_code_version_is_that_of_the_code_this_process_loaded(monkeypatch):
     before = code_version()
     monkeypatch.setattr(records, "_git", lambda folder, verb, *rest: "a later commit")
     assert code_version() == before
+
+
+@pytest.mark.parametrize("name", presets.PRESETS)
+def test_every_recorded_grid_is_whole_and_from_committed_code(name):
+    runs = presets.recorded(name)
+    assert {records.run_id(config) for config in presets.preset(name)} == {r.run_id for r in runs}
+    for run in runs:
+        assert not run.diverged
+        assert not run.provenance["code"].endswith("-dirty")
+        assert len(run.train_loss) == run.config["steps"]
+    assert len({run.provenance["corpus_sha256"] for run in runs}) == 1
