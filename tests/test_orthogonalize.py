@@ -8,16 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muonlab import newton_schulz, polar
-from muonlab.orthogonalize import (
+from muonlab.coefficients import (
     COEFFICIENTS,
     POLAR_EXPRESS,
     derive_schedule,
-    fast_bf16,
     minimax_quintic,
     scalar_map,
     schedule,
-    work_dtype,
+    tolerates,
 )
+from muonlab.orthogonalize import fast_bf16, work_dtype
 
 SHAPES = [(1, 1), (1, 7), (7, 1), (5, 5), (12, 30), (30, 12), (3, 8, 5), (2, 3, 4, 6)]
 
@@ -127,6 +127,17 @@ def test_newton_schulz_refuses_what_is_not_finite(bad):
         polar(G)
 
 
+@pytest.mark.parametrize("name", COEFFICIENTS)
+@pytest.mark.parametrize("error", [0.0, 0.01, 0.02, 0.04, 0.06, 0.1])
+def test_what_a_schedule_tolerates_is_what_a_dense_grid_shows(name, error):
+    values = torch.linspace(0, 1, 5001, dtype=torch.float64)
+    triples = schedule(name, 5)
+    for a, b, c in triples:
+        values = torch.linspace(0, values.max().item() * (1 + error), 5001, dtype=torch.float64)
+        values = (values * (a + b * values**2 + c * values**4)).abs()
+    assert tolerates(triples, error) == (values.max() < 2).item()
+
+
 def test_bad_schedules_are_named():
     with pytest.raises(ValueError, match="cubic, quintic, jordan, polar_express"):
         schedule("jordn", 5)
@@ -212,7 +223,8 @@ def test_the_work_dtype_follows_the_hardware():
     assert work_dtype(torch.ones(1, 1, dtype=torch.float64)) == torch.float64
     large = torch.bfloat16 if fast_bf16() else torch.float32
     assert work_dtype(torch.ones(3, 128, 512)) == large
-    assert work_dtype(torch.ones(12, 128, 128)) == torch.float32  # bf16 takes longer there
+    assert work_dtype(torch.ones(12, 128, 128)) == large
+    assert work_dtype(torch.ones(1, 128, 128)) == torch.float32  # bf16 takes longer there
     assert not fast_bf16("meta")
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
+from muonlab.coefficients import COEFFICIENTS
 from muonlab.models.gpt import SIZES
 from muonlab.optim import lr_scale
-from muonlab.orthogonalize import COEFFICIENTS
 from muonlab.routing import GROUPS
 
 PRECISIONS = ("auto", "fp32", "bf16")

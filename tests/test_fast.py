@@ -1,0 +1,327 @@
+"""The fast path is the readable one: same function, another order of operations."""
+
+import copy
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from muonlab import Muon, newton_schulz, polar, route
+from muonlab.coefficients import COEFFICIENTS, scalar_map
+from muonlab.fast import Scratch, fast_newton_schulz, iterate
+from muonlab.models.gpt import GPT, GPTConfig
+from muonlab.optim import STACK, STACK_ELSE, as_stacks
+from muonlab.orthogonalize import NORMS, unit_entries, unit_norm
+
+WORST = {
+    "cubic": 1.0,
+    "quintic": 1.0,
+    "jordan": 1.2024,
+    "polar_express": 1.141,
+    "polar_express_safe": 1.125,
+}
+"""The largest value of five steps on [0, 1] (the first test below computes them again)."""
+
+
+def random(shape, seed=0, dtype=torch.float64):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
+
+
+@pytest.mark.parametrize("name", COEFFICIENTS)
+def test_the_bounds_used_below_are_those_of_the_curves(name):
+    image = scalar_map(name, 5)(torch.linspace(0, 1, 200_001, dtype=torch.float64))
+    assert image.max() <= WORST[name] + 1e-4
+
+
+@st.composite
+def stacks(draw):
+    """A stack of matrices of any shape, rank and scale, perhaps transposed, strided or zero."""
+    m, n, b = (draw(st.integers(1, most)) for most in (40, 90, 4))
+    rank, seed = draw(st.integers(1, 40)), draw(st.integers(0, 1000))
+    G = random((b, m, rank), seed) @ random((b, rank, n), seed + 1)
+    if draw(st.booleans()):
+        G[draw(st.integers(0, b - 1))] = 0
+    layout = draw(st.sampled_from(["plain", "transposed", "every second row", "one matrix"]))
+    if layout == "every second row":
+        G = G.repeat_interleave(2, dim=-2)[:, ::2]
+    if layout == "one matrix":
+        G = G[0]
+    return (G.mT if layout == "transposed" else G) * 10.0 ** draw(st.integers(-30, 30))
+
+
+@given(
+    G=stacks(),
+    coefficients=st.sampled_from(sorted(COEFFICIENTS)),
+    steps=st.integers(0, 9),
+    norm=st.sampled_from(NORMS),
+)
+@settings(max_examples=150, deadline=None)
+def test_fast_is_readable_in_float64(G, coefficients, steps, norm):
+    """Nine digits agree: what is left between the two is rounding, not mathematics."""
+    expected = newton_schulz(G, steps, coefficients, norm=norm)
+    actual = fast_newton_schulz(G, steps, coefficients, norm=norm)
+    torch.testing.assert_close(actual, expected, rtol=0, atol=1e-9)
+
+
+@given(G=stacks(), coefficients=st.sampled_from(sorted(COEFFICIENTS)), norm=st.sampled_from(NORMS))
+@settings(max_examples=100, deadline=None)
+def test_fast_is_readable_in_float32(G, coefficients, norm):
+    """The worst case is a matrix of low rank, whose rounding noise the first steps amplify."""
+    options = {"coefficients": coefficients, "norm": norm, "dtype": torch.float32}
+    expected, actual = newton_schulz(G, **options), fast_newton_schulz(G, **options)
+    difference = torch.linalg.matrix_norm(actual - expected, ord=2)
+    assert difference.max() < 0.03
+
+
+@given(G=stacks(), coefficients=st.sampled_from(sorted(COEFFICIENTS)), norm=st.sampled_from(NORMS))
+@settings(max_examples=100, deadline=None)
+def test_fast_stays_in_the_band_in_bf16(G, coefficients, norm):
+    """bf16 keeps 8 bits: two results may differ by as much as the band of the curve is wide."""
+    options = {"coefficients": coefficients, "norm": norm, "dtype": torch.bfloat16}
+    X = fast_newton_schulz(G, **options)
+    assert torch.linalg.matrix_norm(X, ord=2).max() < WORST[coefficients] + 0.05
+
+
+def awkward_spectra(k, count):
+    """Singular values (6 · count, k) of many kinds: a schedule made for [0, 1] meets all of it."""
+    generator = torch.Generator().manual_seed(0)
+
+    def uniform(*shape):
+        return torch.rand(*shape, generator=generator, dtype=torch.float64)
+
+    few = torch.full((count, k), 1e-3, dtype=torch.float64)
+    few[:, :3] = 0.3 + uniform(count, 3)
+    index = torch.arange(1, k + 1, dtype=torch.float64)
+    return torch.cat(
+        [
+            10 ** (-4.5 * uniform(count, k) * uniform(count, 1)),
+            index ** (-2 * uniform(count, 1)),
+            uniform(count, k),
+            1 / (1 + 20 * uniform(count, 1) * uniform(count, k)),
+            few,
+            torch.randn(count, k, generator=generator, dtype=torch.float64).abs(),
+        ]
+    )
+
+
+@pytest.mark.parametrize("shape", [(16, 64), (32, 128), (96, 40)])
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("name", COEFFICIENTS)
+def test_bf16_survives_awkward_spectra(name, norm, shape):
+    """Published advice, Polar Express on bf16 Gram matrices, ends at 1e6 for some of these."""
+    rows, columns = shape
+    sigma = awkward_spectra(min(shape), count=60)
+    U = torch.linalg.qr(random((len(sigma), rows, min(shape)), 1)).Q
+    V = torch.linalg.qr(random((len(sigma), columns, min(shape)), 2)).Q
+    G = (U * sigma.unsqueeze(1)) @ V.mT
+    results = [
+        f(G, coefficients=name, norm=norm, dtype=torch.bfloat16)
+        for f in (newton_schulz, fast_newton_schulz)
+    ]
+    assert torch.linalg.matrix_norm(results[1], ord=2).max() < WORST[name] + 0.03
+    exact = (U @ V.mT).flatten(1)
+    readable, fast = (torch.cosine_similarity(X.flatten(1), exact) for X in results)
+    assert (readable - fast).max() < 0.03
+    assert (readable - fast).mean() < 0.002
+
+
+@pytest.mark.parametrize("shape", [(2048, 64), (64, 2048), (3, 512, 512), (2, 300, 700)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("name", ["jordan", "polar_express"])
+def test_fast_is_as_close_to_the_polar_factor_as_readable(shape, dtype, name):
+    G = random(shape)
+    exact, options = polar(G), {"coefficients": name, "norm": "schatten4", "dtype": dtype}
+    cosines = [
+        torch.cosine_similarity(f(G, **options).flatten(), exact.flatten(), dim=0)
+        for f in (newton_schulz, fast_newton_schulz)
+    ]
+    assert cosines[1] > cosines[0] - 0.002
+
+
+def test_schatten4_is_a_bound_and_a_closer_one():
+    G = random((5, 20, 50))
+    sigma = torch.linalg.svdvals(G)
+    frobenius, schatten = (torch.linalg.svdvals(unit_norm(G, norm)) for norm in NORMS)
+    fourth = sigma.pow(4).sum(-1, keepdim=True).pow(0.25)
+    torch.testing.assert_close(schatten, sigma / fourth)
+    assert (frobenius[:, 0] < schatten[:, 0]).all()
+    assert (schatten[:, 0] <= 1).all()
+
+
+def spectrum(sigma, rows, columns):
+    k = len(sigma)
+    U, V = (torch.linalg.qr(random((side, k), side)).Q for side in (rows, columns))
+    return (U * sigma) @ V.T
+
+
+QUALITY = {  # cosine to the exact factor, five steps in bf16
+    "gaussian": (random((384, 1536)), 0.995),
+    "log-spaced to 1e-3": (spectrum(torch.logspace(0, -3, 384).double(), 384, 1536), 0.983),
+}
+
+
+@pytest.mark.parametrize("name", QUALITY)
+def test_polar_express_with_schatten4_comes_close(name):
+    G, least = QUALITY[name]
+    X = fast_newton_schulz(G, 5, "polar_express", norm="schatten4", dtype=torch.bfloat16)
+    assert torch.cosine_similarity(X.flatten(), polar(G).flatten(), dim=0) >= least
+
+
+def test_the_input_is_untouched_and_bad_input_named():
+    G = random((3, 8, 40))
+    before = G.clone()
+    assert fast_newton_schulz(G).shape == G.shape
+    assert torch.equal(G, before)
+    assert fast_newton_schulz(torch.empty(0, 3)).shape == (0, 3)
+    with pytest.raises(ValueError, match="expected a matrix"):
+        fast_newton_schulz(torch.ones(3))
+    for function in (newton_schulz, fast_newton_schulz):
+        with pytest.raises(ValueError, match="norm must be one of frobenius, schatten4"):
+            function(G, norm="spectral")
+
+
+def test_a_factor_rides_along():
+    X = unit_entries(random((2, 6, 30)))
+    triples = COEFFICIENTS["polar_express"][:5]
+    plain = iterate(X.clone(), triples, "frobenius", Scratch()).clone()
+    torch.testing.assert_close(
+        iterate(X.clone(), triples, "frobenius", Scratch(), -3.0), -3 * plain
+    )
+
+
+def test_scratch_gives_the_same_memory_again():
+    scratch, like = Scratch(), torch.empty(0)
+    first = scratch.empty("A", (4, 5), like)
+    assert scratch.empty("A", (2, 3), like).data_ptr() == first.data_ptr()
+    assert scratch.empty("B", (2, 3), like).data_ptr() != first.data_ptr()
+    assert scratch.empty("A", (2, 3), like.double()).dtype == torch.float64
+
+
+# The optimizer on top of it
+
+
+def readable_step(params, momenta, group, dtype, scratch):
+    """What `optim.muon_update` does, one matrix and one formula at a time."""
+    for p, M in zip(params, momenta, strict=True):
+        M.lerp_(p.grad, 1 - group["momentum"])
+        D = p.grad.lerp(M, group["momentum"])
+        update = newton_schulz(
+            D,
+            group["ns_steps"],
+            group["ns_coefficients"],
+            norm=group["ns_norm"],
+            dtype=dtype,
+        )
+        scale = 0.2 * max(p.shape) ** 0.5
+        p.mul_(1 - group["lr"] * group["weight_decay"]).add_(update, alpha=-group["lr"] * scale)
+
+
+def losses(steps=60, **options):
+    torch.manual_seed(0)
+    model = GPT(GPTConfig(vocab_size=64, context=16, layers=2, width=32, heads=2))
+    groups = route(model).groups(0.02, 3e-3, adjust_lr_fn="match_rms_adamw", **options)
+    optimizer, curve = Muon(groups), []
+    for step in range(steps):
+        tokens = torch.randint(64, (8, 16), generator=torch.Generator().manual_seed(step % 4))
+        loss = model(tokens, tokens.roll(-1, dims=1))
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        curve.append(loss.item())
+    return torch.tensor(curve)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"ns_coefficients": "polar_express", "ns_norm": "schatten4"},
+        {"ns_coefficients": "polar_express_safe", "ns_norm": "schatten4"},
+    ],
+)
+def test_training_follows_the_same_curve(monkeypatch, options, dtype):
+    fast = losses(**options, ns_dtype=dtype)
+    monkeypatch.setattr("muonlab.optim.muon_update", readable_step)
+    readable = losses(**options, ns_dtype=dtype)
+    assert fast[-1] < 0.5 * fast[0]
+    tolerance = 0.02 if dtype == torch.float32 else 0.15  # of a loss that falls from 4.2
+    assert (fast - readable).abs().max() < tolerance
+
+
+def test_stacks_hold_equal_shapes_and_no_more_than_fits():
+    shapes = [(64, 32), (32, 64), (64, 32), (4, 64, 32), (64, 2, 4, 4)]
+    params = [torch.empty(s) for s in shapes] + [torch.empty(64, 32, dtype=torch.bfloat16)]
+    order = {id(p): i for i, p in enumerate(params)}
+    found = [[order[id(p)] for p in stack] for stack, _ in as_stacks(params)]
+    assert found == [[0, 2], [1], [3], [4], [5]]
+
+
+@pytest.mark.parametrize(("dtype", "most"), [(torch.bfloat16, STACK), (None, STACK_ELSE)])
+def test_a_stack_is_no_larger_than_the_cache(dtype, most):
+    large = [torch.empty(1, most // 8 + 1, device="meta") for _ in range(9)]
+    stacks = [stack for stack, _ in as_stacks(large, dtype)]
+    assert sum(map(len, stacks)) == 9
+    assert all(len(stack) * large[0].numel() <= most for stack in stacks)
+    huge = [torch.empty(1, 2 * most, device="meta") for _ in range(2)]
+    assert [len(stack) for stack, _ in as_stacks(huge, dtype)] == [1, 1]
+
+
+def test_many_matrices_are_stepped_as_one_is():
+    params = [nn.Parameter(random((6, 9), seed)) for seed in range(5)]
+    alone = copy.deepcopy(params)
+    for p, q in zip(params, alone, strict=True):
+        p.grad = random((6, 9), 7).clone()
+        q.grad = p.grad.clone()
+    Muon(params, lr=0.1).step()
+    for q in alone:
+        Muon([q], lr=0.1).step()
+    torch.testing.assert_close(params, alone)
+
+
+def test_a_convolution_in_channels_last_is_stepped_too():
+    p = nn.Parameter(random((8, 3, 2, 2)).contiguous(memory_format=torch.channels_last))
+    q = nn.Parameter(p.detach().contiguous())
+    for each in (p, q):
+        each.grad = random((8, 3, 2, 2), 1)
+        Muon([each], lr=0.1).step()
+    torch.testing.assert_close(p.detach().contiguous(), q.detach())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_step_needs_less_extra_memory_than_two_momenta(dtype):
+    """The momentum of two shapes of a 6×384 GPT, six matrices each, is 28 MB."""
+    shape, layers = (1536, 384), 6
+    params = [nn.Parameter(torch.zeros(s)) for s in (shape, shape[::-1]) for _ in range(layers)]
+    for p in params:
+        p.grad = torch.ones_like(p)
+    optimizer = Muon(params, ns_steps=1, ns_dtype=dtype)
+    optimizer.step()
+    kept = sum(t.numel() * t.element_size() for t in optimizer._scratch.blocks.values())
+    assert 0 < kept <= 2 * layers * 1536 * 384 * 4
+
+
+@pytest.mark.parametrize("lr", [0.05, torch.tensor(0.05)])
+def test_the_step_compiles_as_one_graph(lr):
+    """On a GPU, torch.compile removes the launches; here only the capture is tested."""
+    shapes = [(8, 8), (8, 8), (8, 32), (3, 8, 5)]
+    params, vector = (
+        [nn.Parameter(random(s, i)) for i, s in enumerate(shapes)],
+        nn.Parameter(random(5)),
+    )
+    other, vectors = copy.deepcopy(params), copy.deepcopy(vector)
+
+    def optimizer(matrices, rest):
+        for p in [*matrices, rest]:
+            p.grad = p.detach().sin()
+        return Muon([{"params": matrices}, {"params": [rest], "rule": "adamw"}], lr=lr)
+
+    eager, compiled = optimizer(params, vector), optimizer(other, vectors)
+    step = torch.compile(compiled.step, fullgraph=True, backend="aot_eager")
+    for _ in range(3):
+        eager.step()
+        step()
+    torch.testing.assert_close(other, params)
+    torch.testing.assert_close(vectors, vector)
