@@ -47,6 +47,9 @@ def _parser() -> argparse.ArgumentParser:
     ablate = _verb(verbs, "ablate", _ablate, "run a named grid of configurations, and keep going")
     ablate.add_argument("preset", help="a name in muonlab/experiments/presets.py")
     ablate.add_argument("--results", type=Path, help="where to append; default data/results/")
+    bench = _verb(verbs, "bench", _bench, "time Muon on this machine, against its rivals")
+    bench.add_argument("--record", type=Path, metavar="FILE", help="write the figures (JSON)")
+    bench.add_argument("--show", type=Path, metavar="FILE", help="print an old record instead")
     return parser
 
 
@@ -139,4 +142,15 @@ def _ablate(options: argparse.Namespace) -> int:
     path = options.results or LESSONS.parent / "data" / "results" / f"{options.preset}.jsonl"
     for record in sweep(preset(options.preset), path):
         print(record.summary())
+    return 0
+
+
+def _bench(options: argparse.Namespace) -> int:
+    from muonlab.experiments.bench import bench, read_bench, write_bench
+    from muonlab.experiments.bench_report import report
+
+    record = read_bench(options.show) if options.show else bench()
+    if options.record:
+        write_bench(record, options.record)
+    print(report(record), end="")
     return 0

@@ -22,8 +22,10 @@ import torch
 from torch import Tensor
 
 from muonlab.coefficients import Schedule, Triple, schedule, tolerates
-from muonlab.orthogonalize import NORMS, Norm, check_matrix, unit_entries, work_dtype
+from muonlab.orthogonalize import NORMS, Norm, check_matrix, largest_entry, work_dtype
 
+STACK = 2**23  # entries in one stack in bf16: enough for all cores, and it stays in the cache
+STACK_ELSE = 2**21  # in float32, whose products are slower, less is enough
 GRAM_ASPECT = 2  # from n = 2k on, products of k×k matrices cost less than those with X
 GRAM_ERROR = 0.04  # what two steps on a bf16 Gram matrix may add to a singular value from k = 32 on
 
@@ -51,6 +53,11 @@ class Scratch:
             self.blocks[key] = torch.empty(size, dtype=like.dtype, device=like.device)
         return self.blocks[key][:size].view(shape)
 
+    @property
+    def nbytes(self) -> int:
+        """The memory it holds."""
+        return sum(block.nbytes for block in self.blocks.values())
+
 
 def fast_newton_schulz(
     G: Tensor,
@@ -69,12 +76,26 @@ def fast_newton_schulz(
     check_matrix(G)
     if norm not in NORMS:
         raise ValueError(f"norm must be one of {', '.join(NORMS)}; got {norm!r}")
-    triples = schedule(coefficients, steps)
+    triples, dtype = schedule(coefficients, steps), dtype or work_dtype(G)
     if G.numel() == 0:
         return G.clone()
-    X = unit_entries(G if G.dtype == torch.float64 else G.float()).to(dtype or work_dtype(G))
-    X = X.reshape(-1, *G.shape[-2:])
-    return iterate(X, triples, norm, Scratch()).view(G.shape).to(G.dtype)
+    matrices = G.reshape(-1, *G.shape[-2:])
+    result, scratch = torch.empty_like(matrices), Scratch()
+    count = matrices_at_once(matrices[0].numel(), dtype)
+    for some, their_result in zip(matrices.split(count), result.split(count), strict=True):
+        some = some if G.dtype == torch.float64 else some.float()
+        D = torch.div(some, largest_entry(some), out=scratch.empty("D", some.shape, like=some))
+        X = scratch.empty("X", some.shape, like=D.new_empty(0, dtype=dtype)).copy_(D)
+        their_result.copy_(iterate(X, triples, norm, scratch))
+    return result.view(G.shape)
+
+
+def matrices_at_once(entries: int, dtype: torch.dtype) -> int:
+    """Returns how many matrices of so many entries make a good stack."""
+    count = max(1, (STACK if dtype == torch.bfloat16 else STACK_ELSE) // entries)
+    if torch.compiler.is_compiling() or count < (threads := torch.get_num_threads()):
+        return count
+    return count - count % threads  # one too many would keep one core busy and the others idle
 
 
 def iterate(
@@ -84,7 +105,7 @@ def iterate(
 
     Args:
         X: (b, m, n) in the precision of the products, float16 excepted; the largest entry of each
-            matrix is 1 (`unit_entries`), which keeps fourth powers within the range of float32.
+            matrix is 1 (`largest_entry`), which keeps fourth powers within the range of float32.
             It is overwritten.
         size: a factor for the result. It costs no pass over X: the last k×k factor takes it.
 
@@ -95,7 +116,7 @@ def iterate(
     tall = X.size(-2) > k
     Y = scratch.empty("Y", X.shape, X)
     A = scratch.empty("A", (len(X), k, k), X)
-    together = _steps_together(k, n, X.dtype, triples)
+    together = steps_together(k, n, X.dtype, triples)
     for first in range(0, max(len(triples), 1), together):
         torch.bmm(X.mT, X, out=A) if tall else torch.bmm(X, X.mT, out=A)
         if first == 0:
@@ -110,7 +131,7 @@ def iterate(
     return X
 
 
-def _steps_together(k: int, n: int, dtype: torch.dtype, triples: Schedule) -> int:
+def steps_together(k: int, n: int, dtype: torch.dtype, triples: Schedule) -> int:
     """Returns how many steps share one Gram matrix of X before it is made anew."""
     if n < GRAM_ASPECT * k:
         return 1

@@ -9,55 +9,20 @@ One step for a matrix W with gradient G (Keller Jordan 2024; torch.optim.Muon):
 """
 
 import math
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Literal
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.optim.adamw import adamw
 
 from muonlab.coefficients import JORDAN, Schedule, Triple, schedule
-from muonlab.fast import Scratch, iterate
-from muonlab.orthogonalize import NORMS, Norm, largest_entry, pick_dtype, polar
+from muonlab.fast import Scratch
+from muonlab.orthogonalize import NORMS, Norm, is_finite
+from muonlab.update import LRScale, as_stacks, lr_scale, muon_update
 
-LRScale = Literal["original", "match_rms_adamw", "spectral", "update_rms"]
 RULES = ("muon", "adamw")
 WORK_DTYPES = (torch.bfloat16, torch.float32, torch.float64)
-STACK = 2**23  # entries in one stack in bf16: enough for all cores, and it stays in the cache
-STACK_ELSE = 2**21  # in float32, whose products are slower, less is enough
-
-
-def lr_scale(name: LRScale | None, rows: int, columns: int) -> float:
-    """Returns the factor by which Muon's learning rate is multiplied for a rows×columns matrix.
-
-    =============== ============================ ================================== ==========
-    name            factor                       the update then has                source
-    =============== ============================ ================================== ==========
-    original, None  √max(1, rows/columns)        spectral norm 1, more if tall      Jordan 2024
-    match_rms_adamw 0.2 √max(rows, columns)      entries of RMS 0.2, like AdamW's   2502.16982
-    spectral        √(rows/columns)              outputs of RMS 1 for inputs of 1   2310.17813
-    update_rms      0.2 √(rows·columns) / ‖O‖_F  entries of RMS 0.2 exactly         2510.05491
-    =============== ============================ ================================== ==========
-
-    The last divides by the norm of the update O itself; `lr_scale` then gives the numerator.
-    To keep the same step under another name, multiply lr by old factor / new factor.
-
-    >>> lr_scale("match_rms_adamw", 256, 1024)
-    6.4
-    """
-    if name is None or name == "original":
-        return math.sqrt(max(1.0, rows / columns))
-    if name == "match_rms_adamw":
-        return 0.2 * math.sqrt(max(rows, columns))
-    if name == "spectral":
-        return math.sqrt(rows / columns)
-    if name == "update_rms":
-        return 0.2 * math.sqrt(rows * columns)
-    raise ValueError(
-        "adjust_lr_fn must be None, 'original', 'match_rms_adamw', 'spectral' or 'update_rms', "
-        f"got {name!r}"
-    )
 
 
 class Muon(torch.optim.Optimizer):
@@ -121,12 +86,12 @@ class Muon(torch.optim.Optimizer):
             "rule": "muon",
         }
         super().__init__(params, defaults)
-        self._scratch = Scratch()
+        self.scratch = Scratch()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Makes a copy or an unpickled optimizer whole: scratch memory is not worth copying."""
         super().__setstate__(state)
-        self._scratch = Scratch()
+        self.scratch = Scratch()
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Adds a group of parameters, checked."""
@@ -182,9 +147,10 @@ class Muon(torch.optim.Optimizer):
         for p in (params := _with_gradient(group)):
             if not self.state[p]:
                 self.state[p]["momentum_buffer"] = torch.zeros_like(p)
-        for stack, dtype in as_stacks(params, group["ns_dtype"]):
+        exact = group["ns_coefficients"] == "exact"
+        for stack, dtype in as_stacks(params, torch.float64 if exact else group["ns_dtype"]):
             momenta = [self.state[p]["momentum_buffer"] for p in stack]
-            muon_update(stack, momenta, group, dtype, self._scratch)
+            muon_update(stack, momenta, group, dtype, self.scratch)
 
     def _check_group(self, number: int) -> None:
         group = self.param_groups[number]
@@ -228,89 +194,6 @@ class Muon(torch.optim.Optimizer):
         )
 
 
-def muon_update(
-    params: list[Tensor],
-    momenta: list[Tensor],
-    group: dict[str, Any],
-    dtype: torch.dtype,
-    scratch: Scratch,
-) -> None:
-    """Steps parameters of one shape, and their momenta, in place.
-
-    `group` holds Muon's options; dtype is the precision of the products.
-    """
-    p, mu, lr = params[0], group["momentum"], group["lr"]
-    rows, columns = matrix_shape(p)
-    stack = scratch.empty("X", (len(params), *p.shape), like=p.new_empty(0, dtype=dtype))
-    D = scratch.empty("D", p.shape, like=p)  # one for all matrices: it stays in the cache
-    for p, M, X in zip(params, momenta, stack, strict=True):
-        G = p.grad.to(p.dtype)  # a gradient may be kept in half precision
-        M.lerp_(G, 1 - mu)
-        torch.add(G, M, alpha=mu / (1 - mu), out=D) if group["nesterov"] else D.copy_(M)
-        matrices = D.view(-1, rows, columns)
-        matrices.div_(largest_entry(matrices))  # a common factor has no effect on the result
-        X.copy_(D)
-    size = -lr * lr_scale(group["adjust_lr_fn"], rows, columns)
-    updates = orthogonalize(stack.view(-1, rows, columns), group, size, scratch)
-    for p, update in zip(params, updates.view(stack.shape), strict=True):
-        if group["weight_decay"]:
-            p.mul_(1 - lr * group["weight_decay"])
-        p.add_(D.copy_(update))
-
-
-def orthogonalize(
-    X: Tensor, group: dict[str, Any], size: float | Tensor, scratch: Scratch
-) -> Tensor:
-    """Returns `size` times X (b, m, n), orthogonalized as `group` says.
-
-    The largest entry of each matrix is 1; X may be overwritten.
-    """
-    if group["ns_coefficients"] == "exact":
-        O = size * polar(X)  # noqa: E741  the paper's letter
-    else:
-        triples = schedule(group["ns_coefficients"], group["ns_steps"])
-        O = iterate(X, triples, group["ns_norm"], scratch, size)  # noqa: E741
-    if group["adjust_lr_fn"] == "update_rms":
-        norm = torch.linalg.vector_norm(O, dim=(-2, -1), keepdim=True, dtype=torch.float32)
-        O = O * (abs(size) / torch.where(norm > 0, norm, 1.0))  # noqa: E741
-    return O
-
-
-def matrix_shape(p: Tensor) -> tuple[int, int]:
-    """Returns the rows and columns of the matrices in p.
-
-    The kernel of a convolution (out, in, h, w) is the matrix (out, in·h·w); of any other shape,
-    the last two sizes count.
-    """
-    return (p.size(0), math.prod(p.shape[1:])) if p.ndim > 3 else tuple(p.shape[-2:])
-
-
-def as_stacks(
-    params: list[Tensor], ns_dtype: torch.dtype | None = None
-) -> Iterator[tuple[list[Tensor], torch.dtype]]:
-    """Yields parameters that agree in shape, dtype and device, and the precision for them.
-
-    The precision is ns_dtype, or else `work_dtype` of all those that agree.
-    """
-    alike = defaultdict(list)
-    for p in params:
-        alike[p.shape, p.dtype, p.device].append(p)
-    threads = _threads()
-    for same in alike.values():
-        size = same[0].numel()
-        dtype = ns_dtype or pick_dtype(same[0].dtype, same[0].device, len(same) * size)
-        count = max(1, (STACK if dtype == torch.bfloat16 else STACK_ELSE) // size)
-        if count > threads:  # one matrix too many would keep one core busy and the others idle
-            count -= count % threads
-        for first in range(0, len(same), count):
-            yield same[first : first + count], dtype
-
-
-@torch.compiler.assume_constant_result
-def _threads() -> int:
-    return torch.get_num_threads()
-
-
 def _with_gradient(group: dict[str, Any]) -> list[Tensor]:
     return [p for p in group["params"] if p.grad is not None and p.numel()]
 
@@ -351,18 +234,19 @@ def _check_number(key: str, value: Any, end: float) -> None:
 def _check_gradients(groups: list[dict[str, Any]]) -> None:
     """Raises ValueError, with the parameter's name, unless all gradients are dense and finite."""
     named = [pair for number, group in enumerate(groups) for pair in _named(group, number)]
-    sums = {}
+    named = [(name, p) for name, p in named if p.grad is not None]
     for name, p in named:
-        if p.grad is None:
-            continue
         if p.grad.is_sparse:
             raise ValueError(
                 f"expected a dense gradient; that of parameter {name!r} is sparse: "
                 "build its embedding with sparse=False"
             )
-        sums[name] = p.grad.sum()  # NaN and Inf survive; ten times as fast as isfinite().all()
+    # NaN and Inf survive a sum; one look at all sums, so a GPU is waited for once
+    sums = [p.grad.sum().to(named[0][1].device, torch.float32) for _, p in named]
+    if sums and torch.stack(sums).isfinite().all():
+        return
     for name, p in named:
-        if name in sums and not (sums[name].isfinite() or p.grad.isfinite().all()):
+        if not is_finite(p.grad):
             raise ValueError(
                 f"the gradient of parameter {name!r} holds NaN or Inf: nothing was updated; "
                 "skip this batch, or lower the learning rate if the loss has diverged"

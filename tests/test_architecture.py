@@ -12,9 +12,11 @@ import muonlab
 ROOT = Path(muonlab.__file__).parent
 FLOORS = {  # a module may import from its own floor and from those below
     "files": 0,
+    "allocator": 0,
     "coefficients": 1,
     "orthogonalize": 1,
     "fast": 1,
+    "update": 1,
     "optim": 1,
     "routing": 1,
     "models": 2,

@@ -9,8 +9,8 @@ import torch
 
 from muonlab.coefficients import COEFFICIENTS
 from muonlab.models.gpt import SIZES
-from muonlab.optim import lr_scale
 from muonlab.routing import GROUPS
+from muonlab.update import lr_scale
 
 PRECISIONS = ("auto", "fp32", "bf16")
 

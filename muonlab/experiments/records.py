@@ -95,7 +95,7 @@ def append(record: Record, path: Path | str) -> None:
     known = path.read_text(encoding="utf-8") if path.exists() else ""
     if known:
         read(path)  # a broken file is not to be built upon
-    line = json.dumps(_rounded(dataclasses.asdict(record)), allow_nan=False)
+    line = json.dumps(rounded(dataclasses.asdict(record)), allow_nan=False)
     separator = "\n" if known and not known.endswith("\n") else ""
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, f"{known}{separator}{line}\n".encode())
@@ -162,13 +162,14 @@ def _device_name(device: torch.device) -> str:
     return platform.processor() or platform.machine()
 
 
-def _rounded(value: Any) -> Any:
+def rounded(value: Any) -> Any:
+    """Returns the value with DIGITS significant digits in every measured number, at any depth."""
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}")
     if isinstance(value, Mapping):
         exact = {"config", "provenance"}
-        return {k: v if k in exact else _rounded(v) for k, v in value.items()}
-    return [_rounded(item) for item in value] if isinstance(value, list | tuple) else value
+        return {k: v if k in exact else rounded(v) for k, v in value.items()}
+    return [rounded(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _parse(line: str, place: str) -> Record:

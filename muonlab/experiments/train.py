@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.optim.lr_scheduler import LambdaLR
 from tqdm.auto import tqdm
 
+from muonlab.allocator import keep_freed_memory
 from muonlab.data.corpus import Corpus, load_corpus
 from muonlab.experiments import checkpoints
 from muonlab.experiments.build import build_model, build_optimizer, pick_device, picks_bf16
@@ -81,6 +82,7 @@ class Run:
         self.config, self.corpus = config, corpus
         code_version()  # now, before anybody edits the files that this process has loaded
         self.device = pick_device(config.device)
+        keep_freed_memory()
         self.model = build_model(config, corpus.vocab_size).to(self.device)
         self.optimizer = build_optimizer(config, self.model)
         self.scheduler = LambdaLR(self.optimizer, config.rate)

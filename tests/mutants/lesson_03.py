@@ -3,7 +3,7 @@
 import torch
 
 from muonlab import route
-from muonlab.optim import lr_scale
+from muonlab.update import lr_scale
 
 
 def values(before, after):

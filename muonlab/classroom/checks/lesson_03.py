@@ -7,8 +7,8 @@ import torch
 
 from muonlab import GPT, GPTConfig, newton_schulz
 from muonlab.classroom.check import Wrong, call
-from muonlab.optim import lr_scale
 from muonlab.routing import Routing
+from muonlab.update import lr_scale
 
 
 def e1(answer: Callable) -> None:

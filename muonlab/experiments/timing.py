@@ -1,0 +1,80 @@
+"""Time pieces of code against one another, on a machine that may be doing other things."""
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import psutil
+
+SAMPLE = 0.2  # seconds: the system counts processor time in hundredths
+OTHERS = 0.05  # the share of the machine that other processes may have in a sample
+
+
+@dataclass
+class Timing:
+    """How long one call takes."""
+
+    samples: list[float] = field(default_factory=list)  # accepted, seconds a call
+    rejected: int = 0  # samples in which other processes were busy
+
+    @property
+    def median(self) -> float:
+        """Seconds a call; of the accepted samples."""
+        return statistics.median(self.samples)
+
+
+def race(
+    contestants: Mapping[str, Callable[[], object]], samples: int = 7, rounds: int = 30
+) -> dict[str, Timing]:
+    """Returns each contestant's timing, taken in turns so that a slow minute slows all of them.
+
+    Args:
+        contestants: what to call, by name; each is called once before it counts.
+        samples: how many accepted samples end the race.
+        rounds: how many turns to take at most.
+
+    Raises:
+        TimeoutError: other processes kept the machine busy; the message says how often.
+    """
+    calls = {name: _calls(run) for name, run in contestants.items()}
+    timings = {name: Timing() for name in contestants}
+    for _ in range(rounds):
+        for name, run in contestants.items():
+            seconds, quiet = _sample(run, calls[name])
+            if quiet:
+                timings[name].samples.append(seconds)
+            else:
+                timings[name].rejected += 1
+        if all(len(timing.samples) >= samples for timing in timings.values()):
+            return timings
+    busy = sum(timing.rejected for timing in timings.values())
+    raise TimeoutError(
+        f"other processes were busy in {busy} of {rounds * len(timings)} samples: "
+        "close them and run again"
+    )
+
+
+def _calls(run: Callable[[], object]) -> int:
+    """Returns how many calls fill a sample, after a first call that does not count."""
+    run()
+    start = time.perf_counter()
+    run()
+    return max(1, round(SAMPLE / max(time.perf_counter() - start, 1e-6)))
+
+
+def _sample(run: Callable[[], object], calls: int) -> tuple[float, bool]:
+    others, start = _others(), time.perf_counter()
+    for _ in range(calls):
+        run()
+    seconds = time.perf_counter() - start
+    cores = psutil.cpu_count() or 1
+    return seconds / calls, _others() - others <= OTHERS * cores * seconds + 0.02
+
+
+def _others() -> float:
+    """Returns the processor seconds that all other processes have used since the start."""
+    times = psutil.cpu_times()
+    everything = sum(times) - times.idle - getattr(times, "iowait", 0.0)
+    # Linux counts a guest's time twice, once as user time
+    return everything - getattr(times, "guest", 0.0) - time.process_time()
