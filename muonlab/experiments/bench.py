@@ -33,7 +33,7 @@ from muonlab.experiments.rivals import (
     stepper,
     trainer,
 )
-from muonlab.experiments.timing import Timing, race
+from muonlab.experiments.timing import as_rows, race
 from muonlab.fast import Scratch, fast_newton_schulz, iterate, steps_together
 from muonlab.files import replace_file
 from muonlab.optim import Muon
@@ -45,9 +45,11 @@ SHAPES = [(128, 128), (128, 512), (384, 1536), (768, 768), (768, 3072), (1024, 4
 PARTS = (
     "provenance",
     "peak",
-    "newton_schulz",
-    "step",
-    "without_bf16",
+    "newton_schulz_steps",
+    "optimizer_step",
+    "step_without_bf16",
+    "gains",
+    "memory",
     "training",
     "quality",
     "import_milliseconds",
@@ -58,17 +60,11 @@ BYTES = 20  # a parameter: weight, momentum and gradient are read, the first two
 
 def bench() -> dict[str, Any]:
     """Returns a record of all tables: rows of figures, with the machine they were measured on."""
-    told = keep_freed_memory()
-    return {
-        "provenance": provenance() | {"freed memory kept": told},
-        "peak": peak(),
-        "newton_schulz": newton_schulz_rows(),
-        "step": step_rows(),
-        "without_bf16": without_bf16_rows(),
-        "training": training_rows(),
-        "quality": quality_rows(),
-        "import_milliseconds": import_milliseconds(),
-    }
+    record = {"provenance": provenance() | {"freed memory kept": keep_freed_memory()}}
+    for part in (part for part in PARTS if part not in record):
+        print(f"measuring: {part.replace('_', ' ')} …", file=sys.stderr, flush=True)
+        record[part] = globals()[part]()
+    return record
 
 
 def write_bench(record: dict[str, Any], path: Path) -> None:
@@ -107,7 +103,7 @@ def peak() -> dict[str, float]:
     return best | {"copy": 2e-9 * 4 * X.numel() / seconds}
 
 
-def newton_schulz_rows() -> list[dict[str, Any]]:
+def newton_schulz_steps() -> list[dict[str, Any]]:
     """Returns rows of five steps on one of 12 matrices, for each shape."""
     rows, scratch = [], Scratch()
     for shape in SHAPES:
@@ -123,18 +119,18 @@ def newton_schulz_rows() -> list[dict[str, Any]]:
             }
         )
         floor = STACKED * _product_seconds(*shape, dtype=work_dtype(torch.stack(G)))
-        rows += _rows(timings, floor, shape=f"{shape[0]} × {shape[1]}", calls=STACKED)
+        rows += as_rows(timings, floor, shape=f"{shape[0]} × {shape[1]}", calls=STACKED)
     return rows
 
 
-def step_rows() -> list[dict[str, Any]]:
+def optimizer_step() -> list[dict[str, Any]]:
     """Returns rows of one optimizer step of the 6×384 GPT."""
     dtype = torch.bfloat16 if fast_bf16() else torch.float32
     floor = sum(_product_seconds(*shape, dtype=dtype) for shape in GPT_SHAPES)
     floor += BYTES * sum(map(math.prod, GPT_SHAPES)) / (1e9 * peak()["copy"])
     optimizers = {name: make(*parameters()) for name, make in rivals().items()}
     timings = race({name: stepper(steps) for name, steps in optimizers.items()})
-    rows = _rows(timings, floor)
+    rows = as_rows(timings, floor)
     adamw = timings["AdamW, fused"].median
     for row in rows:
         row["times AdamW"] = timings[row["name"]].median / adamw
@@ -143,19 +139,41 @@ def step_rows() -> list[dict[str, Any]]:
     return rows
 
 
-def without_bf16_rows() -> list[dict[str, Any]]:
+def step_without_bf16() -> list[dict[str, Any]]:
     """Returns rows of the step where bf16 is emulated: AVX2 alone, one thread, a new process."""
     capped = {"ATEN_CPU_CAPABILITY": "avx2", "MKL_ENABLE_INSTRUCTIONS": "AVX2"}
-    code = "import json, muonlab.experiments.bench as b; print(json.dumps(b.ordinary_step()))"
-    environment = os.environ | capped | {"OMP_NUM_THREADS": "1"}
+    return _elsewhere("bench", "ordinary_step()", capped | {"OMP_NUM_THREADS": "1"})
+
+
+def gains() -> list[dict[str, Any]]:
+    """Returns rows of the step without each idea in turn, in a process that keeps no memory."""
+    return _elsewhere("gains", "step_without()")
+
+
+def memory() -> list[dict[str, Any]]:
+    """Returns rows of a training step with freed memory returned to the system, and kept."""
+    taken = [_elsewhere("gains", f"training_seconds({keep})") for keep in (False, True)]
+    return [
+        {"name": name, "milliseconds": 1000 * seconds, "ratio": seconds / taken[0]}
+        for name, seconds in zip(("freed memory returned", "freed memory kept"), taken, strict=True)
+    ]
+
+
+def _elsewhere(module: str, call: str, environment: dict[str, str] | None = None) -> Any:
+    """Returns what a function of muonlab.experiments gives, called in a process of its own."""
+    code = f"import json, muonlab.experiments.{module} as m; print(json.dumps(m.{call}))"
     answer = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code],
+        env=os.environ | (environment or {}),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
     )
     return json.loads(answer.stdout.splitlines()[-1])
 
 
 def ordinary_step() -> list[dict[str, Any]]:
-    """Returns rows of the step with oneDNN off, as `without_bf16_rows` asks."""
+    """Returns rows of the step with oneDNN off, as `step_without_bf16` asks."""
     torch.set_num_threads(1)
     keep_freed_memory()
     (ours, rest), (theirs, others) = parameters(), parameters()
@@ -167,10 +185,10 @@ def ordinary_step() -> list[dict[str, Any]]:
     }
     with torch.backends.mkldnn.flags(enabled=False):
         timings = race({n: stepper(steps) for n, steps in contestants.items()}, samples=2)
-    return _rows(timings)
+    return as_rows(timings)
 
 
-def training_rows() -> list[dict[str, Any]]:
+def training() -> list[dict[str, Any]]:
     """Returns rows of whole training steps: tokens per second, forward and backward included.
 
     The first is what nanoGPT does on a CPU as published: float32, and AdamW in a Python loop.
@@ -185,13 +203,13 @@ def training_rows() -> list[dict[str, Any]]:
         "muonlab, AdamW": trainer(tokens, bf16, lambda m: Muon(route(m, muon=()).groups())),
         "muonlab, Muon": trainer(tokens, bf16, lambda m: Muon(route(m).groups())),
     }
-    rows = _rows(race(contestants, samples=5))
+    rows = as_rows(race(contestants, samples=5))
     for row in rows:
         row["tokens per second"] = 1000 * batch * CONTEXT / row["milliseconds"]
     return rows
 
 
-def quality_rows() -> list[dict[str, Any]]:
+def quality() -> list[dict[str, Any]]:
     """Returns the cosine between five steps and the exact polar factor, for several matrices."""
     k, n = WIDTH, 4 * WIDTH
     generator = torch.Generator().manual_seed(0)
@@ -250,7 +268,7 @@ def _real_momentum(steps: int = 110) -> list[Tensor]:
     for _ in range(steps):
         run.train_step()
     state = run.optimizer.state
-    named = dict(run.model.namedparameters())
+    named = dict(run.model.named_parameters())
     chosen = [name for name in named if name.endswith(("w_in.weight", "o.weight"))]
     return [state[named[name]]["momentum_buffer"] for name in chosen]
 
@@ -269,23 +287,3 @@ def _product_seconds(rows: int, columns: int, *, dtype: torch.dtype, steps: int 
     blocks = math.ceil(steps / together)
     operations = 2 * k * k * (2 * n * blocks + k * (steps + 3 * (steps - blocks)))
     return 1e-9 * operations / peak()["bf16" if dtype == torch.bfloat16 else "float32"]
-
-
-def _rows(
-    timings: dict[str, Timing], floor: float | None = None, calls: int = 1, **more: Any
-) -> list[dict[str, Any]]:
-    """Returns a row for each timing, with its ratio to the first."""
-    first = next(iter(timings.values())).median
-    if floor is not None:
-        more["floor"] = floor / first
-    return [
-        more
-        | {
-            "name": name,
-            "milliseconds": 1000 * timing.median / calls,
-            "ratio": timing.median / first,
-            "samples": len(timing.samples),
-            "rejected": timing.rejected,
-        }
-        for name, timing in timings.items()
-    ]

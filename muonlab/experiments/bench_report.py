@@ -18,16 +18,20 @@ def report(record: Mapping[str, Any]) -> str:
         "torch.optim.Muon's routine; the floor is the products alone at the machine's best speed.",
         _table(
             ["shape", "", "ms", "ratio", "floor", "share of peak"],
-            [_newton_schulz(row) for row in record["newton_schulz"]],
+            [_newton_schulz(row) for row in record["newton_schulz_steps"]],
         ),
         "**One optimizer step** of a 6 × 384 GPT, 10.7M numbers. The floor is the products, and "
         "one read of weights, momentum and gradients with one write of the first two.",
         _table(
             ["", "ms", "ratio", "floor", "share of peak", "× AdamW", "scratch MB"],
-            [_step(row) for row in record["step"]],
+            [_step(row) for row in record["optimizer_step"]],
         ),
         "**The same step without fast bf16**: AVX2 alone, oneDNN off, one thread.",
-        _table(["", "ms", "ratio"], [_plain(row) for row in record["without_bf16"]]),
+        _table(["", "ms", "ratio"], [_plain(row) for row in record["step_without_bf16"]]),
+        "**What each idea brings**: the same step with one idea taken away.",
+        _table(["", "ms", "ratio"], [_plain(row) for row in record["gains"]]),
+        "**Freed memory**: forward, backward and AdamW of the same GPT, in two processes.",
+        _table(["", "ms", "ratio"], [_plain(row) for row in record["memory"]]),
         "**Training** the same GPT, 8 × 256 tokens a step, forward and backward included.",
         _table(
             ["", "ms", "ratio", "tokens/s"],
@@ -70,11 +74,8 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _accepted(record: Mapping[str, Any]) -> str:
-    timed = [
-        row
-        for part in ("newton_schulz", "step", "without_bf16", "training")
-        for row in record[part]
-    ]
+    parts = ("newton_schulz_steps", "optimizer_step", "step_without_bf16", "gains", "training")
+    timed = [row for part in parts for row in record[part]]
     accepted, rejected = (sum(row[key] for row in timed) for key in ("samples", "rejected"))
     return (
         f"Every figure is the median of samples taken in turns; {accepted} samples count, "

@@ -4,6 +4,7 @@ import statistics
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import psutil
 
@@ -78,3 +79,29 @@ def _others() -> float:
     everything = sum(times) - times.idle - getattr(times, "iowait", 0.0)
     # Linux counts a guest's time twice, once as user time
     return everything - getattr(times, "guest", 0.0) - time.process_time()
+
+
+def as_rows(
+    timings: dict[str, Timing], floor: float | None = None, calls: int = 1, **more: Any
+) -> list[dict[str, Any]]:
+    """Returns a row for each timing, with its ratio to the first.
+
+    Args:
+        floor: seconds that no program can do without; its ratio to the first is added.
+        calls: how many things one call does; the milliseconds are those of one.
+        more: what to add to each row.
+    """
+    first = next(iter(timings.values())).median
+    if floor is not None:
+        more["floor"] = floor / first
+    return [
+        more
+        | {
+            "name": name,
+            "milliseconds": 1000 * timing.median / calls,
+            "ratio": timing.median / first,
+            "samples": len(timing.samples),
+            "rejected": timing.rejected,
+        }
+        for name, timing in timings.items()
+    ]
