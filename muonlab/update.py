@@ -16,6 +16,7 @@ from muonlab.coefficients import schedule
 from muonlab.fast import Scratch, iterate, matrices_at_once
 from muonlab.orthogonalize import largest_entry, pick_dtype, polar
 
+BLOCK = 2**18  # entries that are prepared together: they stay in the cache of a core
 LRScale = Literal["original", "match_rms_adamw", "spectral", "update_rms"]
 
 
@@ -65,23 +66,31 @@ def muon_update(
     p, mu, lr = params[0], group["momentum"], group["lr"]
     rows, columns = matrix_shape(p)
     stack = scratch.empty("X", (len(params), *p.shape), like=p.new_empty(0, dtype=dtype))
-    D = scratch.empty("D", p.shape, like=p)  # one for all matrices: it stays in the cache
-    for p, M, X in zip(params, momenta, stack, strict=True):
-        G = p.grad.to(p.dtype)  # a gradient may be kept in half precision
-        M.lerp_(G, 1 - mu)
-        torch.add(G, M, alpha=mu / (1 - mu), out=D) if group["nesterov"] else D.copy_(M)
-        matrices = D.view(-1, rows, columns)
+    some = max(1, BLOCK // p.numel())
+    D = scratch.empty("D", (some, *p.shape), like=p)
+    parts = [slice(first, first + some) for first in range(0, len(params), some)]
+    for part in parts:
+        block = D[: len(params[part])]
+        for p, M, direction in zip(params[part], momenta[part], block, strict=True):
+            G = p.grad.to(p.dtype)  # a gradient may be kept in half precision
+            M.lerp_(G, 1 - mu)
+            if group["nesterov"]:
+                torch.add(G, M, alpha=mu / (1 - mu), out=direction)
+            else:
+                direction.copy_(M)
+        matrices = block.view(-1, rows, columns)
         matrices.div_(largest_entry(matrices))  # a common factor has no effect on the result
-        X.copy_(D)
+        stack[part].copy_(block)
     size = -lr * lr_scale(group["adjust_lr_fn"], rows, columns)
-    updates = orthogonalize(stack.view(-1, rows, columns), group, size, scratch)
+    updates = orthogonalize(stack.view(-1, rows, columns), group, size, scratch).view(stack.shape)
     shrink = 1 - lr * group["weight_decay"]
-    for p, update in zip(params, updates.view(stack.shape), strict=True):
-        D.copy_(update)
-        if isinstance(shrink, Tensor):
-            p.mul_(shrink).add_(D)
-        else:  # the same in one pass
-            torch.add(D, p, alpha=shrink, out=p)
+    for part in parts:
+        block = D[: len(params[part])].copy_(updates[part])
+        for p, update in zip(params[part], block, strict=True):
+            if isinstance(shrink, Tensor):
+                p.mul_(shrink).add_(update)
+            else:  # the same in one pass
+                torch.add(update, p, alpha=shrink, out=p)
 
 
 def orthogonalize(

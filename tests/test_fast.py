@@ -275,7 +275,9 @@ def test_a_stack_is_no_larger_than_the_cache(dtype, most):
     assert [len(stack) for stack, _ in as_stacks(huge, dtype)] == [1, 1]
 
 
-def test_many_matrices_are_stepped_as_one_is():
+@pytest.mark.parametrize("block", [1, 150, 10_000])  # one matrix at a time, two, all five
+def test_many_matrices_are_stepped_as_one_is(monkeypatch, block):
+    monkeypatch.setattr("muonlab.update.BLOCK", block)
     params = [nn.Parameter(random((6, 9), seed)) for seed in range(5)]
     alone = copy.deepcopy(params)
     for p, q in zip(params, alone, strict=True):

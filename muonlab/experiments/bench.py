@@ -39,7 +39,7 @@ from muonlab.files import replace_file
 from muonlab.optim import Muon
 from muonlab.orthogonalize import fast_bf16, largest_entry, newton_schulz, polar, work_dtype
 from muonlab.routing import route
-from muonlab.update import as_stacks
+from muonlab.update import BLOCK, as_stacks
 
 SHAPES = [(128, 128), (128, 512), (384, 1536), (768, 768), (768, 3072), (1024, 4096)]
 PARTS = (
@@ -252,9 +252,13 @@ def _orthogonalize(matrices: list[Tensor], scratch: Scratch, **options: Any) -> 
     for stack, dtype in as_stacks(matrices):
         G = stack[0]
         X = scratch.empty("X", (len(stack), *G.shape), like=G.new_empty(0, dtype=dtype))
-        D = scratch.empty("D", G.shape, like=G)
-        for G, row in zip(stack, X, strict=True):
-            row.copy_(torch.div(G, largest_entry(G), out=D))
+        some = max(1, BLOCK // G.numel())
+        D = scratch.empty("D", (some, *G.shape), like=G)
+        for first in range(0, len(stack), some):
+            block = D[: len(stack) - first]
+            for G, row in zip(stack[first:], block, strict=False):
+                row.copy_(G)
+            X[first : first + some].copy_(block.div_(largest_entry(block)))
         iterate(X, triples, options.get("ns_norm", "frobenius"), scratch)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from unittest import mock
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 import muonlab.fast
 from muonlab.allocator import keep_freed_memory
@@ -22,7 +22,7 @@ def step_without() -> list[dict[str, Any]]:
 
     To show what `Scratch` is good for, the process must not keep freed memory.
     """
-    contestants = {name: _step(patches) for name, patches in IDEAS.items()}
+    contestants = {name: _step(patches, *parameters()) for name, patches in IDEAS.items()}
     return as_rows(race(contestants, samples=5))
 
 
@@ -39,8 +39,9 @@ def training_seconds(keep: bool, steps: int = 12) -> float:
     return statistics.median(taken[2:])
 
 
-def _step(patches: dict[str, Any]) -> Callable[[], None]:
-    matrices, rest = parameters()
+def _step(
+    patches: dict[str, Any], matrices: list[nn.Parameter], rest: list[nn.Parameter]
+) -> Callable[[], None]:
     options = {"ns_dtype": torch.float32} if "float32" in patches else {}
     optimizer = Muon([{"params": matrices, **options}, {"params": rest, "rule": "adamw"}])
     changed = [mock.patch(name, new) for name, new in patches.items() if name != "float32"]

@@ -1,0 +1,160 @@
+"""The bench: fair turns, whole records, and a book page that shows what was measured."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from muonlab import allocator
+from muonlab.cli import main
+from muonlab.experiments import bench, gains, rivals, timing
+from muonlab.experiments.bench_report import report
+
+ROOT = Path(__file__).parents[1]
+RECORD = ROOT / "data" / "results" / "bench.json"
+
+
+def clock(monkeypatch, others):
+    """Replaces both clocks: a second passes at each look, others' time comes from a list."""
+    ticks, foreign = iter(range(10_000)), iter(others)
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: float(next(ticks)))
+    monkeypatch.setattr(timing, "_others", lambda: next(foreign))
+
+
+def test_a_sample_beside_a_busy_process_does_not_count(monkeypatch):
+    # pairs, before and after each sample: the second of "a" is spoiled
+    clock(monkeypatch, [0, 0, 0, 0, 0, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9])
+    order = []
+    found = timing.race({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, samples=2)
+    assert order[4:] == ["a", "b"] * 3
+    assert (found["a"].rejected, len(found["a"].samples)) == (1, 2)
+    assert (found["b"].rejected, len(found["b"].samples)) == (0, 3)
+    assert found["a"].median == 1.0
+
+
+def test_a_machine_that_is_never_quiet_is_named(monkeypatch):
+    clock(monkeypatch, range(1000))
+    with pytest.raises(TimeoutError, match="busy in 6 of 6 samples: close them"):
+        timing.race({"a": lambda: None, "b": lambda: None}, rounds=3)
+
+
+def test_rows_hold_ratios_to_the_first():
+    timings = {"a": timing.Timing([0.2, 0.4, 0.3]), "b": timing.Timing([0.1], rejected=2)}
+    first, second = timing.as_rows(timings, floor=0.03, calls=3, shape="2 × 2")
+    assert first["milliseconds"] == pytest.approx(100)
+    assert (second["name"], second["shape"], second["rejected"]) == ("b", "2 × 2", 2)
+    assert second["ratio"] == pytest.approx(1 / 3)
+    assert second["floor"] == pytest.approx(0.1)
+
+
+@pytest.fixture
+def one_call_each(monkeypatch):
+    """Runs every contestant once, without clocks."""
+
+    def once(contestants, **_):
+        for run in contestants.values():
+            run()
+        return {name: timing.Timing([1.0]) for name in contestants}
+
+    for module in (bench, gains):
+        monkeypatch.setattr(module, "race", once)
+    monkeypatch.setattr(bench, "SHAPES", [(16, 16), (8, 40)])
+    small = [(48, 16), (16, 16), (64, 16), (16, 64)]
+    monkeypatch.setattr(rivals, "GPT_SHAPES", small)
+    monkeypatch.setattr(bench, "GPT_SHAPES", small)
+    bench.peak.cache_clear()
+    yield
+    bench.peak.cache_clear()
+
+
+def test_every_table_has_a_row_for_each_rival(one_call_each):
+    assert {row["name"] for row in bench.newton_schulz_steps()} >= {"torch.optim.Muon", "muonlab"}
+    names = [row["name"] for row in bench.optimizer_step()]
+    assert names[:3] == ["torch.optim.Muon", "AdamW, fused", "muonlab"]
+    assert len(gains.step_without()) == len(gains.IDEAS)
+
+
+def test_an_idea_taken_away_changes_the_time_and_not_the_update(one_call_each):
+    steps = {}
+    for name, patches in gains.IDEAS.items():
+        matrices, rest = rivals.parameters()
+        gains._step(patches, matrices, rest)()
+        steps[name] = matrices
+    for name, weights in steps.items():
+        for mine, full in zip(weights, steps["all ideas together"], strict=True):
+            torch.testing.assert_close(mine, full, rtol=0, atol=1e-5, msg=name)
+
+
+def test_the_floor_counts_the_products_of_the_fast_path(monkeypatch):
+    monkeypatch.setattr(bench, "peak", lambda: {"bf16": 1.0, "float32": 1.0, "copy": 1.0})
+    k = 64
+    seconds = bench._product_seconds
+    assert seconds(k, 4 * k, dtype=torch.bfloat16) == pytest.approx(70 * k**3 * 1e-9)
+    assert seconds(k, k, dtype=torch.bfloat16) == pytest.approx(30 * k**3 * 1e-9)
+    assert seconds(4 * k, k, dtype=torch.float32) == pytest.approx(50 * k**3 * 1e-9)
+
+
+def test_the_book_shows_the_record():
+    """After a new record: `muonlab bench --show data/results/bench.json > book/tables/bench.md`."""
+    shown = (ROOT / "book" / "tables" / "bench.md").read_text(encoding="utf-8")
+    assert shown == report(bench.read_bench(RECORD))
+
+
+def test_the_record_comes_from_committed_code():
+    assert "dirty" not in json.loads(RECORD.read_text(encoding="utf-8"))["provenance"]["code"]
+
+
+def test_a_record_is_printed_and_a_broken_one_named(tmp_path, capsys):
+    assert main(["bench", "--show", str(RECORD)]) == 0
+    assert "One optimizer step" in capsys.readouterr().out
+    broken = tmp_path / "bench.json"
+    broken.write_text("{}")
+    assert main(["bench", "--show", str(broken)]) == 2
+    assert "expected a record of `muonlab bench`" in capsys.readouterr().err
+
+
+def test_importing_muonlab_does_not_load_the_compiler():
+    """torch._dynamo alone takes 0.7 s to import, which a learner would wait for in every lesson."""
+    code = "import sys, muonlab; print('torch._dynamo' in sys.modules)"
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert answer.stdout.strip() == "False"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts page faults as Linux does")
+def test_kept_memory_costs_no_page_faults():
+    code = """
+import resource, sys, torch
+from muonlab.allocator import keep_freed_memory
+if sys.argv[1] == "keep":
+    assert keep_freed_memory()
+for block in range(20):
+    if block == 10:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    torch.ones(2**23)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+    faults = [
+        int(
+            subprocess.run(
+                [sys.executable, "-c", code, word],
+                env=os.environ | {"MALLOC_ARENA_MAX": "1"},
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stdout
+        )
+        for word in ("keep", "return")
+    ]
+    assert faults[0] < 100
+    assert faults[0] < faults[1]
+
+
+def test_elsewhere_memory_is_left_alone(monkeypatch):
+    monkeypatch.setattr(allocator.platform, "libc_ver", lambda: ("musl", "1.2"))
+    assert allocator.keep_freed_memory() is False
