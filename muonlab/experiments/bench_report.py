@@ -61,7 +61,9 @@ def _step(row: Row) -> list[str]:
 
 
 def _plain(row: Row) -> list[str]:
-    return [row["name"], f"{row['milliseconds']:.3g}", f"{row['ratio']:.3f}"]
+    spent = row["milliseconds"]
+    digits = f"{spent:,.0f}" if spent >= 100 else f"{spent:.3g}"
+    return [row["name"], digits, f"{row['ratio']:.3f}"]
 
 
 def _share(row: Row) -> str:
