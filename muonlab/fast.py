@@ -33,8 +33,8 @@ GRAM_ERROR = 0.04  # what two steps on a bf16 Gram matrix may add to a singular 
 class Scratch:
     """Memory for intermediate results that is kept and used again.
 
-    Freed blocks of megabytes go back to the system, and each page of a new one costs a fault:
-    9,000 of them took a fifth of the optimizer step of a 6×384 GPT.
+    Freed blocks of megabytes go back to the system, and each page of a new one costs a fault.
+    The faults of one optimizer step of a 6×384 GPT took longer than the step itself.
     """
 
     def __init__(self) -> None:

@@ -41,14 +41,17 @@ class Muon(torch.optim.Optimizer):
         nesterov: look one step ahead.
         ns_coefficients: a triple, a triple a step, or a name in `orthogonalize.COEFFICIENTS`;
             "exact" takes the polar factor from an SVD instead, as an oracle: slow.
-        eps: guards the division for a zero matrix. Unlike torch.optim.Muon's it damps nothing: a
-            gradient of any scale gives the same update.
+        eps: of AdamW groups. Under Muon it is accepted for torch's sake and has no effect: a zero
+            matrix is guarded anyway, and a gradient of any scale gives the same update.
         ns_steps: Newton-Schulz steps.
         adjust_lr_fn: None or "original", "match_rms_adamw", "spectral", "update_rms".
         ns_norm: the norm that Newton-Schulz divides by, "frobenius" or "schatten4". The second,
             with ns_coefficients="polar_express", comes closest to the polar factor.
         ns_dtype: precision of the products, None for the fastest safe one here; torch.optim.Muon
             always takes bf16.
+
+    `torch.compile(optimizer.step, fullgraph=True)` takes the whole step, which pays on a GPU; with
+    lr=torch.tensor(…) a schedule does not compile it again. A compiled step checks no gradients.
 
     Raises:
         ValueError: a value out of range, a vector under Muon, a gradient that is not finite,

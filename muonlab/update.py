@@ -66,7 +66,7 @@ def muon_update(
     p, mu, lr = params[0], group["momentum"], group["lr"]
     rows, columns = matrix_shape(p)
     stack = scratch.empty("X", (len(params), *p.shape), like=p.new_empty(0, dtype=dtype))
-    some = max(1, BLOCK // p.numel())
+    some = min(max(1, BLOCK // p.numel()), len(params))
     D = scratch.empty("D", (some, *p.shape), like=p)
     parts = [slice(first, first + some) for first in range(0, len(params), some)]
     for part in parts:
@@ -75,7 +75,7 @@ def muon_update(
             G = p.grad.to(p.dtype)  # a gradient may be kept in half precision
             M.lerp_(G, 1 - mu)
             if group["nesterov"]:
-                torch.add(G, M, alpha=mu / (1 - mu), out=direction)
+                torch.lerp(G, M, mu, out=direction)
             else:
                 direction.copy_(M)
         matrices = block.view(-1, rows, columns)

@@ -110,7 +110,7 @@ def awkward_spectra(k, count):
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("name", COEFFICIENTS)
 def test_bf16_survives_awkward_spectra(name, norm, shape):
-    """Published advice, Polar Express on bf16 Gram matrices, ends at 1e6 for some of these."""
+    """Polar Express on bf16 Gram matrices, good on Gaussians, ends at 1e6 for some of these."""
     rows, columns = shape
     sigma = awkward_spectra(min(shape), count=60)
     U = torch.linalg.qr(random((len(sigma), rows, min(shape)), 1)).Q

@@ -15,7 +15,8 @@ def report(record: Mapping[str, Any]) -> str:
         f"{made['code']}. Products reach {' and '.join(speeds)}; copies {peak['copy']:.0f} GB/s. "
         f"`import muonlab` takes {record['import_milliseconds']:.0f} ms beyond `import torch`.",
         "**Newton-Schulz**, five steps, milliseconds a matrix in stacks of 12. Ratios are to "
-        "torch.optim.Muon's routine; the floor is the products alone at the machine's best speed.",
+        "torch.optim.Muon's routine; the floor is the products of our form at the machine's best "
+        "speed, and the share of peak is the floor divided by the time.",
         _table(
             ["shape", "", "ms", "ratio", "floor", "share of peak"],
             [_newton_schulz(row) for row in record["newton_schulz_steps"]],
