@@ -1,0 +1,170 @@
+"""The associative memory and its theorems: against autograd, dense SVDs and the paper's numbers."""
+
+import math
+
+import pytest
+import torch
+
+from muonlab import memory, theorems
+from muonlab.memory import coupled, gaussian, power_law, rotation, two_block
+from muonlab.theorems import TwoBlock, gradient_spectrum, imbalance_exponent, run_blocks
+
+EYE = torch.eye(12, dtype=torch.float64)
+
+
+def embeddings(name, K=12):
+    return {
+        "identity": lambda: (torch.eye(K, dtype=torch.float64),) * 2,
+        "rotation": lambda: (rotation(K, 1), rotation(K, 2)),
+        "coupled": lambda: coupled(K),
+        "gaussian": lambda: (gaussian(8, K, 1), gaussian(10, K, 2)),
+    }[name]()
+
+
+SIZES = [(12, 4, 0.8), (9, 1, 0.6), (7, 6, 0.95), (2, 1, 0.7)]
+NAMES = ["identity", "rotation", "coupled", "gaussian"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_closed_gradient_is_autograds(name):
+    E, values = embeddings(name)
+    W = gaussian(len(values), len(E), 3).requires_grad_()
+    p = power_law(12, 1.2)
+    memory.loss(W, E, values, p).backward()
+    torch.testing.assert_close(-W.grad, memory.descent(W.detach(), E, values, p))
+
+
+@pytest.mark.parametrize("name", NAMES[:3])
+def test_embeddings_are_orthonormal(name):
+    for matrix in embeddings(name):
+        torch.testing.assert_close(matrix.T @ matrix, EYE)
+
+
+def test_an_orthonormal_memory_recalls_every_fact_and_a_crowded_one_does_not():
+    E, values = rotation(12, 1), rotation(12, 2)
+    assert memory.recall(memory.store(E, values), E, values).tolist() == list(range(12))
+    E, values = gaussian(6, 200, 1), gaussian(6, 200, 2)
+    right = memory.recall(memory.store(E, values), E, values) == torch.arange(200)
+    assert 0 < right.double().mean() < 0.9
+
+
+@pytest.mark.parametrize("rule", memory.RULES)
+@pytest.mark.parametrize(
+    ("K", "L", "alpha"), [(12, 4, 0.8), (9, 1, 0.6), (7, 6, 0.95), (2, 1, 0.7)]
+)
+def test_six_numbers_give_what_the_dense_run_gives(rule, K, L, alpha):
+    lr = {"gd": 3.0, "sign": 0.3, "muon": 0.3}[rule]
+    dense = memory.train(two_block(K, L, alpha), *[torch.eye(K).double()] * 2, rule, lr, 25)
+    blocks = run_blocks(K, L, alpha, rule, lr, 25)
+    torch.testing.assert_close(blocks.correct, dense.correct[:, [0, K - 1]])
+    torch.testing.assert_close(blocks.loss, dense.loss)
+    torch.testing.assert_close(blocks.gap, dense.gap)
+
+
+@pytest.mark.parametrize("rule", ["gd", "muon"])
+@pytest.mark.parametrize("name", ["rotation", "coupled"])
+def test_gd_and_muon_do_not_see_the_embedding(rule, name):
+    p, lr = two_block(12, 4, 0.8), {"gd": 3.0, "muon": 0.3}[rule]
+    plain = memory.train(p, EYE, EYE, rule, lr, 15)
+    turned = memory.train(p, *embeddings(name), rule, lr, 15)
+    torch.testing.assert_close(turned.correct, plain.correct)
+
+
+def test_sign_descent_sees_it():
+    p = two_block(12, 3, 0.8)
+    plain = memory.train(p, EYE, EYE, "sign", 0.1, 30)
+    turned = memory.train(p, *coupled(12), "sign", 0.1, 30)
+    assert plain.gap.max() < 1e-12
+    assert turned.gap.max() > 0.1
+
+
+@pytest.mark.parametrize(("K", "L", "alpha"), [(12, 4, 0.8), (30, 6, 0.8), (9, 2, 0.5)])
+def test_the_spectrum_of_the_first_gradient(K, L, alpha):
+    E, values = rotation(K, 1), rotation(K, 2)
+    G = memory.descent(torch.zeros(K, K).double(), E, values, two_block(K, L, alpha))
+    expected = [s for s, times in gradient_spectrum(K, L, alpha) for _ in range(times)]
+    expected = torch.tensor(sorted(expected, reverse=True), dtype=torch.float64)
+    torch.testing.assert_close(torch.linalg.svdvals(G), expected)
+
+
+def test_the_blocks_of_the_first_muon_update():
+    """Appendix D.5, λ = α²(1 − β)³ + (1 − α)²β³."""
+    K, L, alpha = 999, 200, 0.8
+    beta = L / K
+    root = math.sqrt(alpha**2 * (1 - beta) ** 3 + (1 - alpha) ** 2 * beta**3)
+    first = TwoBlock(K, L).descent(alpha / L, (1 - alpha) / (K - L)).direction("muon")
+    assert (first.a, first.b) == (1.0, 1.0)
+    assert first.c11 == pytest.approx(((1 - beta) ** 2 * alpha / root - 1) / (K * beta))
+    assert first.c22 == pytest.approx((beta**2 * (1 - alpha) / root - 1) / (K * (1 - beta)))
+    assert first.c12 == pytest.approx(-beta * (1 - alpha) / root / K)
+    assert first.c21 == pytest.approx(-alpha * (1 - beta) / root / K)
+
+
+def test_the_matrix_of_signs_is_the_papers():
+    K = 300  # with few facts the 1/K terms still turn some signs
+    G = memory.descent(torch.zeros(K, K).double(), *coupled(K), two_block(K, 60, 0.8))
+    A = torch.tensor([[2.0, 0, 0], [2, 0, 2], [-2, -2, -2]]).double()
+    B = torch.tensor([[-1.0, -1, -1], [-1, -1, -1], [1, 1, 1]]).double()
+    blocks = torch.kron(torch.eye(100).double(), A) + torch.kron(torch.ones(100, 100).double(), B)
+    assert torch.equal(G.sign(), blocks)
+    assert torch.linalg.svdvals(A).tolist() == pytest.approx([4.494, 1.604, 1.110], abs=1e-3)
+
+
+# The paper's numbers, K = 999, α = 0.8
+
+
+def one_step(K, L, alpha, rule, epsilon):
+    """The worst probability after the one step whose size takes the best to 1 − ε."""
+    step = TwoBlock(K, L).descent(alpha / L, (1 - alpha) / (K - L)).direction(rule)
+    low, high = 0.0, 1e9
+    for _ in range(200):
+        middle = (low + high) / 2
+        correct = [math.exp(x) for x in TwoBlock(K, L).add(step, middle).log_correct()]
+        low, high = (low, middle) if max(correct) > 1 - epsilon else (middle, high)
+    return min(correct)
+
+
+@pytest.mark.parametrize("K", [30, 99, 999])
+@pytest.mark.parametrize("epsilon", [0.1, 0.01])
+def test_one_gd_step_is_the_closed_form(K, epsilon):
+    L = K // 5
+    closed = theorems.gd_worst(K, L, 0.8, epsilon)
+    assert one_step(K, L, 0.8, "gd", epsilon) == pytest.approx(closed, rel=1e-9)
+
+
+def test_the_exponent_and_the_balance_of_one_step():
+    assert imbalance_exponent(0.8, 200 / 999) == pytest.approx(0.0626, abs=1e-4)
+    assert one_step(999, 200, 0.8, "gd", 0.1) == pytest.approx(0.00177, rel=0.01)
+    assert one_step(999, 200, 0.8, "muon", 0.1) > 0.899
+
+
+def test_many_steps_muon_balanced_gd_not():
+    muon = run_blocks(999, 200, 0.8, "muon", 0.5, 60)
+    gd = run_blocks(999, 200, 0.8, "gd", 400.0, 400)
+    sign = run_blocks(999, 200, 0.8, "sign", 0.1, 200)
+    assert muon.gap.max() == pytest.approx(0.0012, abs=1e-4)
+    assert gd.gap.max() == pytest.approx(0.958, abs=0.002)
+    assert sign.gap.max() < 1e-12
+    assert muon.loss[-1] < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: two_block(10, 5, 0.4), "L/K < alpha < 1"),
+        (lambda: two_block(10, 10, 0.9), "0 < L < K"),
+        (lambda: coupled(10), "multiple of 3, got 10: take 9"),
+        (lambda: power_law(0, 1.0), "K >= 1"),
+        (lambda: memory.direction(EYE, "adam"), "gd, sign, muon"),
+        (lambda: TwoBlock(4, 2).direction("adam"), "gd, sign, muon"),
+        (lambda: memory.store(EYE, EYE[:, :3]), "expected keys"),
+        (lambda: memory.train(two_block(9, 3, 0.8), EYE, EYE, "gd", 1.0, 1), "K=9 columns"),
+        (
+            lambda: memory.train(two_block(12, 3, 0.8), *coupled(12), "sign", math.inf, 4),
+            "lower lr",
+        ),
+    ],
+)
+def test_bad_input_is_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
