@@ -9,16 +9,19 @@ where p_k says how often fact k is seen. W starts at 0. Source: arXiv 2509.26030
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from torch import Tensor
 
-from muonlab.orthogonalize import polar
+from muonlab.orthogonalize import newton_schulz, polar
 
-Rule = Literal["gd", "sign", "muon"]
-RULES: tuple[Rule, ...] = ("gd", "sign", "muon")
+Rule = Literal["gd", "sign", "muon", "newton_schulz", "polar_express"]
+RULES: tuple[Rule, ...] = ("gd", "sign", "muon", "newton_schulz", "polar_express")
+
+EPSILON = 1e-12  # keeps Adam from dividing by 0
 
 VALUE_ANGLES = (3.638, 2.949, 5.218)
 KEY_ANGLES = (1.715, 0.876, 3.098)
@@ -87,8 +90,14 @@ def coupled(K: int, turn: float = 1.0) -> tuple[Tensor, Tensor]:
     if K < 3 or K % 3:
         raise ValueError(f"expected K to be a multiple of 3, got {K}: take {max(3, K - K % 3)}")
     eye = torch.eye(K // 3, dtype=torch.float64)
-    keys, values = (euler(*(turn * angle for angle in a)) for a in (KEY_ANGLES, VALUE_ANGLES))
+    keys, values = coupled_blocks(turn)
     return torch.kron(eye, keys), torch.kron(eye, values)
+
+
+def coupled_blocks(turn: float = 1.0) -> tuple[Tensor, Tensor]:
+    """Returns the (3, 3) blocks that `coupled` repeats along the diagonals of E and Ẽ."""
+    keys, values = (euler(*(turn * angle for angle in a)) for a in (KEY_ANGLES, VALUE_ANGLES))
+    return keys, values
 
 
 def euler(first: float, second: float, third: float) -> Tensor:
@@ -127,7 +136,8 @@ def direction(G: Tensor, rule: Rule) -> Tensor:
     """Returns what the rule makes of −∇L: itself, its signs, or its polar factor.
 
     "sign" is Adam without memory (β₁ = β₂ = 0), "muon" Muon without momentum. A singular value that
-    is 0 stays 0: the gradient at W = 0 has one.
+    is 0 stays 0: the gradient at W = 0 has one. "newton_schulz" and "polar_express" put five steps
+    of Jordan's or of the Polar Express schedule in the place of the SVD.
     """
     if rule == "gd":
         return G
@@ -135,6 +145,8 @@ def direction(G: Tensor, rule: Rule) -> Tensor:
         return G.sign()
     if rule == "muon":
         return polar(G)
+    if rule in ("newton_schulz", "polar_express"):
+        return newton_schulz(G, 5, "jordan" if rule == "newton_schulz" else rule)
     raise ValueError(f"rule must be one of {', '.join(RULES)}; got {rule!r}")
 
 
@@ -160,29 +172,68 @@ def train(
     p: Tensor,
     E: Tensor,
     values: Tensor,
-    rule: Rule,
-    lr: float,
+    rule: Rule | Literal["adam"],
+    lr: float | Callable[[int], float],
     steps: int,
     *,
-    W: Tensor | None = None,
+    momentum: float = 0.0,
+    beta2: float = 0.0,
+    batch: int | None = None,
+    seed: int = 0,
 ) -> Run:
-    """Returns the run of `steps` updates W ← W + lr · direction(−∇L(W)), from W or from 0.
+    """Returns the run of `steps` updates W ← W + lr · direction(M), from W = 0.
+
+    M is −∇L(W), or its average of gradients M ← momentum · M + (1 − momentum) (−∇L).
+
+    Args:
+        p: (K,) how often each fact is seen.
+        E, values: keys (d_s, K) and values (d_o, K); or square blocks that repeat along the
+            diagonal, as those of `coupled_blocks`, which take a fraction of the time.
+        lr: the step size, or a function of the step's number.
+        beta2: of rule "adam", which divides M by the root of an average of squared gradients, both
+            corrected for their start at 0.
+        batch: how many facts a step sees, drawn with p; None sees all of them.
+        seed: of the draws.
 
     Raises:
         ValueError: embeddings that do not fit p, or a step size after which W is not finite.
     """
-    _check_embeddings(E, values, len(p))
-    W = torch.zeros(len(values), len(E), dtype=torch.float64)
-    rows, losses = [], []
+    K = len(p)
+    if E.size(1) == values.size(1) == K or K % E.size(1) or E.shape != values.shape:
+        _check_embeddings(E, values, K)
+    blocks = K // E.size(1)
+    generator = torch.Generator().manual_seed(seed)
+    W = torch.zeros(blocks * len(values), blocks * len(E), dtype=torch.float64)
+    M, V, rows, losses = torch.zeros_like(W), torch.zeros_like(W), [], []
     for step in range(steps + 1):
-        log_answers = torch.log_softmax(values.mT @ W @ E, dim=0)
-        rows.append(log_answers.diagonal().exp())
-        losses.append(-(p * log_answers.diagonal()).sum())
+        logs = torch.log_softmax(_times(values.mT, _times(E.mT, W.mT).mT), dim=0)
+        rows.append(logs.diagonal().exp())
+        losses.append(-(p * logs.diagonal()).sum())
         if not losses[-1].isfinite():
-            raise ValueError(f"W overflowed at step {step} with lr={lr:g}: lower lr")
+            raise ValueError(f"W overflowed at step {step}: lower lr, now {lr}")
         if step < steps:
-            W = W + lr * direction(values @ ((_eye(p) - log_answers.exp()) * p) @ E.mT, rule)
+            seen = p if batch is None else _seen(p, batch, generator)
+            surprise = (torch.eye(K, dtype=W.dtype) - logs.exp()) * seen
+            G = _times(values, _times(E, surprise.mT).mT)
+            M = momentum * M + (1 - momentum) * G
+            if rule == "adam":
+                V = beta2 * V + (1 - beta2) * G**2
+                root = (V / (1 - beta2 ** (step + 1))).sqrt() + EPSILON
+                update = M / (1 - momentum ** (step + 1)) / root
+            else:
+                update = direction(M, rule)
+            W = W + (lr(step) if callable(lr) else lr) * update
     return Run(torch.stack(rows), torch.stack(losses))
+
+
+def _times(B: Tensor, X: Tensor) -> Tensor:
+    """Returns (I ⊗ B) X: B X, or a small B applied to one group of rows of X after another."""
+    return (B @ X.reshape(-1, B.size(1), X.size(1))).flatten(0, 1)
+
+
+def _seen(p: Tensor, batch: int, generator: torch.Generator) -> Tensor:
+    drawn = torch.multinomial(p, batch, replacement=True, generator=generator)
+    return torch.bincount(drawn, minlength=len(p)) / batch
 
 
 def _about_z(angle: float) -> Tensor:
@@ -193,10 +244,6 @@ def _about_z(angle: float) -> Tensor:
 def _about_y(angle: float) -> Tensor:
     c, s = math.cos(angle), math.sin(angle)
     return torch.tensor([[c, 0, s], [0, 1, 0], [-s, 0, c]], dtype=torch.float64)
-
-
-def _eye(p: Tensor) -> Tensor:
-    return torch.eye(len(p), dtype=torch.float64)
 
 
 def _check_embeddings(E: Tensor, values: Tensor, K: int | None = None) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from muonlab.memory import RULES, Rule, Run
+from muonlab.memory import Rule, Run
 from muonlab.orthogonalize import polar
 
 
@@ -75,7 +75,7 @@ class TwoBlock:
             return self._sign()
         if rule == "muon":
             return self._polar()
-        raise ValueError(f"rule must be one of {', '.join(RULES)}; got {rule!r}")
+        raise ValueError(f"rule must be gd, sign or muon in two blocks, got {rule!r}")
 
     def _core(self) -> Tensor:
         """Returns what it does to the two vectors of ones of its blocks, at unit length (2, 2)."""

@@ -48,7 +48,7 @@ def test_an_orthonormal_memory_recalls_every_fact_and_a_crowded_one_does_not():
     assert 0 < right.double().mean() < 0.9
 
 
-@pytest.mark.parametrize("rule", memory.RULES)
+@pytest.mark.parametrize("rule", ["gd", "sign", "muon"])
 @pytest.mark.parametrize(
     ("K", "L", "alpha"), [(12, 4, 0.8), (9, 1, 0.6), (7, 6, 0.95), (2, 1, 0.7)]
 )
@@ -68,6 +68,60 @@ def test_gd_and_muon_do_not_see_the_embedding(rule, name):
     plain = memory.train(p, EYE, EYE, rule, lr, 15)
     turned = memory.train(p, *embeddings(name), rule, lr, 15)
     torch.testing.assert_close(turned.correct, plain.correct)
+
+
+@pytest.mark.parametrize("rule", memory.RULES)
+def test_a_block_that_repeats_is_the_whole_embedding(rule):
+    p, lr = two_block(12, 5, 0.8), 3.0 if rule == "gd" else 0.1
+    whole = memory.train(p, *coupled(12), rule, lr, 8)
+    blocks = memory.train(p, *memory.coupled_blocks(), rule, lr, 8)
+    torch.testing.assert_close(blocks.correct, whole.correct)
+
+
+@pytest.mark.parametrize("rule", ["newton_schulz", "polar_express"])
+def test_newton_schulz_nearly_balances(rule):
+    p = two_block(12, 4, 0.8)
+    gd = memory.train(p, EYE, EYE, "gd", 3.0, 50)
+    assert memory.train(p, EYE, EYE, rule, 0.3, 25).gap.max() < 0.1 < gd.gap.max()
+
+
+def test_adam_without_memory_is_sign_descent_and_with_memory_torchs_adam():
+    p = two_block(12, 3, 0.8)
+    E, values = coupled(12)
+    forgets = memory.train(p, E, values, "adam", 0.1, 10)
+    torch.testing.assert_close(forgets.correct, memory.train(p, E, values, "sign", 0.1, 10).correct)
+    run = memory.train(p, E, values, "adam", 0.1, 10, momentum=0.9, beta2=0.95)
+    W = torch.zeros(12, 12).double().requires_grad_()
+    adam = torch.optim.Adam([W], lr=0.1, betas=(0.9, 0.95), eps=1e-12)
+    for _ in range(10):
+        adam.zero_grad()
+        memory.loss(W, E, values, p).backward()
+        adam.step()
+    torch.testing.assert_close(run.correct[10], memory.answers(W.detach(), E, values).diagonal())
+
+
+def test_momentum_averages_the_gradients_it_saw():
+    p = power_law(12, 1.0)
+    run = memory.train(p, EYE, EYE, "gd", 2.0, 2, momentum=0.5)
+    first = memory.descent(torch.zeros(12, 12).double(), EYE, EYE, p)
+    W = 2.0 * 0.5 * first
+    W = W + 2.0 * (0.25 * first + 0.5 * memory.descent(W, EYE, EYE, p))
+    torch.testing.assert_close(run.correct[2], memory.answers(W, EYE, EYE).diagonal())
+
+
+def test_a_batch_sees_what_it_drew_and_a_schedule_is_asked_each_step():
+    p, asked = power_law(12, 1.0), []
+
+    def schedule(step):
+        asked.append(step)
+        return 5.0 / (1 + step)
+
+    runs = [memory.train(p, EYE, EYE, "gd", schedule, 4, batch=3, seed=seed) for seed in (0, 0, 1)]
+    assert asked == [0, 1, 2, 3] * 3
+    assert torch.equal(runs[0].correct, runs[1].correct)
+    assert not torch.equal(runs[0].correct, runs[2].correct)
+    known = runs[0].correct[1] > runs[0].correct[0]  # after one step: at most the three it drew
+    assert 1 <= known.sum() <= 3
 
 
 def test_sign_descent_sees_it():
@@ -148,6 +202,13 @@ def test_many_steps_muon_balanced_gd_not():
     assert muon.loss[-1] < 1e-3
 
 
+@pytest.mark.parametrize(("L", "largest"), [(198, 0.341), (200, 0.852)])
+def test_sign_descent_on_coupled_embeddings(L, largest):
+    """With L = 200 one block of three straddles the border between frequent and rare facts."""
+    run = memory.train(two_block(999, L, 0.8), *memory.coupled_blocks(), "sign", 0.1, 40)
+    assert run.gap.max() == pytest.approx(largest, abs=1e-3)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -156,7 +217,7 @@ def test_many_steps_muon_balanced_gd_not():
         (lambda: coupled(10), "multiple of 3, got 10: take 9"),
         (lambda: power_law(0, 1.0), "K >= 1"),
         (lambda: memory.direction(EYE, "adam"), "gd, sign, muon"),
-        (lambda: TwoBlock(4, 2).direction("adam"), "gd, sign, muon"),
+        (lambda: TwoBlock(4, 2).direction("adam"), "gd, sign or muon"),
         (lambda: memory.store(EYE, EYE[:, :3]), "expected keys"),
         (lambda: memory.train(two_block(9, 3, 0.8), EYE, EYE, "gd", 1.0, 1), "K=9 columns"),
         (
