@@ -1,0 +1,69 @@
+// Lesson 05: how many facts a d × d matrix recalls, for random keys and for orthogonal ones.
+
+const controls = [
+  { name: "d", label: "dimensions", min: 8, max: 48, step: 8, value: 24 },
+  { name: "most", label: "facts, as a multiple of the dimensions", min: 1, max: 8, step: 1, value: 4 },
+  { name: "seed", label: "draw", min: 1, max: 9, step: 1, value: 1 },
+];
+
+function chance(seed) { // mulberry32, then Box and Muller: the same numbers on every machine
+  let state = seed * 0x9e3779b9;
+  const uniform = () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+  return () => Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform());
+}
+
+function random(d, count, normal) {
+  return Array.from({ length: count }, () => Float64Array.from({ length: d }, normal));
+}
+
+function oneHot(d, count) {
+  return Array.from({ length: count }, (_, k) => Float64Array.from({ length: d }, (_, i) => Number(i === k % d)));
+}
+
+function dot(a, b) {
+  let sum = 0;
+  for (let i = 0; i < a.length; i++) sum += a[i] * b[i];
+  return sum;
+}
+
+function recalled(keys, values, count) {
+  const d = keys[0].length;
+  const W = Array.from({ length: d }, () => new Float64Array(d));
+  for (let k = 0; k < count; k++)
+    for (let i = 0; i < d; i++)
+      for (let j = 0; j < d; j++) W[i][j] += values[k][i] * keys[k][j];
+  let right = 0;
+  for (let k = 0; k < count; k++) {
+    const answer = W.map((row) => dot(row, keys[k]));
+    const own = dot(answer, values[k]);
+    let best = true;
+    for (let other = 0; best && other < count; other++) best = other === k || dot(answer, values[other]) < own;
+    right += Number(best);
+  }
+  return right / count;
+}
+
+function view({ d, most, seed }) {
+  const x = Array.from({ length: 10 }, (_, i) => Math.max(2, Math.round((d * most * (i + 1)) / 10)));
+  const normal = chance(seed), last = x[x.length - 1];
+  const keys = random(d, last, normal), values = random(d, last, normal);
+  const straight = oneHot(d, last);
+  const series = [
+    { label: "random keys and values", x, y: x.map((count) => recalled(keys, values, count)), marker: true },
+    { label: "orthogonal keys, shared beyond d facts", x, y: x.map((count) => recalled(straight, values, count)), marker: true },
+  ];
+  const end = (s) => `${Math.round(100 * s.y[s.y.length - 1])} %`;
+  return {
+    title: `A ${d} × ${d} matrix`,
+    x: { label: "facts" },
+    y: { label: "share recalled", range: [0, 1.02] },
+    series,
+    marks: [{ x: d, label: "as many as dimensions" }],
+    sentence: `Of ${last} facts, random keys recall ${end(series[0])}, orthogonal keys ${end(series[1])}.`,
+  };
+}

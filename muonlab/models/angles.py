@@ -1,0 +1,66 @@
+"""The keys and values of a trained model's feed-forward memories, and the angles between them.
+
+A feed-forward layer answers a key h = σ(W_in x) with a value W_out h. Source: arXiv 2509.26030,
+Figure 4a.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+OUT = ("w_out", "mlp.c_proj", "down_proj", "fc2", "dense_4h_to_h", "fc_out")
+"""What the last matrix of a feed-forward layer is called, here and in Hugging Face's models."""
+
+
+@torch.no_grad()
+def keys_and_values(model: nn.Module, tokens: Tensor) -> list[tuple[Tensor, Tensor]]:
+    """Returns, for each layer, the keys (N, hidden) and values (N, width) at the last token.
+
+    Args:
+        model: a GPT of this package, or a causal model such as Hugging Face's, whose feed-forward
+            layers end in a matrix named as in OUT; called as model(tokens).
+        tokens: (N, T) int64, one prompt a row.
+
+    Raises:
+        ValueError: the model has no such matrix.
+    """
+    found: list[tuple[Tensor, Tensor]] = []
+    matrices = [m for name, m in model.named_modules() if name.endswith(OUT)]
+    if not matrices:
+        raise ValueError(f"expected a model with a module named like {', '.join(OUT)}; found none")
+    hooks = [matrix.register_forward_hook(_keep(found)) for matrix in matrices]
+    training = model.training
+    try:
+        model.eval()(tokens)
+    finally:
+        model.train(training)
+        for hook in hooks:
+            hook.remove()
+    return found
+
+
+def mean_angle(vectors: Tensor) -> float:
+    """Returns the mean angle between two different rows of (N, d), in degrees.
+
+    Raises:
+        ValueError: fewer than two rows, or a row of zeros, which points nowhere.
+
+    >>> mean_angle(torch.eye(3))
+    90.0
+    """
+    if vectors.ndim != 2 or len(vectors) < 2 or (vectors == 0).all(dim=1).any():
+        raise ValueError(
+            f"expected two or more rows that are not zero, got shape {tuple(vectors.shape)}"
+        )
+    unit = torch.nn.functional.normalize(vectors.double(), dim=1)
+    first, second = torch.triu_indices(len(unit), len(unit), offset=1)
+    cosines = (unit @ unit.mT)[first, second].clamp(-1, 1)
+    return torch.rad2deg(cosines.acos()).mean().item()
+
+
+def _keep(found: list[tuple[Tensor, Tensor]]) -> Callable:
+    def hook(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        found.append((inputs[0][:, -1].float(), output[:, -1].float()))
+
+    return hook

@@ -1,0 +1,57 @@
+"""Keys and values of feed-forward layers: ours, and Hugging Face's built offline."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from muonlab.models.angles import keys_and_values, mean_angle
+from muonlab.models.gpt import GPT, GPTConfig
+
+SHAPE = {"vocab_size": 50, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
+
+
+def hugging_face(name):
+    import transformers  # slow to load, so here
+
+    config = {
+        "gpt2": lambda: transformers.GPT2Config(vocab_size=50, n_embd=16, n_layer=2, n_head=2),
+        "llama": lambda: transformers.LlamaConfig(**SHAPE, intermediate_size=64),
+        "neox": lambda: transformers.GPTNeoXConfig(**SHAPE, intermediate_size=64),
+    }[name]()
+    return transformers.AutoModelForCausalLM.from_config(config)
+
+
+def test_a_key_times_the_matrix_is_its_value():
+    torch.manual_seed(0)
+    model = GPT(GPTConfig(vocab_size=50, context=8, layers=3, width=16, heads=2))
+    found = keys_and_values(model, torch.randint(50, (5, 8)))
+    assert len(found) == 3
+    for (keys, values), block in zip(found, model.blocks, strict=True):
+        assert keys.shape == (5, 64)
+        torch.testing.assert_close(values, block.feedforward.w_out(keys))
+    assert model.training
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama", "neox"])
+def test_any_causal_model_of_hugging_face_is_accepted(name):
+    torch.manual_seed(0)
+    found = keys_and_values(hugging_face(name), torch.randint(50, (4, 6)))
+    assert [(k.shape, v.shape) for k, v in found] == [((4, 64), (4, 16))] * 2
+    assert all(0 < mean_angle(v) < 180 for _, v in found)
+
+
+def test_the_angles_of_known_vectors():
+    assert mean_angle(torch.tensor([[1.0, 0], [0, 2], [-3, 0]])) == pytest.approx(
+        (90 + 180 + 90) / 3
+    )
+    assert mean_angle(torch.tensor([[1.0, 0], [1, math.sqrt(3)]])) == pytest.approx(60)
+
+
+def test_what_has_no_angle_is_refused():
+    for vectors in (torch.ones(1, 3), torch.tensor([[0.0, 0], [1, 0]]), torch.ones(3)):
+        with pytest.raises(ValueError, match="two or more rows"):
+            mean_angle(vectors)
+    with pytest.raises(ValueError, match="a module named like w_out"):
+        keys_and_values(nn.Linear(3, 3), torch.ones(1, 3))
