@@ -1,0 +1,117 @@
+"""How heavy a tail is: the exponent of Zipf's law, with an interval.
+
+Zipf's law says that the token of rank r occurs with a probability proportional to 1 / rˢ.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from scipy.optimize import brentq
+
+from muonlab.data.corpus import Corpus
+
+LARGEST = 20.0  # exponents are sought between minus and plus this
+
+
+def zipf(words: int, exponent: float) -> torch.Tensor:
+    """Returns the probability of each rank under Zipf's law, (words,) float64, sum 1.
+
+    Raises:
+        ValueError: no words, or an exponent that is not a finite number.
+    """
+    if words < 1 or not np.isfinite(exponent):
+        raise ValueError(
+            f"expected at least one word and a finite exponent, got {words} and {exponent}"
+        )
+    logits = -exponent * torch.arange(1, words + 1, dtype=torch.float64).log()
+    return logits.softmax(0)
+
+
+def exponent(counts: Sequence[float] | np.ndarray, first: int = 1) -> float:
+    """Returns the exponent of Zipf's law that makes the counts most likely.
+
+    At the maximum the mean of ln r under the law equals the mean of ln r in the text.
+
+    Args:
+        counts: how often each rank occurs, (ranks,). Take the ranks from other text than the
+            counts: one text for both makes the fit too good (Piantadosi 2014).
+        first: the rank of counts[0]; the law is then that of these ranks alone.
+
+    Raises:
+        ValueError: fewer than two ranks, a negative count, or all occurrences at one end.
+
+    >>> round(exponent([120, 60, 40, 30]), 6)
+    1.0
+    """
+    c = np.asarray(counts, dtype=float)
+    if c.ndim != 1 or len(c) < 2 or (c < 0).any() or first < 1:
+        raise ValueError(
+            "expected one count of 0 or more for each of at least two ranks, from rank 1 on, got "
+            f"the shape {c.shape} from rank {first}: pass counts in the order of their ranks"
+        )
+    log_rank = np.log(np.arange(first, first + len(c)))
+    if not c[1:].any() or not c[:-1].any():
+        raise ValueError("expected counts at several ranks, got them at one end: take more text")
+    seen = c @ log_rank / c.sum()
+    if not _mean(log_rank, LARGEST) < seen < _mean(log_rank, -LARGEST):
+        raise ValueError(f"expected an exponent of size below {LARGEST:g}: take more text")
+    return float(brentq(lambda s: _mean(log_rank, s) - seen, -LARGEST, LARGEST))
+
+
+def exponent_interval(
+    blocks: np.ndarray, first: int = 1, *, resamples: int = 200, seed: int = 0
+) -> tuple[float, float, float]:
+    """Returns the exponent of all blocks together and its 95 % interval: (exponent, low, high).
+
+    Blocks of text are drawn again with replacement, since the tokens of one block are not
+    independent of each other. The interval says how far other text of this kind would move the
+    exponent; it does not say that the law fits.
+
+    Args:
+        blocks: how often each rank occurs in each block, (blocks, ranks), at least two blocks.
+        first: the rank of the first column.
+        resamples: how often the blocks are drawn again.
+        seed: of the draws.
+
+    Raises:
+        ValueError: fewer than two blocks, or counts that `exponent` refuses.
+    """
+    blocks = np.asarray(blocks, dtype=float)
+    if blocks.ndim != 2 or len(blocks) < 2:
+        raise ValueError(
+            "expected counts of the shape (blocks, ranks) with two blocks or more, got the shape "
+            f"{blocks.shape}: cut the text into more blocks"
+        )
+    generator = np.random.default_rng(seed)
+    weights = generator.multinomial(len(blocks), [1 / len(blocks)] * len(blocks), size=resamples)
+    found = [exponent(counts, first) for counts in weights @ blocks]
+    low, high = np.percentile(found, [2.5, 97.5])
+    return exponent(blocks.sum(0), first), float(low), float(high)
+
+
+def ranked_blocks(corpus: Corpus, blocks: int = 100) -> np.ndarray:
+    """Returns how often each rank occurs in every second block of the text, (blocks, vocab_size).
+
+    The blocks in between decide the ranks, so that a token does not owe its rank to the same
+    chance as its count.
+
+    Raises:
+        ValueError: fewer than two blocks, or less text than that.
+    """
+    if blocks < 2 or len(corpus.train) < 2 * blocks:
+        raise ValueError(
+            f"expected two blocks or more and a token for each of twice as many, got {blocks} "
+            f"blocks and {len(corpus.train):,} tokens"
+        )
+    parts = corpus.train.tensor_split(2 * blocks)
+    counts = torch.stack([torch.bincount(p, minlength=corpus.vocab_size) for p in parts])
+    order = counts[0::2].sum(0).argsort(descending=True, stable=True)
+    return counts[1::2][:, order].numpy()
+
+
+def _mean(log_rank: np.ndarray, s: float) -> float:
+    """Returns the mean of ln r under the law with exponent s."""
+    logits = -s * log_rank
+    weights = np.exp(logits - logits.max())
+    return float(weights @ log_rank / weights.sum())
