@@ -17,8 +17,11 @@ function chance(seed) { // mulberry32, then Box and Muller: the same numbers on 
   return () => Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform());
 }
 
-function random(d, count, normal) {
-  return Array.from({ length: count }, () => Float64Array.from({ length: d }, normal));
+function random(d, count, normal) { // of length 1: no value wins because it is long
+  return Array.from({ length: count }, () => {
+    const drawn = Float64Array.from({ length: d }, normal), size = Math.hypot(...drawn);
+    return drawn.map((number) => number / size);
+  });
 }
 
 function oneHot(d, count) {
@@ -49,7 +52,8 @@ function recalled(keys, values, count) {
 }
 
 function view({ d, most, seed }) {
-  const x = Array.from({ length: 10 }, (_, i) => Math.max(2, Math.round((d * most * (i + 1)) / 10)));
+  const tenths = Array.from({ length: 10 }, (_, i) => Math.max(2, Math.round((d * most * (i + 1)) / 10)));
+  const x = [...new Set([...tenths, d])].sort((a, b) => a - b);
   const normal = chance(seed), last = x[x.length - 1];
   const keys = random(d, last, normal), values = random(d, last, normal);
   const straight = oneHot(d, last);
@@ -60,10 +64,10 @@ function view({ d, most, seed }) {
   const end = (s) => `${Math.round(100 * s.y[s.y.length - 1])} %`;
   return {
     title: `A ${d} × ${d} matrix`,
-    x: { label: "facts" },
-    y: { label: "share recalled", range: [0, 1.02] },
+    x: { label: "facts", range: [0, last] },
+    y: { label: "share recalled", range: [0, 1.05] },
     series,
-    marks: [{ x: d, label: "as many as dimensions" }],
+    marks: [{ x: d, label: "d" }],
     sentence: `Of ${last} facts, random keys recall ${end(series[0])}, orthogonal keys ${end(series[1])}.`,
   };
 }
