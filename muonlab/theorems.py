@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from muonlab.memory import Rule, Run
+from muonlab.memory import Rule, Run, two_block
 from muonlab.orthogonalize import polar
 
 
@@ -141,13 +141,19 @@ def run_blocks(K: int, L: int, alpha: float, rule: Rule, lr: float, steps: int) 
 
     `correct` has two columns: a frequent fact, a rare one. "sign" is with decoupled embeddings;
     "gd" and "muon" do not depend on them.
+
+    Raises:
+        ValueError: unless 0 < L < K and L/K < alpha < 1; a step size after which W is not finite.
     """
-    p_frequent, p_rare = alpha / L, (1 - alpha) / (K - L)
+    p = two_block(K, L, alpha)
+    p_frequent, p_rare = p[0].item(), p[-1].item()
     W, rows, losses = TwoBlock(K, L), [], []
     for step in range(steps + 1):
         frequent, rare = W.log_correct()
         rows.append([math.exp(frequent), math.exp(rare)])
         losses.append(-alpha * frequent - (1 - alpha) * rare)
+        if not math.isfinite(losses[-1]):
+            raise ValueError(f"W overflowed at step {step}: lower lr, now {lr}")
         if step < steps:
             W = W.add(W.descent(p_frequent, p_rare).direction(rule), lr)
     return Run(torch.tensor(rows, dtype=torch.float64), torch.tensor(losses, dtype=torch.float64))
@@ -158,13 +164,20 @@ def gradient_spectrum(K: int, L: int, alpha: float) -> list[tuple[float, int]]:
 
     Source: Proposition F.3.
     """
-    a, b = alpha / L, (1 - alpha) / (K - L)
+    p = two_block(K, L, alpha)
+    a, b = p[0].item(), p[-1].item()
     mixed = math.sqrt((a * a * (K - L) + b * b * L) / K)
     return [(a, L - 1), (mixed, 1), (b, K - L - 1), (0.0, 1)]
 
 
 def imbalance_exponent(alpha: float, beta: float) -> float:
-    """Returns r(α, β) < 1 of Theorem 5.3: after one GD step the rare facts lag by K^(r − 1)."""
+    """Returns r(α, β) < 1 of Theorem 5.3: after one GD step the rare facts lag by K^(r − 1).
+
+    Raises:
+        ValueError: unless α and β are between 0 and 1.
+    """
+    if not (0 < alpha < 1 and 0 < beta < 1):
+        raise ValueError(f"expected alpha and beta in (0, 1), got {alpha} and {beta}")
     ratio = alpha * (1 - beta) / (beta * (1 - alpha))
     return min(ratio, 1 / ratio)
 
