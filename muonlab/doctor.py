@@ -62,7 +62,7 @@ def _cores() -> Finding:
 
 def _bf16() -> Finding:
     if fast_bf16():
-        return Finding("bf16", "fast on this CPU (AMX): Newton-Schulz uses it")
+        return Finding("bf16", "fast on this CPU: Newton-Schulz uses it")
     return Finding("bf16", "slow on this CPU: Newton-Schulz uses float32")
 
 

@@ -14,6 +14,7 @@ from muonlab.coefficients import Schedule, Triple, schedule
 
 Norm = Literal["frobenius", "schatten4"]
 NORMS: tuple[Norm, ...] = ("frobenius", "schatten4")
+BF16_UNITS = ("amx_bf16", "avx512_bf16")  # Intel since 2020, AMD since Zen 4
 BF16_FROM = 2**16  # entries in a stack; see `work_dtype`
 
 
@@ -87,14 +88,15 @@ def polar(G: Tensor) -> Tensor:
 
 
 def fast_bf16(device: torch.device | str = "cpu") -> bool:
-    """Returns whether bf16 products are fast on the device: AMX on a CPU, compute 8.0 on CUDA.
+    """Returns whether bf16 products are fast there: a CPU with BF16_UNITS, CUDA from 8.0 on.
 
     Other CPUs emulate bf16, 20 to 40 times slower than float32.
     """
     device = torch.device(device)
     if device.type == "cuda":
         return torch.cuda.get_device_capability(device) >= (8, 0)
-    return device.type == "cpu" and bool(torch.cpu.get_capabilities().get("amx_bf16"))
+    has = torch.cpu.get_capabilities()
+    return device.type == "cpu" and any(has.get(unit) for unit in BF16_UNITS)
 
 
 def work_dtype(G: Tensor) -> torch.dtype:

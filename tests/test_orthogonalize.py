@@ -233,6 +233,12 @@ def test_emulated_bf16_is_never_chosen(monkeypatch):
     assert work_dtype(torch.ones(512, 512)) == torch.float32
 
 
+@pytest.mark.parametrize("unit", ["amx_bf16", "avx512_bf16"])
+def test_either_kind_of_bf16_unit_is_used(monkeypatch, unit):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx2": True, unit: True})
+    assert work_dtype(torch.ones(512, 512)) == torch.bfloat16
+
+
 @pytest.mark.parametrize("lower", [0.3, 0.9, 0.999])
 def test_a_derived_schedule_may_have_more_steps_than_it_needs(lower):
     image = scalar_map(derive_schedule(lower, 10), 10)(torch.tensor([lower, 1.0]).double())
