@@ -14,6 +14,13 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "QK": ("*.q.weight", "*.k.weight"),
     "VO": ("*.v.weight", "*.o.weight"),
     "FFN": ("*.w_in.weight", "*.w_out.weight", "*.w_gate.weight"),
+    "Q": ("*.q.weight",),
+    "K": ("*.k.weight",),
+    "V": ("*.v.weight",),
+    "O": ("*.o.weight",),
+    "W_in": ("*.w_in.weight",),
+    "W_out": ("*.w_out.weight",),
+    "W_gate": ("*.w_gate.weight",),
 }
 """The paper's groups of matrices (arXiv 2509.26030, section 3) as patterns of parameter names."""
 

@@ -17,6 +17,7 @@ FLOORS = {  # a module may import from its own floor and from those below
     "orthogonalize": 1,
     "fast": 1,
     "update": 1,
+    "spectra": 1,
     "optim": 1,
     "memory": 1,
     "theorems": 1,

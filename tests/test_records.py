@@ -35,7 +35,7 @@ def test_what_is_appended_is_read_back_to_five_digits(tmp_path):
     assert first.held_out == make().held_out
     assert TrainConfig(**second.config) == TrainConfig(seed=1)
     assert second.run_id == make(1).run_id
-    assert [len(json.loads(line)) for line in path.read_text().splitlines()] == [7, 7]
+    assert [len(json.loads(line)) for line in path.read_text().splitlines()] == [8, 8]
 
 
 def test_a_config_is_kept_to_the_last_digit(tmp_path):
@@ -55,8 +55,8 @@ def test_the_summary_names_the_optimizer_and_the_losses():
     summary = make().summary()
     assert "Muon(QK+VO+FFN) lr=0.01" in summary
     assert "overall 7.000 head 6.000 after 2 steps" in summary  # no tail in this text
-    alone = make(config=asdict(TrainConfig(muon=(), adamw_lr=0.5)), diverged="diverged at step 2")
-    assert alone.summary().endswith("AdamW adamw_lr=0.5 seed=0: diverged after 2 steps")
+    alone = make(config=asdict(TrainConfig(muon=(), adamw_lr=0.5)), failure="diverged at step 2")
+    assert alone.summary().endswith("AdamW adamw_lr=0.5 seed=0: failed after 2 steps")
 
 
 def test_the_id_depends_on_every_field_and_is_the_same_for_a_dict():
@@ -118,7 +118,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypat
     with pytest.raises(OSError, match="No space left"):
         append(make(1), path)
     assert path.read_bytes() == before
-    assert list(tmp_path.iterdir()) == [path]
+    assert [file for file in tmp_path.iterdir() if file.is_file()] == [path]
 
 
 def test_reading_a_missing_file_says_so(tmp_path):
@@ -150,12 +150,12 @@ def test_the_code_version_is_that_of_the_code_this_process_loaded(monkeypatch):
     assert code_version() == before
 
 
-@pytest.mark.parametrize("name", presets.PRESETS)
+@pytest.mark.parametrize("name", [name for name in presets.PRESETS if presets.recorded(name)])
 def test_every_recorded_grid_is_whole_and_from_committed_code(name):
     runs = presets.recorded(name)
     assert {records.run_id(config) for config in presets.preset(name)} == {r.run_id for r in runs}
     for run in runs:
-        assert not run.diverged
+        assert not run.failure
         assert not run.provenance["code"].endswith("-dirty")
         assert len(run.train_loss) == run.config["steps"]
     assert len({run.provenance["corpus_sha256"] for run in runs}) == 1

@@ -16,7 +16,7 @@ def runs_data(records: Iterable[Record]) -> dict[str, Any]:
     Raises:
         ValueError: no finished run.
     """
-    runs = [_run(record) for record in records if not record.diverged]
+    runs = [_run(record) for record in records if not record.failure]
     if not runs:
         raise ValueError("no recorded run is finished: run `muonlab ablate lesson-04-tuning`")
     runs.sort(key=lambda run: run["overall"][-1])

@@ -106,7 +106,8 @@ def load_corpus(
 
     Args:
         name: "docs", the documentation on this machine; "fineweb", public shards of GPT-2 tokens
-            (a download); or a folder, of text files or of such shards.
+            (a download); "facts-M", the biographies of `facts`; or a folder, of text files or of
+            such shards.
         vocab_size: the size of the tokenizer that is trained on docs or on your text.
         training_shards: how many shards of FineWeb, of 100 million tokens each.
 
@@ -116,6 +117,10 @@ def load_corpus(
     """
     if name == "docs":
         return _docs(vocab_size)
+    if str(name).startswith("facts-"):
+        from muonlab.data.facts import load_facts  # it builds on this module
+
+        return load_facts(str(name))
     if name == "fineweb":
         names = [shards.training_shard(1 + i) for i in range(max(training_shards, 0))]
         if not names:

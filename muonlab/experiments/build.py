@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from muonlab.experiments.config import TrainConfig
+from muonlab.experiments.controls import Controlled
 from muonlab.models.gpt import GPT, SIZES
 from muonlab.optim import Muon
 from muonlab.orthogonalize import fast_bf16
@@ -33,7 +34,7 @@ def build_optimizer(config: TrainConfig, model: GPT) -> Muon:
     groups = [{"rate": "lr" if g["rule"] == "muon" else "adamw_lr", **g} for g in groups]
     if config.adamw_matrix_lr is not None:
         groups[-1:] = _apart(groups[-1], model, config.adamw_matrix_lr)
-    return Muon(groups)
+    return Muon(groups) if config.rule == "muon" else Controlled(groups, config.rule)
 
 
 def _apart(group: dict[str, Any], model: GPT, rate: float) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from muonlab.coefficients import COEFFICIENTS
+from muonlab.experiments.controls import CONTROLS
 from muonlab.models.gpt import SIZES
 from muonlab.routing import GROUPS
 from muonlab.update import lr_scale
@@ -23,11 +24,12 @@ def _option(default: Any, text: str) -> Any:
 class TrainConfig:
     """One training run; every field is a scalar or a tuple, and an option of `muonlab train`."""
 
-    corpus: str = _option("docs", "the text: docs, fineweb, or a folder of text files")
+    corpus: str = _option("docs", "docs, fineweb, a folder of text files, or facts-M: biographies")
     size: str = _option("tiny", "the model: " + ", ".join(SIZES))
     gated: bool = _option(False, "gated feed-forward, with w_gate")
     muon: tuple[str, ...] = _option(("QK", "VO", "FFN"), "groups under Muon; none: AdamW alone")
-    lr: float = _option(0.01, "Muon's learning rate, before adjust_lr_fn")
+    rule: str = _option("muon", "what steps those groups: muon, or " + ", ".join(CONTROLS))
+    lr: float = _option(0.01, "the learning rate of that rule; Muon's before adjust_lr_fn")
     adamw_lr: float = _option(3e-3, "AdamW's learning rate, for everything that Muon does not take")
     adamw_matrix_lr: float | None = _option(None, "the same for matrices alone, if it is to differ")
     adjust_lr_fn: str = _option("match_rms_adamw", "how lr depends on a matrix's shape")
@@ -45,6 +47,7 @@ class TrainConfig:
     seed: int = _option(0, "of the first weights and of the batches")
     eval_every: int = _option(50, "steps between two measurements of the held-out loss")
     eval_tokens: int = _option(16_384, "held-out tokens that a measurement reads")
+    spectra_every: int = _option(0, "steps between two measurements of the spectra; 0: none")
     precision: str = _option("auto", "fp32, bf16, or auto: bf16 where it is faster")
     device: str = _option("auto", "cpu, cuda, or auto: the GPU where there is one")
 
@@ -58,6 +61,7 @@ class TrainConfig:
     def _check_names(self) -> None:
         _one_of("size", self.size, tuple(SIZES))
         _one_of("precision", self.precision, PRECISIONS)
+        _one_of("rule", self.rule, ("muon", *CONTROLS))
         _one_of("ns_coefficients", self.ns_coefficients, (*COEFFICIENTS, "exact"))
         if isinstance(self.muon, str):
             raise ValueError(f"muon takes several groups: write ({self.muon!r},)")
@@ -69,7 +73,8 @@ class TrainConfig:
     def _check_numbers(self) -> None:
         for name in ("steps", "batch", "context", "eval_every", "eval_tokens", "ns_steps"):
             _within(name, getattr(self, name), 1, math.inf, whole=True)
-        _within("seed", self.seed, 0, 2**63, whole=True)
+        for name in ("seed", "spectra_every"):
+            _within(name, getattr(self, name), 0, 2**63, whole=True)
         for name in ("lr", "adamw_lr", "adamw_matrix_lr", "weight_decay"):
             if getattr(self, name) is not None:
                 _within(name, getattr(self, name), 0, math.inf)

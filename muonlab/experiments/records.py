@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from filelock import FileLock
 
 import muonlab
 from muonlab.files import replace_file
@@ -31,7 +32,8 @@ class Record:
     held_out: list[dict[str, Any]]  # step, seconds so far, loss: overall, head, middle, tail
     tokens: int  # trained on
     provenance: dict[str, Any] = field(default_factory=dict)
-    diverged: str = ""  # the reason, when the run broke off
+    failure: str = ""  # the reason, when the run diverged or broke off
+    spectra: list[dict[str, Any]] = field(default_factory=list)  # see train.Run.measure_spectra
 
     @property
     def run_id(self) -> str:
@@ -55,17 +57,22 @@ class Record:
 
     def summary(self) -> str:
         """Returns one line for a terminal."""
-        groups = "+".join(self.config["muon"])
-        name = f"Muon({groups}) lr={self.config['lr']:g} " if groups else "AdamW "
-        if (rate := self.config.get("adamw_matrix_lr")) is not None:
+        config = self.config
+        rule = {"muon": "Muon"}.get(config["rule"], config["rule"])
+        name = f"{rule}({'+'.join(config['muon'])}) lr={config['lr']:g} " if config["muon"] else ""
+        name = name or "AdamW "
+        if (rate := config["adamw_matrix_lr"]) is not None:
             name += f"adamw_matrix_lr={rate:g} "
-        name += f"adamw_lr={self.config['adamw_lr']:g} seed={self.config['seed']}"
-        if self.diverged:
-            return f"{self.run_id} {name}: diverged after {len(self.train_loss)} steps"
+        name += f"adamw_lr={config['adamw_lr']:g} seed={config['seed']}"
+        name = "gated " * config["gated"] + name
+        if self.failure:
+            return f"{self.run_id} {name}: failed after {len(self.train_loss)} steps"
         last = self.held_out[-1]
         losses = " ".join(
-            f"{k} {last[k]:.3f}" for k in ("overall", "head", "tail") if last[k] is not None
+            f"{k} {last[k]:.3f}" for k in ("overall", "head", "tail") if last.get(k) is not None
         )
+        if "accuracy" in last:
+            losses += " accuracy " + " ".join(f"{a:.2f}" for a in last["accuracy"])
         return (
             f"{self.run_id} {name}: held-out {losses} after {len(self.train_loss)} steps, "
             f"{self.seconds:.1f} s, {self.tokens_per_second:,.0f} tokens/s"
@@ -86,19 +93,29 @@ def run_id(config: Any) -> str:
 def append(record: Record, path: Path | str) -> None:
     """Adds the record as the last line of `path`: the whole line, or nothing if that fails.
 
-    The new file is written beside the old one and renamed. One process may write at a time.
+    The new file is written beside the old one and renamed; other processes wait meanwhile.
 
     Raises:
         ValueError: the record holds NaN or Inf, or the file has a broken line (see `read`).
     """
     path = Path(path)
-    known = path.read_text(encoding="utf-8") if path.exists() else ""
-    if known:
-        read(path)  # a broken file is not to be built upon
     line = json.dumps(rounded(dataclasses.asdict(record)), allow_nan=False)
-    separator = "\n" if known and not known.endswith("\n") else ""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(path, f"{known}{separator}{line}\n".encode())
+    with lock(path, "append"):
+        known = path.read_text(encoding="utf-8") if path.exists() else ""
+        if known:
+            read(path)  # a broken file is not to be built upon
+        separator = "\n" if known and not known.endswith("\n") else ""
+        replace_file(path, f"{known}{separator}{line}\n".encode())
+
+
+def lock(path: Path | str, name: str) -> FileLock:
+    """Returns a lock on one thing that concerns a file of records, for all processes.
+
+    The system frees it when its process ends in any way, so a killed run leaves nothing locked.
+    """
+    folder = Path(path).parent / ".locks"
+    folder.mkdir(parents=True, exist_ok=True)
+    return FileLock(folder / f"{Path(path).stem}-{name}.lock")
 
 
 def read(path: Path | str) -> list[Record]:

@@ -1,24 +1,33 @@
 """Run many configurations, keep every record, and go on where a kill left off."""
 
-from collections.abc import Iterable, Iterator
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from muonlab.data.corpus import load_corpus
+from filelock import Timeout
+
+from muonlab.data.corpus import Corpus, load_corpus
+from muonlab.data.facts import Facts
 from muonlab.experiments import records
 from muonlab.experiments.config import TrainConfig
-from muonlab.experiments.records import Record, run_id
+from muonlab.experiments.records import Record, provenance, run_id
 from muonlab.experiments.train import Diverged, train
+
+Text = Corpus | Facts
 
 
 def sweep(
     configs: Iterable[TrainConfig], path: Path | str, *, progress: bool = True
 ) -> Iterator[Record]:
-    """Yields the record of each configuration, in order; it runs those that `path` lacks.
+    """Yields the record of each configuration; it runs those that `path` lacks.
 
     Nothing runs until the result is consumed: write `list(sweep(…))` or a loop. Each record is in
-    the file before it is yielded. A diverged run is a result like any other: its record says why
-    in `diverged`, is not run again, and the next configuration follows.
+    the file before it is yielded. A run that diverges or fails is a result like any other: its
+    record says why in `failure`, it is not run again, and the next configuration follows.
+
+    Several processes may run one sweep on one file: each takes what no other has begun, and the
+    records of others come last. What a killed process had begun is run by another.
 
     Args:
         path: a file of JSON lines, made when missing.
@@ -27,14 +36,42 @@ def sweep(
         ValueError: a broken line in the file (see `records.read`).
     """
     corpus = cache(load_corpus)
-    known = {record.run_id: record for record in records.read(path)} if Path(path).exists() else {}
+    begun_elsewhere = []
     for config in configs:
-        name = run_id(config)
-        if name not in known:
-            try:
-                record = train(config, corpus(config.corpus), progress=progress)
-            except Diverged as error:
-                record = error.record
-            records.append(record, path)
-            known[name] = record
-        yield known[name]
+        try:
+            with records.lock(path, run_id(config)).acquire(blocking=False):
+                record = _known(config, path) or _run(config, path, corpus, progress)
+        except Timeout:
+            begun_elsewhere.append(config)
+        else:
+            yield record
+    for config in begun_elsewhere:
+        with records.lock(path, run_id(config)):  # waits until the other has ended, in any way
+            record = _known(config, path) or _run(config, path, corpus, progress)
+        yield record
+
+
+def _known(config: TrainConfig, path: Path | str) -> Record | None:
+    found = records.read(path) if Path(path).exists() else []
+    return next((record for record in found if record.run_id == run_id(config)), None)
+
+
+def _run(
+    config: TrainConfig, path: Path | str, corpus: Callable[[str], Text], progress: bool
+) -> Record:
+    try:
+        record = train(config, corpus(config.corpus), progress=progress)
+    except Diverged as error:
+        record = error.record
+    except (RuntimeError, ValueError) as error:  # no memory, no GPU, a model without such matrices
+        record = Record(
+            config=dataclasses.asdict(config),
+            train_loss=[],
+            step_seconds=[],
+            held_out=[],
+            tokens=0,
+            provenance={"command": config.command(), **provenance()},
+            failure=f"{type(error).__name__}: {error}",
+        )
+    records.append(record, path)
+    return record

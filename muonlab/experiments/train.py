@@ -15,13 +15,16 @@ from tqdm.auto import tqdm
 
 from muonlab.allocator import keep_freed_memory
 from muonlab.data.corpus import Corpus, load_corpus
+from muonlab.data.facts import Facts
 from muonlab.experiments import checkpoints
 from muonlab.experiments.build import build_model, build_optimizer, pick_device, picks_bf16
 from muonlab.experiments.config import TrainConfig
+from muonlab.experiments.evaluate import evaluate
 from muonlab.experiments.records import Record, code_version, provenance
 from muonlab.models.gpt import GPT, GPTConfig
+from muonlab.spectra import isotropy
 
-CLASSES = ("head", "middle", "tail")  # of tokens, by how often they occur; Corpus.frequency_class
+CURVES = ("step", "train_loss", "step_seconds", "held_out", "spectra")  # what a run adds to
 
 
 class Diverged(ArithmeticError):
@@ -34,7 +37,7 @@ class Diverged(ArithmeticError):
 
 def train(
     config: TrainConfig,
-    corpus: Corpus | None = None,
+    corpus: Corpus | Facts | None = None,
     *,
     checkpoint: Path | str | None = None,
     progress: bool = True,
@@ -60,6 +63,8 @@ def train(
             loss = run.train_step()
             bar.update()
             bar.set_postfix_str(f"loss {loss:.3f}", refresh=False)
+            if config.spectra_every and run.step % config.spectra_every == 0:
+                run.measure_spectra()
             if run.step % config.eval_every == 0 or run.step == config.steps:
                 run.evaluate()
                 if checkpoint is not None:
@@ -78,7 +83,7 @@ def load_model(checkpoint: Path | str) -> GPT:
 class Run:
     """A run in progress: take it step by step when `train` is too much at once."""
 
-    def __init__(self, config: TrainConfig, corpus: Corpus) -> None:
+    def __init__(self, config: TrainConfig, corpus: Corpus | Facts) -> None:
         self.config, self.corpus = config, corpus
         code_version()  # now, before anybody edits the files that this process has loaded
         self.device = pick_device(config.device)
@@ -87,11 +92,11 @@ class Run:
         self.optimizer = build_optimizer(config, self.model)
         self.scheduler = LambdaLR(self.optimizer, config.rate)
         self.autocast = picks_bf16(config, self.device)
-        self.frequency_class = corpus.frequency_class().to(self.device).long()  # (V,)
         self.step = 0
         self.train_loss: list[float] = []
         self.step_seconds: list[float] = []
         self.held_out: list[dict[str, Any]] = []
+        self.spectra: list[dict[str, Any]] = []
 
     def train_step(self) -> float:
         """Returns the loss on the next batch, after one update of the weights."""
@@ -115,30 +120,22 @@ class Run:
         self.step_seconds.append(time.perf_counter() - start)
         return value
 
-    @torch.no_grad()
     def evaluate(self) -> dict[str, Any]:
-        """Returns and keeps the mean held-out loss: overall, and for each class of tokens.
-
-        The class is that of the token to be predicted; None where the text has none of it.
-        """
-        config = self.config
-        total = torch.zeros(len(CLASSES), dtype=torch.float64)
-        count = torch.zeros(len(CLASSES), dtype=torch.float64)
-        windows = self.corpus.held_out_batches(config.batch, config.context, config.eval_tokens)
-        for inputs, targets in windows:
-            targets = targets.to(self.device)
-            with self._precision():
-                losses = self.model(inputs.to(self.device), targets, reduction="none")  # (B, T)
-            of = self.frequency_class[targets].flatten().cpu()  # (B·T,)
-            total.index_add_(0, of, losses.flatten().double().cpu())
-            count += torch.bincount(of, minlength=len(CLASSES))
-        overall = (total.sum() / count.sum()).item()
-        if not math.isfinite(overall):
-            raise self._diverged(f"the held-out loss is {overall}")
-        means = [t / n if n else None for t, n in zip(total.tolist(), count.tolist(), strict=True)]
-        measured = {"step": self.step, "seconds": sum(self.step_seconds), "overall": overall}
-        self.held_out.append(measured | dict(zip(CLASSES, means, strict=True)))
+        """Returns and keeps what the held-out text, or the questions, say about the model now."""
+        with torch.no_grad(), self._precision():
+            found = evaluate(self.model, self.corpus, self.config)
+        if not math.isfinite(found["overall"]):
+            raise self._diverged(f"the held-out loss is {found['overall']}")
+        self.held_out.append({"step": self.step, "seconds": sum(self.step_seconds), **found})
         return self.held_out[-1]
+
+    def measure_spectra(self) -> dict[str, Any]:
+        """Returns and keeps four numbers (see `spectra`) for each kind of matrix and each layer."""
+        found: dict[str, Any] = {"step": self.step}
+        for name, p in self.model.blocks.named_parameters():
+            found.setdefault(name.split(".")[-2], []).append(list(isotropy(p.detach())))
+        self.spectra.append(found)
+        return found
 
     def record(self) -> Record:
         """Returns what has been measured so far, with its provenance."""
@@ -148,6 +145,7 @@ class Run:
             train_loss=list(self.train_loss),
             step_seconds=list(self.step_seconds),
             held_out=list(self.held_out),
+            spectra=list(self.spectra),
             tokens=self.step * config.batch * config.context,
             provenance={
                 "command": config.command(),
@@ -170,7 +168,7 @@ class Run:
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.scheduler.load_state_dict(state["scheduler"])
-        for name in ("step", "train_loss", "step_seconds", "held_out"):
+        for name in CURVES:
             setattr(self, name, state[name])
 
     def _identity(self) -> dict[str, Any]:
@@ -180,9 +178,8 @@ class Run:
     def _state(self) -> dict[str, Any]:
         # batches depend on (seed, step) alone, so the position in the data needs no state
         parts = ("model", "optimizer", "scheduler")
-        curves = ("step", "train_loss", "step_seconds", "held_out")
         states = {name: getattr(self, name).state_dict() for name in parts}
-        return states | {name: getattr(self, name) for name in curves}
+        return states | {name: getattr(self, name) for name in CURVES}
 
     def _precision(self) -> torch.autocast:
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.autocast)
@@ -199,11 +196,11 @@ class Run:
         rates = {id(q): g["rate"] for g in self.optimizer.param_groups for q in g["params"]}
         rate, warmup = rates[id(p)], self.config.warmup
         record = self.record()
-        record.diverged = (
+        record.failure = (
             f"diverged at step {self.step}: {what}. The largest weight is in {name!r}: lower "
             f"{rate} (now {getattr(self.config, rate):g}), or lengthen the warm-up (now {warmup:g})"
         )
-        return Diverged(record.diverged, record)
+        return Diverged(record.failure, record)
 
 
 def _largest(p: Tensor) -> float:

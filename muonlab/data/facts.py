@@ -1,0 +1,232 @@
+"""Facts about people, a few of whom are asked about often and most of whom hardly ever.
+
+The words, the people and their lives are made by rule: our own version of the task of arXiv
+2509.26030, after the biographies of Allen-Zhu & Li (arXiv 2309.14316). As in those, the city where
+a person works follows from the employer: each employer has one city.
+
+>>> facts = load_facts("facts-6")
+>>> facts.text(facts.train[: facts.starts[1]])
+'<fact> In which city was Menmu Sorvoley born ? Talviton .'
+"""
+
+import re
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.random import RandomState  # numpy promises never to change its numbers
+from torch import Tensor
+
+from muonlab.data.corpus import _check_sizes, _mix, _windows
+
+LARGEST, STEEPEST = 15, 2  # m and the exponent go up to these
+SEPARATOR = "<fact>"  # token 0, begins each pair
+TEMPLATES = (  # the first word of each answer is the one that tells
+    "What is the birth date of {first} {surname} ? {month} {day} {year} .",
+    "In which city was {first} {surname} born ? {birth_city} .",
+    "Which university did {first} {surname} attend ? {university} University .",
+    "What was the major of {first} {surname} ? {major} .",
+    "For which company does {first} {surname} work ? {employer} Group .",
+    "Where is the office of {first} {surname} ? {work_city} .",
+)
+MONTHS = "January February March April May June July August September October November December"
+DATES = {"month": MONTHS.split(), "day": range(1, 29), "year": range(1940, 2000)}
+POOLS = ("first", "surname", "city", "university", "major", "employer")
+SIZES = (400, 1000, 200, 300, 100, 300)
+ENDINGS = ("", "ley", "ton", "ra", "tics", "tar")
+ROOT = ("bdfglmnrst", "aeiou", "lnr", "bmsvz", "aiou")  # two syllables, a letter from each
+WORDS_SEED, PEOPLE_SEED, ORDER_SEED = range(3)
+
+
+class Questions(NamedTuple):
+    """Questions without their answers: everyone's first question, then everyone's second, …"""
+
+    prompts: Tensor  # (N, L) int64, filled up on the right with the separator
+    last: Tensor  # (N,) int64, where the last token of the prompt stands
+    answers: Tensor  # (N,) int64, the first token of the answer
+    groups: Tensor  # (N,) int64
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """Question-answer pairs as tokens, each as often as the law says."""
+
+    name: str
+    m: int
+    exponent: float
+    train: Tensor  # (tokens,) int32
+    starts: Tensor  # (pairs,) int64, where each pair begins in train
+    words: tuple[str, ...]  # the word of each token
+    people: dict[str, np.ndarray]  # "group", and the token for each {slot}: (people,) each
+    pairs: tuple[np.ndarray, ...]  # for each template everyone's pair: (people, length)
+    sha256: str  # names the tokens and their words
+
+    @property
+    def vocab_size(self) -> int:
+        """Returns how many different tokens there are."""
+        return len(self.words)
+
+    def batch(self, step: int, batch: int, context: int, seed: int) -> tuple[Tensor, Tensor]:
+        """Returns inputs and targets of one training step: (batch, context) int64 each.
+
+        The windows are drawn with replacement; they follow from `seed` and `step` alone. Each
+        begins where a pair begins, so that a question that stands alone is nothing new.
+
+        Raises:
+            ValueError: a context that is longer than the training text.
+        """
+        _check_sizes(batch, context, len(self.train), "training")
+        generator = torch.Generator().manual_seed(_mix(seed, step))
+        fit = int(torch.searchsorted(self.starts, len(self.train) - context))
+        chosen = torch.randint(fit, (batch,), generator=generator)
+        return _windows(self.train, self.starts[chosen], context)
+
+    def questions(self, people_per_group: int = 100) -> Questions:
+        """Returns all six questions about the first people of each group, or all where fewer.
+
+        Raises:
+            ValueError: less than one person.
+        """
+        if people_per_group < 1:
+            raise ValueError(f"expected at least one person per group, got {people_per_group}")
+        group = self.people["group"]
+        rank = np.arange(len(group)) - np.searchsorted(group, group)  # within the group
+        chosen = np.flatnonzero(rank < people_per_group)
+        lengths = [1 + template.split().index("?") + 1 for template in TEMPLATES]
+        prompts = np.zeros((len(TEMPLATES), len(chosen), max(lengths)), dtype=np.int64)
+        answers = np.empty(prompts.shape[:2], dtype=np.int64)
+        for i, (pairs, length) in enumerate(zip(self.pairs, lengths, strict=True)):
+            prompts[i, :, :length] = pairs[chosen, :length]
+            answers[i] = pairs[chosen, length]
+        return Questions(
+            prompts=torch.from_numpy(prompts).flatten(0, 1),
+            last=torch.tensor(lengths).repeat_interleave(len(chosen)) - 1,
+            answers=torch.from_numpy(answers).flatten(),
+            groups=torch.from_numpy(group[chosen]).repeat(len(TEMPLATES)),
+        )
+
+    def text(self, tokens: Tensor | list[int]) -> str:
+        """Returns the words of tokens (n,), with blanks between them."""
+        return " ".join(self.words[int(token)] for token in tokens)
+
+
+def people_in_group(g: int) -> int:
+    """Returns how many people group g has: 1, 1, 2, 4, 8, … from group 0 on.
+
+    Raises:
+        ValueError: a negative group.
+    """
+    if g < 0:
+        raise ValueError(f"expected a group of 0 or more, got {g}")
+    return 2 ** (g - 1) if g else 1
+
+
+def selections(m: int, exponent: float = 1.0) -> list[int]:
+    """Returns how often each person of group 0, 1, …, m is selected: m + 1 whole numbers.
+
+    A person of group g is selected max(1, round(scale · 2^(−exponent · g))) times; before
+    rounding, the total is what it is for the exponent 1, the law of arXiv 2509.26030: 2^(m − g).
+
+    Raises:
+        ValueError: m is not 1 to 15, or the exponent is not 0 to 2.
+
+    >>> selections(4), selections(4, exponent=0), selections(4, exponent=1.5)
+    ([16, 8, 4, 2, 1], [3, 3, 3, 3, 3], [22, 8, 3, 1, 1])
+    """
+    if m not in range(1, LARGEST + 1) or not 0 <= exponent <= STEEPEST:
+        raise ValueError(
+            f"expected m of 1 to {LARGEST} and an exponent of 0 to {STEEPEST}, "
+            f"got {m} and {exponent}"
+        )
+    group = np.arange(m + 1)
+    share = 2.0 ** (-exponent * group)
+    # For each `last` the scale with which the people after group `last` count 1 and the total is
+    # kept; the right one is that of the largest group whose people reach 1 themselves.
+    people = [people_in_group(g) for g in group.tolist()]
+    scale = (m * 2 ** (m - 1) + 2**group) / np.cumsum(people * share)
+    scale = scale[scale * share >= 1][-1]
+    return [max(1, round(times)) for times in (scale * share).tolist()]
+
+
+def load_facts(name: str) -> Facts:
+    """Returns the facts of a name: "facts-9" for m = 9, "facts-9-zipf1.5" for another exponent.
+
+    The people of one m are the same for every exponent; only how often they come differs.
+
+    Raises:
+        ValueError: another name, or m or an exponent that `selections` refuses.
+    """
+    found = re.fullmatch(r"facts-([0-9]{1,4})(?:-zipf([0-9](?:\.[0-9]{1,4})?))?", name)
+    if not found:
+        raise ValueError(f"expected a name like 'facts-9' or 'facts-9-zipf1.5', got {name!r}")
+    m, exponent = int(found[1]), float(found[2] or 1)
+    times = np.array(selections(m, exponent))
+    words, pools = _vocabulary(m)
+    people = _people(m, pools)
+    pairs = tuple(_pairs(template, people, words) for template in TEMPLATES)
+    train, starts = _stream(pairs, times[people["group"]])
+    digest = sha256(" ".join(words).encode() + train.astype("<i4").tobytes()).hexdigest()
+    name = f"facts-{m}" + (f"-zipf{exponent:g}" if exponent != 1 else "")
+    train, starts = torch.from_numpy(train), torch.from_numpy(starts)
+    return Facts(name, m, exponent, train, starts, words, people, pairs, digest)
+
+
+def _vocabulary(m: int) -> tuple[tuple[str, ...], dict[str, np.ndarray]]:
+    """Returns the word of each token, and the tokens of each pool."""
+    roots = ["".join(letters) for letters in product(*ROOT)]
+    roots = iter(RandomState(WORDS_SEED).permutation(roots).tolist())
+    named = {kind: [str(date) for date in dates] for kind, dates in DATES.items()}
+    for kind, size, end in zip(POOLS, SIZES, ENDINGS, strict=True):
+        made = [next(roots) + end for _ in range(size)]  # all of them: no word depends on m
+        made = made if kind == "major" else [word.capitalize() for word in made]
+        named[kind] = made[: max(12, 2 ** (m - 2))]
+    plain = [word for word in " ".join(TEMPLATES).split() if word[0] != "{"]
+    words, pools = list(dict.fromkeys([SEPARATOR, *plain])), {}
+    for kind, pool in named.items():
+        pools[kind] = np.arange(len(words), len(words) + len(pool))
+        words += pool
+    return tuple(words), pools
+
+
+def _people(m: int, pools: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Returns the group of each of 2^m people, and their tokens for each slot of a template."""
+    random, count = RandomState(PEOPLE_SEED), 2**m
+    full_names = random.permutation(len(pools["first"]) * len(pools["surname"]))[:count]
+    first, surname = np.divmod(full_names, len(pools["surname"]))
+    employer = random.randint(len(pools["employer"]), size=count)
+    offices = random.choice(pools["city"], len(pools["employer"]))
+    free = ("month", "day", "year", "university", "major")
+    return {kind: random.choice(pools[kind], count) for kind in free} | {
+        "group": np.repeat(np.arange(m + 1), [people_in_group(g) for g in range(m + 1)]),
+        "first": pools["first"][first],
+        "surname": pools["surname"][surname],
+        "employer": pools["employer"][employer],
+        "work_city": offices[employer],
+        "birth_city": random.choice(pools["city"], count),
+    }
+
+
+def _pairs(template: str, people: dict[str, np.ndarray], words: tuple[str, ...]) -> np.ndarray:
+    """Returns everyone's question and answer, (people, length) int32."""
+    pattern = [SEPARATOR, *template.split()]
+    table = np.empty((len(people["group"]), len(pattern)), dtype=np.int32)
+    for column, word in enumerate(pattern):
+        table[:, column] = people[word[1:-1]] if word[0] == "{" else words.index(word)
+    return table
+
+
+def _stream(pairs: tuple[np.ndarray, ...], times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns each pair of each person as often as `times` says, shuffled, and their starts."""
+    selected = np.repeat(np.arange(len(times)), times)
+    order = RandomState(ORDER_SEED).permutation(len(pairs) * len(selected))
+    person, kind = selected[order // len(pairs)], order % len(pairs)
+    length = np.array([table.shape[1] for table in pairs])[kind]
+    starts = length.cumsum() - length
+    train = np.empty(length.sum(), dtype=np.int32)
+    for i, table in enumerate(pairs):
+        rows = np.flatnonzero(kind == i)
+        train[starts[rows][:, None] + np.arange(table.shape[1])] = table[person[rows]]
+    return train, starts

@@ -1,0 +1,73 @@
+"""How evenly a matrix treats its directions: four numbers made from its singular values.
+
+With σ_1 ≥ … ≥ σ_k the non-zero singular values, q_i = σ_i² / Σ σ_j² is the share of direction i in
+the matrix's energy. A matrix is isotropic when all shares are equal.
+Source: arXiv 2509.26030, section 4.2, where the four are called H_norm, eRank, TopE and Q75/25.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class Isotropy(NamedTuple):
+    """The four numbers of one matrix."""
+
+    entropy: float  # of the shares, divided by its largest value: 1 is isotropic
+    effective_rank: float  # how many equal directions have the same entropy: k is isotropic
+    top_energy: float  # the share of the largest directions: small is isotropic
+    quartile_ratio: float  # upper quartile of σ² over the lower one: 1 is isotropic
+
+
+def energies(W: Tensor) -> Tensor:
+    """Returns the non-zero σ_i² of W (m, n), largest first, in float64.
+
+    They are the eigenvalues of the smaller Gram matrix, which take a fifth of the time of an SVD.
+
+    Raises:
+        ValueError: W is no matrix, or holds NaN, Inf or nothing but zeros.
+    """
+    if W.ndim != 2 or not W.numel():
+        raise ValueError(f"expected a matrix (m, n) with entries, got shape {tuple(W.shape)}")
+    W = W.double()
+    largest = W.abs().max()
+    if not 0 < largest < torch.inf:
+        raise ValueError("expected finite entries, not all of them 0: such a matrix has no shares")
+    W = W / largest  # squares of very small numbers would be 0
+    gram = W @ W.mT if W.size(0) <= W.size(1) else W.mT @ W
+    squares = torch.linalg.eigvalsh(gram).flip(0)
+    return squares[squares > len(squares) * torch.finfo(W.dtype).eps * squares[0]] * largest**2
+
+
+def entropy(q: Tensor) -> Tensor:
+    """Returns the entropy of shares q (k,) that are positive and have the sum 1, in nats."""
+    return -(q * q.log()).sum()
+
+
+def isotropy(W: Tensor, top: int = 10) -> Isotropy:
+    """Returns the four numbers of a matrix W (m, n).
+
+    Args:
+        top: how many directions `top_energy` counts; the paper takes 10.
+
+    Raises:
+        ValueError: see `energies`; or `top` below 1.
+
+    >>> isotropy(torch.eye(4), top=1)
+    Isotropy(entropy=1.0, effective_rank=4.0, top_energy=0.25, quartile_ratio=1.0)
+    """
+    if top < 1:
+        raise ValueError(f"top must be at least 1, got {top}")
+    squares = energies(W)
+    q = squares / squares.sum()
+    H = entropy(q)
+    largest = q.new_tensor(len(q)).log()
+    low, high = torch.quantile(squares, squares.new_tensor([0.25, 0.75]))
+    found = (
+        H / largest if len(q) > 1 else torch.zeros(()),  # one direction is as uneven as it gets
+        H.exp(),
+        q[:top].sum(),
+        high / low,
+    )
+    return Isotropy(*(number.item() for number in found))
