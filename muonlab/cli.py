@@ -5,6 +5,7 @@ import dataclasses
 import os
 import subprocess
 import sys
+import time
 import types
 import typing
 from collections.abc import Sequence
@@ -47,6 +48,12 @@ def _parser() -> argparse.ArgumentParser:
     ablate = _verb(verbs, "ablate", _ablate, "run a named grid of configurations, and keep going")
     ablate.add_argument("preset", help="a name in muonlab/experiments/presets.py")
     ablate.add_argument("--results", type=Path, help="where to append; default data/results/")
+    ablate.add_argument("--corpus", help="another text than the preset's")
+    results = _verb(verbs, "results", _results, "print recorded runs, or check that all are whole")
+    results.add_argument("preset", nargs="?", help="a name in muonlab/experiments/presets.py")
+    _add_filter(results, "--where", "only runs with these values")
+    _add_filter(results, "--against", "differences to this setting, paired over seeds")
+    results.add_argument("--check", action="store_true", help="check the manifest and each record")
     bench = _verb(verbs, "bench", _bench, "time Muon on this machine, against its rivals")
     bench.add_argument("--record", type=Path, metavar="FILE", help="write the figures (JSON)")
     bench.add_argument("--show", type=Path, metavar="FILE", help="print an old record instead")
@@ -136,13 +143,70 @@ def _train(options: argparse.Namespace) -> int:
 
 
 def _ablate(options: argparse.Namespace) -> int:
+    from muonlab.experiments import cost
     from muonlab.experiments.presets import preset
+    from muonlab.experiments.results import RESULTS, write_manifest
     from muonlab.experiments.sweep import sweep
 
-    path = options.results or LESSONS.parent / "data" / "results" / f"{options.preset}.jsonl"
-    for record in sweep(preset(options.preset), path):
-        print(record.summary())
+    configs = preset(options.preset)
+    name = options.preset
+    if options.corpus:
+        configs = [dataclasses.replace(config, corpus=options.corpus) for config in configs]
+        name += f"-{Path(options.corpus).name}"
+    print(cost.summary(configs))
+    cost.check_memory(max(configs, key=cost.memory))
+    path = options.results or RESULTS / f"{name}.jsonl"
+    clock = Clock(len(configs))
+    for record in sweep(configs, path):
+        print(clock.tick(), record.summary(), flush=True)
+    if path.parent == RESULTS:
+        write_manifest()
     return 0
+
+
+class Clock:
+    """Counts runs and says how long the rest will take; runs found in the file take no time."""
+
+    def __init__(self, total: int) -> None:
+        self.total, self.done, self.taken = total, 0, []
+        self.last = time.monotonic()
+
+    def tick(self) -> str:
+        """Returns how many of the runs are done, and the time left at the mean speed so far."""
+        now = time.monotonic()
+        self.taken += [now - self.last] if now - self.last > 0.5 else []
+        self.last, self.done = now, self.done + 1
+        left = (self.total - self.done) * sum(self.taken) / max(1, len(self.taken))
+        return f"[{self.done}/{self.total}, {left / 60:.0f} min left]"
+
+
+def _results(options: argparse.Namespace) -> int:
+    from muonlab.experiments.presets import PRESETS, preset
+    from muonlab.experiments.results import problems, recorded
+    from muonlab.experiments.tables import table
+
+    if options.check:
+        found = problems(PRESETS)
+        print(*(found or ["all records are whole"]), sep="\n")
+        return int(bool(found))
+    if options.preset is None:
+        for name in PRESETS:
+            print(f"{name}: {len(recorded(name))} runs")
+        return 0
+    preset(options.preset)  # a wrong name is answered with the known ones
+    print(table(recorded(options.preset), dict(options.where), dict(options.against)))
+    return 0
+
+
+def _add_filter(parser: argparse.ArgumentParser, flag: str, text: str) -> None:
+    parser.add_argument(flag, nargs="+", type=_pair, default=[], metavar="FIELD=VALUE", help=text)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not sign:
+        raise argparse.ArgumentTypeError(f"expected FIELD=VALUE, such as gated=True; got {text!r}")
+    return name, value
 
 
 def _bench(options: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ from muonlab.experiments.grids import KINDS, SEEDS
 from muonlab.experiments.results import best_at_new_seeds
 
 BASE = TrainConfig(corpus="facts-9", steps=400, batch=16, context=64, eval_every=100)
-ADAMW_RATES = (0.001, 0.002, 0.004, 0.008)
+ADAMW_RATES = (0.004, 0.008, 0.016, 0.032)
 MUON_RATES = (0.0025, 0.005, 0.01, 0.02)
 SGD_RATES = (0.1, 0.3, 1.0, 3.0)
 OTHERS: dict[str, TrainConfig] = {
