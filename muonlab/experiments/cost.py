@@ -39,7 +39,7 @@ def memory(config: TrainConfig) -> float:
 
 
 def check_memory(config: TrainConfig) -> None:
-    """Raises MemoryError when the run cannot fit what is free on its device."""
+    """Raises ValueError when the run cannot fit what is free on its device."""
     device = pick_device(config.device)
     free = (
         torch.cuda.mem_get_info(device)[0]
@@ -47,7 +47,7 @@ def check_memory(config: TrainConfig) -> None:
         else psutil.virtual_memory().available
     )
     if memory(config) > free:
-        raise MemoryError(
+        raise ValueError(
             f"a run of size {config.size!r} with {config.batch} × {config.context} tokens a step "
             f"needs about {memory(config) / 2**30:.1f} GiB, and {device.type} has "
             f"{free / 2**30:.1f} GiB free: take a smaller tier or batch, or a larger machine"

@@ -1,0 +1,194 @@
+"""What is kept in data/results is whole, and what is printed of it is what it says."""
+
+import dataclasses
+import json
+from dataclasses import replace
+
+import pytest
+
+from muonlab.cli import Clock, main
+from muonlab.experiments import ablation, cost, facts_grids, records, results
+from muonlab.experiments.build import build_model
+from muonlab.experiments.config import TrainConfig
+from muonlab.experiments.presets import PRESETS
+from muonlab.experiments.records import Record
+from muonlab.experiments.tables import table
+
+CONFIG = TrainConfig(steps=2)
+
+
+def run(config, loss=1.0, **changes):
+    held_out = [
+        {"step": 2, "seconds": 1.0, "overall": loss, "head": 0.5, "middle": 1.5, "tail": None}
+    ]
+    values = {"train_loss": [1.0], "step_seconds": [1.0], "held_out": held_out, "tokens": 2}
+    return Record(config=dataclasses.asdict(config), **values | changes)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for seed in range(3):
+        records.append(run(replace(CONFIG, seed=seed)), tmp_path / "some.jsonl")
+    results.write_manifest(tmp_path)
+    return tmp_path
+
+
+def grid(*seeds):
+    return {"some": lambda: [replace(CONFIG, seed=seed) for seed in seeds]}
+
+
+def test_whole_records_have_no_problem(folder):
+    assert results.problems(grid(0, 1, 2), folder) == []
+
+
+def test_a_grid_that_is_not_finished_is_a_problem(folder):
+    assert results.problems(grid(0, 1, 2, 3), folder) == [
+        "some.jsonl: 1 of 4 runs of the grid are missing"
+    ]
+
+
+def test_a_changed_a_lost_and_an_unlisted_file_are_problems(folder):
+    path = folder / "some.jsonl"
+    path.write_text(path.read_text().replace("1.0", "2.0", 1))
+    assert results.problems({}, folder) == ["some.jsonl: its checksum is not that of the manifest"]
+    path.rename(folder / "other.jsonl")
+    assert results.problems({}, folder) == [
+        "some.jsonl: in the manifest, but not there",
+        "other.jsonl: its checksum is not that of the manifest",
+    ]
+
+
+def test_broken_doubled_and_foreign_records_are_problems(folder):
+    path = folder / "some.jsonl"
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([*lines, lines[0]]))
+    results.write_manifest(folder)
+    assert results.problems({}, folder) == ["some.jsonl: 1 runs are recorded twice"]
+    path.write_text(lines[0].replace('"steps"', '"stairs"'))
+    results.write_manifest(folder)
+    (problem,) = results.problems({}, folder)
+    assert "stairs" in problem
+    path.write_text(lines[0][:50])
+    (first, second) = results.problems({}, folder)
+    assert "checksum" in first
+    assert "some.jsonl, line 1: expected one record" in second
+
+
+def test_the_records_of_this_project_are_whole(capsys):
+    assert main(["results", "--check"]) == 0
+    assert capsys.readouterr().out == "all records are whole\n"
+
+
+def test_each_row_of_the_papers_table_is_recorded_at_three_seeds_or_more():
+    runs = results.recorded("cpu")
+    for gated in (False, True):
+        for groups in ablation.rows(gated):
+            found = [r for r in runs if r.config["gated"] == gated]
+            seeds = {r.config["seed"] for r in found if tuple(r.config["muon"]) == groups}
+            assert len(seeds) >= 3, (gated, groups)
+
+
+def test_the_papers_table_has_all_its_rows():
+    non_gated = [losses[0] for losses in ablation.PAPER_ROWS.values() if losses[0] is not None]
+    gated = [losses[1] for losses in ablation.PAPER_ROWS.values() if losses[1] is not None]
+    assert (len(non_gated), len(gated)) == (13, 15)
+    assert min(non_gated) == ablation.PAPER_ROWS[ablation.ALL][0]
+    assert max(gated) == ablation.PAPER_ROWS[()][1]
+
+
+def test_rows_fit_the_kind_of_feed_forward_layer():
+    assert all("W_gate" not in groups for groups in ablation.rows(False))
+    assert ("W_gate",) in ablation.rows(True)
+    assert set(ablation.OWN_ROWS) <= set(ablation.rows(True)) & set(ablation.rows(False))
+
+
+@pytest.mark.parametrize("name", ["cpu-tuning-adamw", "gpu-tuning-adamw", "paper-tuning-adamw"])
+def test_the_first_grid_of_a_tier_needs_no_record(name):
+    configs = PRESETS[name]()
+    assert {c.muon for c in configs} == {()}
+    assert {c.adamw_matrix_lr for c in configs} == {None}  # the paper's protocol: one rate
+    assert not any(c.nesterov or c.weight_decay for c in configs)
+
+
+def test_every_setting_is_tuned_with_as_many_trials():
+    count = {}
+    for config in ablation.retuning():
+        count[config.gated, config.muon] = count.get((config.gated, config.muon), 0) + 1
+    assert set(count.values()) == {4}
+    assert len(count) == len(ablation.rows(False)) + len(ablation.rows(True))
+    assert len(facts_grids.ADAMW_RATES) == len(facts_grids.MUON_RATES) == 4
+    assert len(facts_grids.SGD_RATES) == 4
+
+
+def test_a_table_shows_what_differs_and_by_how_much():
+    runs = [
+        run(replace(CONFIG, muon=m, seed=s), loss=2.0 + s / 10 + bool(m))
+        for m in ((), ("VO", "FFN"))
+        for s in range(3)
+    ]
+    lines = table(runs, against={"muon": "none"}).splitlines()
+    assert lines[0].split() == ["muon", "runs", "overall", "head", "middle", "tail", "difference"]
+    assert lines[1].split() == ["none", "3", "of", "3", "2.100", "0.500", "1.500"]
+    assert lines[2].endswith("3.100    0.500  1.500         +1.000 [+1.000, +1.000]")
+    assert "none" not in table(runs, where={"muon": "VO+FFN"})
+
+
+def test_a_table_counts_failed_runs_and_leaves_them_out():
+    runs = [run(CONFIG), run(replace(CONFIG, seed=1), failure="diverged", held_out=[])]
+    assert "1 of 2" in table(runs)
+
+
+def test_a_table_of_nothing_or_against_several_says_so():
+    runs = [run(replace(CONFIG, lr=lr)) for lr in (0.1, 0.2)]
+    with pytest.raises(ValueError, match=r"no recorded run has lr=0\.3"):
+        table(runs, where={"lr": "0.3"})
+    with pytest.raises(ValueError, match="2 of 2 settings have steps=2: name exactly one"):
+        table(runs, against={"steps": "2"})
+    with pytest.raises(ValueError, match=r"no field \['learning_rate'\]"):
+        table(runs, where={"learning_rate": "1"})
+
+
+def test_the_command_prints_a_filtered_table(capsys):
+    words = ["results", "lesson-04-seeds", "--against", "muon=none"]
+    assert main(words) == 0
+    assert "QK+VO+FFN" in capsys.readouterr().out
+    assert main(["results", "lesson-99"]) == 2
+    with pytest.raises(SystemExit):
+        main(["results", "cpu", "--where", "gated"])
+    assert "expected FIELD=VALUE" in capsys.readouterr().err
+
+
+def test_the_model_of_the_cost_counts_the_models_matrices():
+    config = replace(CONFIG, gated=True)
+    model = build_model(config, 4096)
+    ours = sum(m * n for m, n in cost._matrices(config)) + 2 * 4096 * 128
+    assert ours == sum(p.numel() for p in model.parameters())
+
+
+def test_the_cost_of_a_run_is_that_of_its_products():
+    few, many = (cost.flops(replace(CONFIG, muon=(), steps=s)) for s in (10, 30))
+    assert many == 3 * few
+    assert few == pytest.approx(6 * (3 * 12 * 128**2 + 4096 * 128) * 10 * 1024, rel=0.1)
+    assert cost.flops(replace(CONFIG, steps=10)) > few  # Muon's own products
+
+
+def test_a_run_that_cannot_fit_is_refused_before_it_starts(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(cost.psutil, "virtual_memory", lambda: type("M", (), {"available": 1e6})())
+    path = tmp_path / "new.jsonl"
+    assert main(["ablate", "cpu-tuning-adamw", "--results", str(path)]) == 2
+    assert "take a smaller tier" in capsys.readouterr().err
+    assert not path.exists()
+
+
+def test_the_time_left_counts_only_what_was_run(monkeypatch):
+    now = iter([0.0, 0.1, 60.1, 120.1])
+    monkeypatch.setattr("muonlab.cli.time.monotonic", lambda: next(now))
+    clock = Clock(5)
+    assert clock.tick() == "[1/5, 0 min left]"  # found in the file
+    assert clock.tick() == "[2/5, 3 min left]"
+    assert clock.tick() == "[3/5, 2 min left]"
+
+
+def test_the_manifest_names_every_file_of_records():
+    manifest = json.loads((results.RESULTS / results.MANIFEST).read_text())
+    assert set(manifest) == {path.name for path in results.RESULTS.glob("*.jsonl")}
