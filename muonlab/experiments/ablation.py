@@ -46,7 +46,9 @@ class Tier:
 
 _AS_PAPER = {"nesterov": False, "betas": (0.8, 0.95), "weight_decay": 0.0}
 TIERS: dict[str, Tier] = {
-    "cpu": Tier(replace(BASE, **_AS_PAPER), (0.001, 0.002, 0.004, 0.008, 0.016)),
+    "cpu": Tier(
+        replace(BASE, **_AS_PAPER, eval_every=BASE.steps), (0.001, 0.002, 0.004, 0.008, 0.016)
+    ),
     "gpu": Tier(
         replace(
             BASE,
@@ -131,7 +133,7 @@ def retuning() -> list[TrainConfig]:
     """
     fair = best_trial(r for r in recorded("lesson-04-tuning") if not r.config["muon"])
     outer, inner = fair.config["adamw_lr"], fair.config["adamw_matrix_lr"]
-    base = replace(BASE, adamw_lr=outer, adamw_matrix_lr=inner)
+    base = replace(BASE, adamw_lr=outer, adamw_matrix_lr=inner, eval_every=BASE.steps)
     return [
         replace(
             base, gated=gated, muon=groups, **({"lr": lr} if groups else {"adamw_matrix_lr": a})

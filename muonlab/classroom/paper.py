@@ -1,0 +1,78 @@
+"""The book's page "the paper and this course": each of the paper's results beside our claims.
+
+`python -m muonlab.classroom.paper` writes book/tables/paper.md from book/paper.toml, which says
+what the paper reports, and from the claims stored in the lessons. No verdict is typed.
+"""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from muonlab.classroom.claims import Claim, collect
+from muonlab.files import replace_file
+
+ROOT = Path(__file__).parents[2]
+TARGET = ROOT / "book" / "tables" / "paper.md"
+VERDICTS = {"not reproduced": "not", "partly": "partly", "reproduced": "reproduced"}
+HEADS = ("in the paper", "what it reports", "here", "verdict")
+
+
+def stored_claims(lessons: Path = ROOT / "lessons") -> dict[str, tuple[Claim, str]]:
+    """Returns each claim by its id, with the name of its lesson."""
+    return {c.id: (c, path.stem) for path in sorted(lessons.glob("*.ipynb")) for c in collect(path)}
+
+
+def verdict(claims: Sequence[Claim]) -> str:
+    """Returns what the sentences say together: "reproduced" only when all of them do.
+
+    Raises:
+        ValueError: a claim whose sentence has no verdict, or that does not hold.
+    """
+    found = {_verdict(claim) for claim in claims}
+    return found.pop() if len(found) == 1 else "partly"
+
+
+def _verdict(claim: Claim) -> str:
+    words = claim.sentence.lower()
+    for phrase, name in VERDICTS.items():
+        if phrase in words and claim.holds:
+            return name
+    raise ValueError(
+        f"claim {claim.id} is to be a verdict on the paper: it must hold, and its sentence must "
+        f"have one of {', '.join(VERDICTS)}; it says {claim.sentence!r}"
+    )
+
+
+def page(items: Sequence[Mapping[str, object]], claims: Mapping[str, tuple[Claim, str]]) -> str:
+    """Returns the table in Markdown.
+
+    Args:
+        items: each has "item" and "reports", and either "claims", ids, or "why_not", a sentence.
+        claims: see `stored_claims`.
+
+    Raises:
+        ValueError: an id that no lesson has.
+    """
+    rows = [HEADS, ("---",) * len(HEADS)]
+    for item in items:
+        ids = list(item.get("claims", []))
+        if unknown := [id for id in ids if id not in claims]:
+            raise ValueError(f"{item['item']}: no lesson has the claims {', '.join(unknown)}")
+        ours = "<br>".join(_ours(*claims[id]) for id in ids) or str(item["why_not"])
+        judged = verdict([claims[id][0] for id in ids]) if ids else "not tried"
+        rows.append((str(item["item"]), str(item["reports"]), ours, judged))
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _ours(claim: Claim, lesson: str) -> str:
+    link = f"[{claim.id}](../lessons/{lesson})"
+    return f"{link} {claim.sentence.replace('|', chr(92) + '|')} Measured {claim.measured}."
+
+
+def read_items(path: Path = ROOT / "book" / "paper.toml") -> list[dict[str, object]]:
+    """Returns the paper's results in its order."""
+    return tomllib.loads(path.read_text(encoding="utf-8"))["items"]
+
+
+if __name__ == "__main__":
+    replace_file(TARGET, page(read_items(), stored_claims()).encode())
