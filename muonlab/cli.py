@@ -130,12 +130,14 @@ def _claims(options: argparse.Namespace) -> int:
 
 
 def _train(options: argparse.Namespace) -> int:
-    from muonlab.experiments import records
+    from muonlab.experiments import parallel, records
     from muonlab.experiments.train import TrainConfig, train
 
     values = {field.name: getattr(options, field.name) for field in dataclasses.fields(TrainConfig)}
     values = {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
     record = train(TrainConfig(**values), checkpoint=options.checkpoint)
+    if parallel.rank():  # under torchrun one process speaks for all
+        return 0
     print(record.summary())
     if options.record:
         records.append(record, options.record)

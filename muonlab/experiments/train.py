@@ -16,7 +16,7 @@ from tqdm.auto import tqdm
 from muonlab.allocator import keep_freed_memory
 from muonlab.data.corpus import Corpus, load_corpus
 from muonlab.data.facts import Facts
-from muonlab.experiments import checkpoints
+from muonlab.experiments import checkpoints, parallel
 from muonlab.experiments.build import build_model, build_optimizer, pick_device, picks_bf16
 from muonlab.experiments.config import TrainConfig
 from muonlab.experiments.evaluate import evaluate
@@ -54,22 +54,24 @@ def train(
         Diverged: the loss became NaN or Inf; the message names the step and a rate to lower.
         ValueError: the checkpoint is damaged, or belongs to another configuration.
     """
-    run = Run(config, load_corpus(config.corpus) if corpus is None else corpus)
-    if checkpoint is not None and Path(checkpoint).exists():
-        run.resume(checkpoint)
-    silent = {} if progress else {"disable": True}  # an explicit False would beat TQDM_DISABLE
-    with tqdm(total=config.steps, initial=run.step, unit="step", **silent) as bar:
-        while run.step < config.steps:
-            loss = run.train_step()
-            bar.update()
-            bar.set_postfix_str(f"loss {loss:.3f}", refresh=False)
-            if config.spectra_every and run.step % config.spectra_every == 0:
-                run.measure_spectra()
-            if run.step % config.eval_every == 0 or run.step == config.steps:
-                run.evaluate()
-                if checkpoint is not None:
-                    run.save(checkpoint)
-    return run.record()
+    with parallel.world(pick_device(config.device)):
+        run = Run(config, load_corpus(config.corpus) if corpus is None else corpus)
+        if checkpoint is not None and Path(checkpoint).exists():
+            run.resume(checkpoint)
+        shown = progress and parallel.rank() == 0
+        silent = {} if shown else {"disable": True}  # an explicit False would beat TQDM_DISABLE
+        with tqdm(total=config.steps, initial=run.step, unit="step", **silent) as bar:
+            while run.step < config.steps:
+                loss = run.train_step()
+                bar.update()
+                bar.set_postfix_str(f"loss {loss:.3f}", refresh=False)
+                if config.spectra_every and run.step % config.spectra_every == 0:
+                    run.measure_spectra()
+                if run.step % config.eval_every == 0 or run.step == config.steps:
+                    run.evaluate()
+                    if checkpoint is not None:
+                        run.save(checkpoint)
+        return run.record()
 
 
 def load_model(checkpoint: Path | str) -> GPT:
@@ -102,15 +104,17 @@ class Run:
         """Returns the loss on the next batch, after one update of the weights."""
         config, start = self.config, time.perf_counter()
         batch = self.corpus.batch(self.step, config.batch, config.context, config.seed)
-        inputs, targets = (tokens.to(self.device) for tokens in batch)  # (B, T) each
+        inputs, targets = (parallel.share(t).to(self.device) for t in batch)  # (B, T) each
         with self._precision():
             loss = self.model(inputs, targets)
         loss.backward()
+        loss = loss.detach()
+        parallel.average([loss, *(p.grad for p in self.model.parameters())])
         value = loss.item()
         if not math.isfinite(value):
             raise self._diverged(f"the training loss is {value}")
         with self._finite_gradients():
-            self.optimizer.step()
+            parallel.step_shared(self.optimizer)
         self.optimizer.zero_grad()
         self.scheduler.step()
         if self.device.type == "cuda":
@@ -151,14 +155,20 @@ class Run:
                 "command": config.command(),
                 **provenance(self.device),
                 "precision": "bf16" if self.autocast else "fp32",
+                "processes": parallel.size(),
                 "corpus": self.corpus.name,
                 "corpus_sha256": self.corpus.sha256,
             },
         )
 
     def save(self, path: Path | str) -> None:
-        """Writes a checkpoint: the old one stays until the new one is whole."""
-        checkpoints.save(self._identity() | self._state(), path)
+        """Writes a checkpoint: the old one stays until the new one is whole.
+
+        Under torchrun every process calls it, and one writes.
+        """
+        parallel.gather_state(self.optimizer)
+        if parallel.rank() == 0:
+            checkpoints.save(self._identity() | self._state(), path)
 
     def resume(self, path: Path | str) -> None:
         """Goes back to where the checkpoint was written; refuses that of another run."""

@@ -1,0 +1,301 @@
+"""Two processes train as one does: the same weights, half the work, and no hanging."""
+
+import multiprocessing
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from muonlab import optim
+from muonlab.experiments import checkpoints, parallel
+from muonlab.models.gpt import GPT, GPTConfig
+from muonlab.routing import route
+
+SHAPE = GPTConfig(vocab_size=64, context=16, layers=2, width=32, heads=2)
+ROWS, HALF, STEPS = 8, 10, 20
+TIMEOUT = 5  # seconds that a process waits for a partner here
+PATIENCE = 60  # seconds until a test gives up on its processes
+
+
+def start():
+    """Returns a model in float64, so that what differs is the order of sums and little else."""
+    torch.manual_seed(0)
+    model = GPT(SHAPE).double()
+    return model, optim.Muon(route(model).groups(0.01, 3e-3, adjust_lr_fn="match_rms_adamw"))
+
+
+def batch(step):
+    generator = torch.Generator().manual_seed(step)
+    first = torch.randint(64, (ROWS, 1), generator=generator)
+    stride = torch.randint(1, 4, (ROWS, 1), generator=generator)
+    tokens = (first + stride * torch.arange(SHAPE.context + 1)) % 64
+    return tokens[:, :-1], tokens[:, 1:]
+
+
+def train(model, optimizer, steps):
+    losses = []
+    for step in steps:
+        loss = model(*map(parallel.share, batch(step)))
+        loss.backward()
+        loss = loss.detach()
+        parallel.average([loss, *(p.grad for p in model.parameters())])
+        parallel.step_shared(optimizer)
+        optimizer.zero_grad()
+        losses.append(loss.item())
+    return losses
+
+
+def state(model, optimizer):
+    parts = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
+    return {"config": {}, **parts}
+
+
+def restart(path):
+    saved, (model, optimizer) = checkpoints.load(path), start()
+    model.load_state_dict(saved["model"])
+    optimizer.load_state_dict(saved["optimizer"])
+    return model, optimizer
+
+
+def named_updates(model):
+    """Returns a list that grows by the names of the matrices in each call of `muon_update`."""
+    names, update, seen = (
+        {id(p): name for name, p in model.named_parameters()},
+        optim.muon_update,
+        [],
+    )
+
+    def counted(params, *rest):
+        seen.append([names.get(id(p)) for p in params])
+        update(params, *rest)
+
+    optim.muon_update = counted
+    return seen
+
+
+def work(folder):
+    """What each of two processes does; the tests look at the files that it leaves."""
+    model, optimizer = start()
+    seen = named_updates(model)
+    losses = train(model, optimizer, range(HALF))
+    parallel.gather_state(optimizer)
+    if parallel.rank() == 0:
+        checkpoints.save(state(model, optimizer), folder / "half.pt")
+    losses += train(model, optimizer, range(HALF, STEPS))
+    parallel.gather_state(optimizer)
+    found = {"losses": losses, "updates": list(seen), **state(model, optimizer)}
+    checkpoints.save(found, folder / f"{parallel.rank()}.pt")
+    resumed = restart(folder / "half.pt")
+    train(*resumed, range(HALF, STEPS))
+    parallel.gather_state(resumed[1])
+    checkpoints.save(state(*resumed), folder / f"resumed-{parallel.rank()}.pt")
+    checkpoints.save(poisoned(model, optimizer), folder / f"poisoned-{parallel.rank()}.pt")
+
+
+def poisoned(model, optimizer):
+    """Returns the errors when process 1 alone has a NaN: in a matrix of either, in an embedding."""
+    owners, errors = parallel.owners(optimizer), []
+    before = {name: p.clone() for name, p in model.state_dict().items()}
+    theirs = [next(p for p in owners if owners[p] == rank) for rank in range(2)]
+    for p in (*theirs, model.embedding.weight):
+        model(*map(parallel.share, batch(0))).backward()
+        if parallel.rank() == 1:
+            p.grad[0, 0] = torch.nan
+        parallel.average(p.grad for p in model.parameters())
+        try:
+            parallel.step_shared(optimizer)
+        except ValueError as error:
+            errors.append(str(error))
+        optimizer.zero_grad()
+    unchanged = all(torch.equal(before[name], p) for name, p in model.state_dict().items())
+    return {"config": {}, "errors": errors, "unchanged": unchanged}
+
+
+def lose(folder, how, rank, port):
+    """Process 1 is killed, or stands still, after two steps; process 0 says when it noticed."""
+    place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2", "RANK": str(rank)}
+    os.environ.update(place)
+    with parallel.world(timeout=TIMEOUT):
+        model, optimizer = start()
+        train(model, optimizer, range(2))
+        if rank == 1:
+            os.kill(os.getpid(), getattr(signal, how))
+        began = time.monotonic()
+        try:
+            train(model, optimizer, range(2, STEPS))
+        except RuntimeError:
+            (folder / how).write_text(str(time.monotonic() - began))
+
+
+def lose_both_ways(folder):
+    """Two pairs of processes at once, forked because to import torch four times takes long."""
+    fork, processes = multiprocessing.get_context("fork"), []
+    for how in ("SIGKILL", "SIGSTOP"):
+        port = free_port()
+        for rank in range(2):
+            processes.append(fork.Process(target=lose, args=(folder, how, rank, port)))
+            processes[-1].start()
+    for survivor in processes[::2]:
+        survivor.join(PATIENCE / 2)
+    for process in processes:
+        process.kill()
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return str(s.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
+    """Runs `work` under torchrun and returns the folder with what it left."""
+    folder = tmp_path_factory.mktemp("two")
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2"]
+    torchrun += ["--master-addr=127.0.0.1", "--master-port", free_port()]
+    command = [*torchrun, __file__, "work", str(folder)]
+    subprocess.run(command, check=True, timeout=PATIENCE)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def one():
+    """Returns model, optimizer and losses of the same steps in this process alone."""
+    model, optimizer = start()
+    return model, optimizer, train(model, optimizer, range(STEPS))
+
+
+def gap(found, wanted):
+    assert found.keys() == wanted.keys()
+    return max((found[name] - p).abs().max().item() for name, p in wanted.items())
+
+
+def state_gap(found, wanted):
+    """Returns the largest difference between two optimizers' states; no part may be missing."""
+    assert found["param_groups"] == wanted["param_groups"]
+    assert found["state"].keys() == wanted["state"].keys()
+    return max(gap(found["state"][key], part) for key, part in wanted["state"].items())
+
+
+def test_two_processes_give_the_losses_and_weights_of_one(one, two):
+    model, _, losses = one
+    for rank in range(2):
+        found = checkpoints.load(two / f"{rank}.pt")
+        # the loss is computed in float32, whose step at 4 is 5e-7
+        assert found["losses"] == pytest.approx(losses, rel=0, abs=2e-6)
+        # weights are float64: sums of halves differ by about 1e-16, here by 6e-16 after 20 steps
+        assert gap(found["model"], dict(model.state_dict())) < 1e-13
+    assert losses[-1] < losses[0] - 0.5  # they have gone somewhere
+
+
+def test_both_processes_hold_the_same_bits(two):
+    first, second = (checkpoints.load(two / f"{rank}.pt") for rank in range(2))
+    assert first["losses"] == second["losses"]
+    assert gap(first["model"], second["model"]) == 0
+    assert state_gap(first["optimizer"], second["optimizer"]) == 0
+
+
+def test_each_matrix_is_orthogonalized_once_a_step_in_stacks(two):
+    matrices = {r.name for r in route(GPT(SHAPE)).routes if r.rule == "muon"}
+    shares = [checkpoints.load(two / f"{rank}.pt")["updates"] for rank in range(2)]
+    for share in shares:  # a step is two stacks for each: of 4 square matrices, and of 2 others
+        assert [len(stack) for stack in share] == [4, 2] * STEPS
+    for step in range(STEPS):
+        taken = [name for share in shares for stack in share[2 * step :][:2] for name in stack]
+        assert sorted(taken) == sorted(matrices)
+
+
+def test_the_gathered_state_is_that_of_one_process(one, two):
+    found = checkpoints.load(two / "1.pt")
+    assert state_gap(found["optimizer"], one[1].state_dict()) < 1e-13
+
+
+def test_a_checkpoint_of_two_processes_goes_on_in_one_and_in_two(two):
+    unbroken, resumed = (checkpoints.load(two / f"{name}.pt") for name in ("0", "resumed-0"))
+    assert gap(resumed["model"], unbroken["model"]) == 0
+    assert state_gap(resumed["optimizer"], unbroken["optimizer"]) == 0
+    model, optimizer = restart(two / "half.pt")
+    train(model, optimizer, range(HALF, STEPS))
+    assert gap(dict(model.state_dict()), unbroken["model"]) < 1e-13
+    assert state_gap(optimizer.state_dict(), unbroken["optimizer"]) < 1e-13
+
+
+def test_a_nan_in_one_process_is_the_same_error_in_both_and_changes_nothing(two):
+    first, second = (checkpoints.load(two / f"poisoned-{rank}.pt") for rank in range(2))
+    assert first == second
+    assert first["unchanged"]
+    names = ("w_in.weight", "w_out.weight", "embedding.weight")  # owned by 0, by 1, by both
+    assert len(first["errors"]) == 3
+    for name, error in zip(names, first["errors"], strict=True):
+        assert f"{name}' holds NaN or Inf: nothing was updated" in error
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
+def test_a_lost_partner_is_an_error_and_no_hang(tmp_path):
+    command = [sys.executable, __file__, "lose", str(tmp_path)]
+    subprocess.run(command, check=True, timeout=PATIENCE, capture_output=True)
+    waited = {path.name: float(path.read_text()) for path in tmp_path.iterdir()}
+    assert waited["SIGKILL"] < TIMEOUT + 3  # the closed connection tells
+    assert TIMEOUT - 1 < waited["SIGSTOP"] < TIMEOUT + 3  # nothing tells but the clock
+
+
+def test_a_batch_that_cannot_be_divided_is_refused(monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "3")
+    with pytest.raises(ValueError, match=r"a batch of 8 rows .* among 3 processes"):
+        parallel.share(torch.zeros(8, 2))
+
+
+def test_shares_make_up_the_batch(monkeypatch):
+    rows, shares = torch.arange(24).view(12, 2), []
+    monkeypatch.setenv("WORLD_SIZE", "3")
+    for rank in "012":
+        monkeypatch.setenv("RANK", rank)
+        shares.append(parallel.share(rows))
+    assert [len(share) for share in shares] == [4, 4, 4]
+    assert torch.equal(torch.cat(shares), rows)
+
+
+@pytest.mark.parametrize("processes", [2, 3, 5, 40])
+def test_matrices_are_divided_evenly(monkeypatch, processes):
+    monkeypatch.setenv("WORLD_SIZE", str(processes))
+    owners = parallel.owners(start()[1])
+    costs = {p: p.numel() * min(p.shape) for p in owners}
+    loads = [sum(costs[p] for p in owners if owners[p] == rank) for rank in range(processes)]
+    assert len(owners) == 12
+    assert max(loads) <= sum(loads) / processes + max(costs.values())
+    assert min(loads) >= max(loads) - max(costs.values())
+
+
+def test_one_gpu_for_all_is_refused(monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(ValueError, match="2 processes cannot share device cuda:0"):
+        parallel.world("cuda:0").__enter__()
+
+
+def test_without_torchrun_nothing_is_distributed(monkeypatch):
+    monkeypatch.delattr(torch.distributed, "init_process_group")
+    model, optimizer = start()
+    reference, plain = start()
+    with parallel.world():
+        train(model, optimizer, range(2))
+        parallel.gather_state(optimizer)
+    for step in range(2):
+        reference(*batch(step)).backward()
+        plain.step()
+        plain.zero_grad()
+    assert gap(dict(model.state_dict()), dict(reference.state_dict())) == 0
+
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[2])
+    if sys.argv[1] == "lose":
+        lose_both_ways(folder)
+    else:
+        with parallel.world():
+            work(folder)

@@ -1,0 +1,54 @@
+"""Recorded sweeps are what this code computes: one run of each is begun again and compared."""
+
+import dataclasses
+
+import pytest
+import torch
+
+from muonlab.data.corpus import load_corpus
+from muonlab.experiments.config import TrainConfig
+from muonlab.experiments.presets import PRESETS, recorded
+from muonlab.experiments.train import Run
+
+STEPS = 25  # the learning rates have reached their height by then
+TOLERANCE = 0.01  # other processors round otherwise, and training makes the differences grow
+SWEEPS = {name: runs for name in PRESETS if (runs := recorded(name))}
+
+
+@pytest.mark.parametrize("name", SWEEPS)
+def test_the_beginning_of_a_run_of_each_sweep_comes_out_again(name):
+    record = SWEEPS[name][len(SWEEPS[name]) // 2]
+    found = begin(record, STEPS)
+    assert found == pytest.approx(record.train_loss[:STEPS], rel=TOLERANCE)
+
+
+def test_another_seed_would_be_noticed():
+    record = recorded("lesson-04-seeds")[0]
+    other = dataclasses.replace(record, config=record.config | {"seed": 99})
+    assert begin(other, 3) != pytest.approx(record.train_loss[:3], rel=TOLERANCE / 10)
+
+
+def test_a_whole_run_comes_out_again_with_its_spectra():
+    record = next(r for r in recorded("lesson-09-seeds") if r.config["muon"])
+    run = Run(TrainConfig(**record.config), corpus_of(record))
+    while run.step < run.config.steps:
+        run.train_step()
+    last = run.evaluate()
+    assert last["overall"] == pytest.approx(record.held_out[-1]["overall"], abs=0.02)
+    assert last["tail"] == pytest.approx(record.held_out[-1]["tail"], abs=0.1)
+    spectra, then = run.measure_spectra(), record.spectra[-1]
+    for name in ("q", "v", "w_out"):
+        ours, theirs = torch.tensor(spectra[name]), torch.tensor(then[name])
+        torch.testing.assert_close(ours, theirs, rtol=0.02, atol=0)
+
+
+def begin(record, steps):
+    run = Run(TrainConfig(**record.config), corpus_of(record))
+    return [run.train_step() for _ in range(steps)]
+
+
+def corpus_of(record):
+    corpus = load_corpus(record.config["corpus"])
+    if corpus.sha256 != record.provenance["corpus_sha256"]:
+        pytest.skip("this machine has other versions of the packages whose documentation is read")
+    return corpus
