@@ -196,3 +196,24 @@ def test_a_number_of_shards_that_does_not_exist_is_refused(monkeypatch, count, n
     monkeypatch.setattr(shards, "download", lambda name: pytest.fail(f"{name} was asked for"))
     with pytest.raises(ValueError, match=named):
         load_corpus("fineweb", training_shards=count)
+
+
+def test_a_corpus_travels_as_shards(tmp_path):
+    texts = tmp_path / "texts"
+    texts.mkdir()
+    (texts / "a.txt").write_text("\n\n".join(f"the fact number {i} is a fact" for i in range(400)))
+    corpus = load_corpus(texts, vocab_size=300)
+    corpus.save(tmp_path / "shards")
+    found = load_corpus(tmp_path / "shards")
+    assert torch.equal(found.train, corpus.train)
+    assert torch.equal(found.held_out, corpus.held_out)
+    assert found.vocab_size == corpus.vocab_size
+
+
+def test_shards_of_two_vocabularies_are_not_mixed(tmp_path):
+    for number, size in enumerate((300, 400)):
+        shards.write_shard(np.arange(100), size, tmp_path / f"x_train_{number}.bin")
+    with pytest.raises(ValueError, match=r"one vocabulary, got \[300, 400\]"):
+        shards.vocabulary(sorted(tmp_path.iterdir()))
+    with pytest.raises(ValueError, match="expected a vocabulary of 1 to 65,536, got 70,000"):
+        shards.write_shard(np.arange(3), 70_000, tmp_path / "y.bin")

@@ -90,6 +90,17 @@ class Corpus:
         ids = tokens.tolist() if isinstance(tokens, torch.Tensor) else list(tokens)
         return self._needs_tokenizer().decode(ids, skip_special_tokens=False)
 
+    def save(self, folder: Path | str) -> None:
+        """Writes the tokens as two shards, to take to a machine that lacks the text.
+
+        There `load_corpus(folder)` gives the same tokens, without the tokenizer.
+        """
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        for tokens, part in ((self.train, "train"), (self.held_out, "val")):
+            path = folder / f"{self.name}_{part}_000001.bin"
+            shards.write_shard(tokens.numpy(), self.vocab_size, path)
+
     def _needs_tokenizer(self) -> Tokenizer:
         if self.tokenizer is None:
             raise RuntimeError(
@@ -187,7 +198,7 @@ def _from_shards(name: str, training: list[Path], held_out: list[Path]) -> Corpu
         name=name,
         train=train,
         held_out=rest,
-        vocab_size=shards.VOCABULARY,
+        vocab_size=shards.vocabulary(training + held_out),
         sha256=shards.digest(training + held_out),
         documents=sum(int((tokens == shards.END).sum()) for tokens in (train, rest)),
         characters=None,

@@ -1,7 +1,8 @@
 """Read shards of tokens in the format of llm.c, such as the public FineWeb ones.
 
 A shard is a header of 256 little-endian int32, of which the first three count (magic 20240520,
-version 1, number of tokens), then that many little-endian uint16, the tokens.
+version 1, number of tokens), then that many little-endian uint16, the tokens. In shards that this
+module writes the fourth is the size of the vocabulary; where it is 0, the tokens are GPT-2's.
 Sources: karpathy/llm.c, dev/data/data_common.py, and the dataset kjj0/fineweb10B-gpt2.
 """
 
@@ -13,6 +14,8 @@ from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
+
+from muonlab.files import replace_file
 
 REPOSITORY = "kjj0/fineweb10B-gpt2"
 MAGIC, VERSION, HEADER = 20240520, 1, 256 * 4  # the last in bytes
@@ -84,6 +87,31 @@ def find(folder: Path) -> tuple[list[Path], list[Path]]:
     return training, held_out
 
 
+def write_shard(tokens: np.ndarray, vocabulary: int, path: Path) -> None:
+    """Writes tokens (n,) as a shard; what was there stays until the new file is whole.
+
+    Raises:
+        ValueError: a vocabulary that 16 bits cannot number.
+    """
+    if not 1 <= vocabulary <= 2**16:
+        raise ValueError(f"expected a vocabulary of 1 to {2**16:,}, got {vocabulary:,}")
+    header = np.zeros(HEADER // 4, "<i4")
+    header[:4] = MAGIC, VERSION, len(tokens), vocabulary
+    replace_file(path, header.tobytes() + tokens.astype("<u2").tobytes())
+
+
+def vocabulary(paths: list[Path]) -> int:
+    """Returns the size of the vocabulary that the shards share.
+
+    Raises:
+        ValueError: they have different ones.
+    """
+    found = {int(np.fromfile(path, "<i4", 4)[3]) or VOCABULARY for path in paths}
+    if len(found) > 1:
+        raise ValueError(f"expected shards of one vocabulary, got {sorted(found)}: keep one kind")
+    return found.pop()
+
+
 def read_shards(paths: list[Path]) -> np.ndarray:
     """Returns the tokens of the shards, one after another: (tokens,) int32."""
     return np.concatenate([read_shard(path).astype(np.int32) for path in paths])
@@ -94,15 +122,15 @@ def read_shard(path: Path | str) -> np.ndarray:
 
     Raises:
         ValueError: not a shard, one of another version, one of another length than its header
-            says, or a token beyond GPT-2's vocabulary.
+            says, or a token beyond its vocabulary.
     """
     path = Path(path)
     count = _check_header(path)
     tokens = np.memmap(path, "<u2", "r", offset=HEADER, shape=(count,))
-    if tokens.max() >= VOCABULARY:
+    if tokens.max() >= (size := vocabulary([path])):
         raise ValueError(
-            f"expected tokens below {VOCABULARY:,} in {path}, got {tokens.max():,}: "
-            "the shard was made with another tokenizer than GPT-2's"
+            f"expected tokens below {size:,} in {path}, got {tokens.max():,}: "
+            "the shard was made with another tokenizer than its header says"
         )
     return tokens
 
