@@ -54,5 +54,5 @@ def test_a_row_links_to_the_lesson_and_shows_the_value():
     row = paper.page([item], {"99-c1": (a_claim("Reproduced: a."), "99-end")}).splitlines()[-1]
     assert row == (
         "| Figure 1 | something | [99-c1](../lessons/99-end) Reproduced: a. "
-        "Measured 1.0000. | reproduced |"
+        "Measured 1.000. | reproduced |"
     )

@@ -4,15 +4,19 @@ import dataclasses
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from muonlab.cli import Clock, main
+from muonlab.data import shards
 from muonlab.experiments import ablation, cost, facts_grids, records, results
 from muonlab.experiments.build import build_model
 from muonlab.experiments.config import TrainConfig
 from muonlab.experiments.presets import PRESETS
 from muonlab.experiments.records import Record
 from muonlab.experiments.tables import table
+from muonlab.experiments.train import train
+from muonlab.models import gpt
 
 CONFIG = TrainConfig(steps=2)
 
@@ -178,6 +182,25 @@ def test_a_run_that_cannot_fit_is_refused_before_it_starts(capsys, monkeypatch, 
     assert main(["ablate", "cpu-tuning-adamw", "--results", str(path)]) == 2
     assert "take a smaller tier" in capsys.readouterr().err
     assert not path.exists()
+
+
+@pytest.mark.parametrize("tier", ["gpu", "paper"])
+def test_the_larger_tiers_run_on_a_cpu_when_they_are_made_small(tier, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    shape = gpt.GPTConfig(vocab_size=64, context=16, layers=1, width=16, heads=2)
+    monkeypatch.setitem(gpt.SIZES, ablation.TIERS[tier].base.size, shape)
+    numbers = np.arange(2000) % 60
+    for part in ("train", "val"):
+        shards.write_shard(numbers, 60, tmp_path / f"some_{part}_000001.bin")
+    small = {"steps": 4, "batch": 2, "context": 16, "eval_every": 2, "eval_tokens": 32}
+    base = replace(ablation.TIERS[tier].base, corpus=str(tmp_path), device="cpu", **small)
+    base = replace(base, precision="bf16", spectra_every=2)
+    for muon in (ablation.ALL, (), ("VO", "FFN"), ("QK",)):
+        record = train(replace(base, muon=muon), progress=False)
+        assert len(record.train_loss) == 4
+        assert [row["step"] for row in record.held_out] == [2, 4]
+        assert [row["step"] for row in record.spectra] == [2, 4]
+        assert record.provenance["precision"] == "bf16"
 
 
 def test_the_time_left_counts_only_what_was_run(monkeypatch):
