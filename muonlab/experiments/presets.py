@@ -27,9 +27,6 @@ PRESETS: dict[str, Callable[[], list[TrainConfig]]] = {
     "lesson-04-seeds": grids.lesson_04_seeds,
     "lesson-09-tuning": grids.lesson_09_tuning,
     "lesson-09-seeds": grids.lesson_09_seeds,
-    "facts-tuning-adamw": facts_grids.tuning_adamw,
-    "facts-tuning": facts_grids.tuning,
-    "facts": facts_grids.seeds,
-    "facts-imbalance": facts_grids.imbalance,
+    **facts_grids.presets(),
     **ablation.presets(),
 }
