@@ -92,3 +92,16 @@ def test_a_broken_record_stops_a_sweep_before_anything_is_run(tmp_path, monkeypa
     with pytest.raises(ValueError, match=r"runs\.jsonl, line 1: expected one record"):
         list(sweep.sweep(CONFIGS, path))
     assert path.read_text() == "{half a rec\n"
+
+
+def test_records_of_other_code_stop_a_sweep_and_stay_as_they_are(tmp_path, monkeypatch):
+    path = tmp_path / "runs.jsonl"
+    record = slow_train(CONFIGS[0], None)
+    record.config["dropout"] = 0.1
+    record.provenance["code"] = "0123456789ab"
+    records.append(record, path)
+    before = path.read_bytes()
+    monkeypatch.setattr(sweep, "train", lambda *a, **k: pytest.fail("nothing may run"))
+    with pytest.raises(ValueError, match=r"by code 0123456789ab, .* differ from .* by dropout"):
+        list(sweep.sweep(CONFIGS, path))
+    assert path.read_bytes() == before

@@ -1,5 +1,6 @@
 """The records kept in data/results: find them, choose among them, and check them."""
 
+import dataclasses
 import json
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
@@ -15,12 +16,29 @@ from muonlab.files import replace_file
 
 RESULTS = Path(muonlab.__file__).parents[1] / "data" / "results"
 MANIFEST = "manifest.json"
+FIELDS = {field.name for field in dataclasses.fields(TrainConfig)}
 
 
 def recorded(name: str) -> list[Record]:
     """Returns the records kept in data/results for a grid; empty when it was never run."""
-    path = RESULTS / f"{name}.jsonl"
-    return records.read(path) if path.exists() else []
+    return read_runs(RESULTS / f"{name}.jsonl")
+
+
+def read_runs(path: Path | str) -> list[Record]:
+    """Returns the records of a file whose runs this code could run again; none without the file.
+
+    Raises:
+        ValueError: a broken line, or a record of a version of the code with other options.
+    """
+    found = records.read(path) if Path(path).exists() else []
+    for record in found:
+        if differing := record.config.keys() ^ FIELDS:
+            raise ValueError(
+                f"{path}: run {record.run_id} was recorded by code "
+                f"{record.provenance.get('code', 'unknown')}, whose options differ from today's by "
+                f"{', '.join(sorted(differing))}: name another file, or go back to that code"
+            )
+    return found
 
 
 def best_trial(trials: Iterable[Record]) -> Record:
@@ -92,9 +110,9 @@ def problems(
         if manifest.get(name, {}).get("sha256") != _checksum(folder / name):
             found.append(f"{name}: its checksum is not that of the manifest")
         try:
-            runs = records.read(folder / name)
+            runs = read_runs(folder / name)
             configs = [TrainConfig(**run.config) for run in runs]
-        except (ValueError, TypeError) as error:  # TypeError: an option that this code lacks
+        except ValueError as error:
             found.append(f"{name}: {error}")
             continue
         ids = {records.run_id(config) for config in configs}

@@ -12,6 +12,7 @@ from muonlab.data.facts import Facts
 from muonlab.experiments import records
 from muonlab.experiments.config import TrainConfig
 from muonlab.experiments.records import Record, provenance, run_id
+from muonlab.experiments.results import read_runs
 from muonlab.experiments.train import Diverged, train
 
 Text = Corpus | Facts
@@ -33,7 +34,7 @@ def sweep(
         path: a file of JSON lines, made when missing.
 
     Raises:
-        ValueError: a broken line in the file (see `records.read`).
+        ValueError: a broken line in the file, or a record of other code (see `read_runs`).
     """
     corpus = cache(load_corpus)
     begun_elsewhere = []
@@ -52,8 +53,7 @@ def sweep(
 
 
 def _known(config: TrainConfig, path: Path | str) -> Record | None:
-    found = records.read(path) if Path(path).exists() else []
-    return next((record for record in found if record.run_id == run_id(config)), None)
+    return next((record for record in read_runs(path) if record.run_id == run_id(config)), None)
 
 
 def _run(
