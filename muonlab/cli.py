@@ -183,12 +183,13 @@ class Clock:
 
 
 def _results(options: argparse.Namespace) -> int:
+    from muonlab.experiments.ablation import uncovered
     from muonlab.experiments.presets import PRESETS, preset
     from muonlab.experiments.results import problems, recorded
     from muonlab.experiments.tables import table
 
     if options.check:
-        found = problems(PRESETS)
+        found = problems(PRESETS) + uncovered()
         print(*(found or ["all records are whole"]), sep="\n")
         return int(bool(found))
     if options.preset is None:

@@ -27,6 +27,15 @@ def test_ninety_five_percent_of_intervals_hold_the_truth():
     assert 930 <= held <= 970
 
 
+@pytest.mark.parametrize(("seeds", "holds"), [(3, 0.71), (5, 0.83)])
+def test_a_bootstrap_over_a_few_seeds_would_promise_too_much(seeds, holds):
+    generator = numpy.random.default_rng(0)
+    differences = generator.standard_normal((3000, seeds))
+    drawn = generator.integers(0, seeds, (300, seeds))
+    low, high = numpy.percentile(differences[:, drawn].mean(-1), [2.5, 97.5], axis=1)
+    assert ((low <= 0) & (high >= 0)).mean() == pytest.approx(holds, abs=0.03)
+
+
 def test_equal_differences_give_a_point():
     assert paired_interval([1.5, 2.5], [1.0, 2.0]) == (0.5, 0.5, 0.5)
 

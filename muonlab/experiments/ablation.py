@@ -125,6 +125,22 @@ def frozen(tier: Tier, name: str) -> list[TrainConfig]:
     return sorted(table, key=lambda c: first.index(c.muon) if c.muon in first else len(first))
 
 
+def uncovered(name: str = "cpu") -> list[str]:
+    """Returns the rows of Table 1 that a tier has not recorded at SEEDS seeds, a sentence each."""
+    runs = [run for run in recorded(name) if not run.failure]
+    found = []
+    for gated in KINDS:
+        for groups in rows(gated):
+            same = [r for r in runs if r.config["gated"] == gated]
+            seeds = {r.config["seed"] for r in same if tuple(r.config["muon"]) == groups}
+            if len(seeds) < SEEDS:
+                row = (
+                    f"{'gated' if gated else 'non-gated'}, Muon on {'+'.join(groups) or 'nothing'}"
+                )
+                found.append(f"{name}: {row}: {len(seeds)} of {SEEDS} seeds are recorded")
+    return found
+
+
 def retuning() -> list[TrainConfig]:
     """Returns three trials for each row: Muon's rate, or that of the matrices where AdamW has all.
 

@@ -21,7 +21,9 @@ class Interval(NamedTuple):
 def paired_interval(a: Sequence[float], b: Sequence[float], confidence: float = 0.95) -> Interval:
     """Returns the mean of a − b over seeds, with Student's t interval.
 
-    Run i of both must share its seed: data order and initial weights then cancel.
+    Run i of both must share its seed: data order and initial weights then cancel. A bootstrap over
+    so few seeds promises too much: of three normal differences, its 95 % interval holds the true
+    mean in 71 % of the cases, of five in 83 % (tests/test_compare.py).
 
     Args:
         a, b: one result a seed, in the same order of seeds, at least two.
