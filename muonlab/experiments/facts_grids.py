@@ -64,6 +64,15 @@ def imbalance() -> list[TrainConfig]:
     ]
 
 
+def longer() -> list[TrainConfig]:
+    """Returns the runs of `imbalance` at s = 0 and 1 with three times the steps.
+
+    Does a lead shrink because data are uniform, or because everything has been learned?
+    """
+    some = [config for config in imbalance() if config.corpus.endswith(("zipf0", "zipf1"))]
+    return [replace(config, steps=3 * config.steps, eval_every=200) for config in some]
+
+
 def contestant(config: TrainConfig) -> tuple[bool, tuple[str, ...], str]:
     """Returns what tells the five ways apart, and the two kinds of feed-forward layer."""
     return config.gated, config.muon, config.rule
@@ -76,4 +85,4 @@ def presets() -> dict[str, Callable[[], list[TrainConfig]]]:
         found[f"{name}-tuning-adamw"] = partial(tuning_adamw, name)
         found[f"{name}-tuning"] = partial(tuning, name)
         found[name] = partial(seeds, name)
-    return found | {"facts-imbalance": imbalance}
+    return found | {"facts-imbalance": imbalance, "facts-longer": longer}
