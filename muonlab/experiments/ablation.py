@@ -145,11 +145,12 @@ def retuning() -> list[TrainConfig]:
     """Returns three trials for each row: Muon's rate, or that of the matrices where AdamW has all.
 
     Unlike the paper's protocol, embedding and head have a rate of their own, the same in each row,
-    and so have the matrices that stay with AdamW; both were chosen in lesson 04.
+    and so have the matrices that stay with AdamW; both were chosen in lesson 04. Nothing else
+    differs.
     """
     fair = best_trial(r for r in recorded("lesson-04-tuning") if not r.config["muon"])
     outer, inner = fair.config["adamw_lr"], fair.config["adamw_matrix_lr"]
-    base = replace(BASE, adamw_lr=outer, adamw_matrix_lr=inner, eval_every=BASE.steps)
+    base = replace(TIERS["cpu"].base, adamw_lr=outer, adamw_matrix_lr=inner)
     return [
         replace(
             base, gated=gated, muon=groups, **({"lr": lr} if groups else {"adamw_matrix_lr": a})
