@@ -143,7 +143,7 @@ def uncovered(name: str = "cpu") -> list[str]:
 
 
 def retuning() -> list[TrainConfig]:
-    """Returns three trials for each of FAIR_ROWS: Muon's rate, or that of the matrices where AdamW has all.
+    """Returns three trials for each of FAIR_ROWS: of Muon's rate, or of AdamW's for the matrices.
 
     Unlike the paper's protocol, embedding and head have a rate of their own, the same in each row,
     and so have the matrices that stay with AdamW; both were chosen in lesson 04. Nothing else
