@@ -65,12 +65,12 @@ def imbalance() -> list[TrainConfig]:
 
 
 def longer() -> list[TrainConfig]:
-    """Returns the runs of `imbalance` at s = 0 with twice the steps.
+    """Returns the runs of `imbalance` at s = 0 and 1 with three times the steps.
 
     Does a lead shrink because data are uniform, or because everything has been learned?
     """
-    even = [config for config in imbalance() if config.corpus.endswith("zipf0")]
-    return [replace(config, steps=2 * config.steps) for config in even]
+    some = [config for config in imbalance() if config.corpus.endswith(("zipf0", "zipf1"))]
+    return [replace(config, steps=3 * config.steps, eval_every=200) for config in some]
 
 
 def contestant(config: TrainConfig) -> tuple[bool, tuple[str, ...], str]:
