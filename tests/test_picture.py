@@ -3,7 +3,7 @@
 import pytest
 
 from muonlab.classroom import curves, picture
-from muonlab.experiments import presets
+from muonlab.experiments import results
 from muonlab.experiments.presets import recorded
 
 
@@ -12,7 +12,7 @@ def test_the_stored_picture_is_drawn_from_the_records():
 
 
 def test_without_records_it_says_what_to_run(monkeypatch, tmp_path):
-    monkeypatch.setattr(presets, "RESULTS", tmp_path)
+    monkeypatch.setattr(results, "RESULTS", tmp_path)
     with pytest.raises(FileNotFoundError, match="muonlab ablate lesson-04-seeds"):
         picture.draw()
     with pytest.raises(ValueError, match="muonlab ablate lesson-04-tuning"):
@@ -26,3 +26,16 @@ def test_the_explorer_gets_every_finished_run_best_first():
     assert ends == sorted(ends)
     low, high = data["range"]["tail"]
     assert all(low < loss < high for run in data["runs"] for loss in run["tail"])
+
+
+def test_the_explorer_of_biographies_gets_every_seed_of_every_way():
+    data = curves.facts_data(recorded("facts"))
+    assert data["steps"] == [100, 200, 300, 400]
+    assert data["asked"][0] == 512
+    assert data["asked"][-1] == 1
+    for named in data["accuracy"].values():
+        assert set(named) == {"AdamW", "Muon", "SGD with momentum", "Muon(VO, FFN)", "Muon(QK)"}
+        for seeds in named.values():
+            assert [len(seeds), len(seeds[0]), len(seeds[0][0])] == [5, 4, 10]
+    with pytest.raises(ValueError, match="muonlab ablate facts"):
+        curves.facts_data([])
