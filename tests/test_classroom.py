@@ -27,6 +27,8 @@ from muonlab.classroom import explore as explorers
 from muonlab.classroom import lesson as lesson_module
 from muonlab.classroom.claims import Claim, ClaimDoesNotHold
 from muonlab.classroom.quiz import Quiz
+from muonlab.classroom.table1 import ROWS
+from muonlab.classroom.widget import FOLDER
 
 
 @pytest.fixture(autouse=True)
@@ -559,3 +561,9 @@ def test_a_failing_cell_is_named_and_the_old_notebook_stays(text, monkeypatch, c
     assert source.notebook_path(text).read_bytes() == old
     with pytest.raises(FileNotFoundError, match=r"no lesson \['77'\]"):
         release.main(["77"])
+
+
+def test_the_rows_of_table_1_are_the_same_in_python_and_in_the_page():
+    source = (FOLDER / "explorers" / "table1.js").read_text(encoding="utf-8")
+    listed = re.search(r"const ROWS = (\[.*?\]);", source, re.DOTALL).group(1)
+    assert json.loads(listed.replace(",\n]", "]")) == ROWS

@@ -1,8 +1,9 @@
-"""Recorded runs as what the explorer `runs` draws from."""
+"""Recorded runs as what the explorers `runs` and `facts` draw from."""
 
 from collections.abc import Iterable
 from typing import Any
 
+from muonlab.data.facts import selections
 from muonlab.experiments.records import Record
 
 PARTS = ("overall", "head", "tail")
@@ -37,3 +38,31 @@ def _run(record: Record) -> dict[str, Any]:
 
 def _range(losses: list[float]) -> list[float]:
     return [min(losses) - 0.1, max(losses) + 0.1]
+
+
+def facts_data(records: Iterable[Record]) -> dict[str, Any]:
+    """Returns accuracy by group as accuracy[feed-forward kind][name] = [seed][step][group].
+
+    "steps" are those measured; "asked" is how often the law chooses a person of each group.
+
+    Raises:
+        ValueError: no finished run.
+    """
+    runs = sorted((r for r in records if not r.failure), key=lambda r: r.config["seed"])
+    if not runs:
+        raise ValueError("no recorded run is finished: run `muonlab ablate facts`")
+    accuracy: dict[str, dict[str, list[Any]]] = {"not gated": {}, "gated": {}}
+    for run in runs:
+        kind = accuracy["gated" if run.config["gated"] else "not gated"]
+        kind.setdefault(facts_name(run), []).append([m["accuracy"] for m in run.held_out])
+    steps = [measured["step"] for measured in runs[0].held_out]
+    m = len(runs[0].held_out[0]["accuracy"]) - 1
+    return {"steps": steps, "asked": selections(m), "accuracy": accuracy}
+
+
+def facts_name(run: Record) -> str:
+    """Returns what steps the matrices of a run: AdamW, SGD, Muon, or Muon for some of them."""
+    groups = tuple(run.config["muon"])
+    if groups and run.config["rule"] == "sgd":
+        return "SGD with momentum"
+    return {(): "AdamW", ("QK", "VO", "FFN"): "Muon"}.get(groups, f"Muon({', '.join(groups)})")

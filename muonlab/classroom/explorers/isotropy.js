@@ -1,0 +1,54 @@
+// Lesson 09: four numbers of the recorded spectra along training; the learner moves through the steps.
+// data: {steps: [0, 10, …], seeds: {kind: {name: count}},
+//        bands: {kind: {group: {name: {metric: {mean, low, high}}}}}}, each a number a step
+const METRICS = {
+  "effective rank": { field: "effective_rank", better: "up", shown: (v) => v.toFixed(1) },
+  "entropy": { field: "entropy", better: "up", shown: (v) => v.toFixed(3) },
+  "top energy": { field: "top_energy", better: "down", shown: (v) => `${(100 * v).toFixed(1)} %` },
+  "quartile ratio": { field: "quartile_ratio", better: "down", shown: (v) => v.toFixed(2) },
+};
+const RUNS = { "AdamW and Muon": ["AdamW", "Muon"], "and the two controls": ["AdamW", "Muon", "flat Adam", "noisy Adam"] };
+
+const controls = [
+  { name: "step", label: "training step", min: 0, max: 150, step: 10, value: 0 },
+  { name: "metric", label: "number", options: Object.keys(METRICS), value: "effective rank" },
+  { name: "group", label: "matrices", options: ["VO", "W_out", "W_in", "W_gate", "QK"], value: "W_out" },
+  { name: "kind", label: "feed-forward layer", options: ["not gated", "gated"], value: "not gated" },
+  { name: "runs", label: "runs", options: Object.keys(RUNS), value: "AdamW and Muon" },
+];
+
+// One path: the means as a line, then a short upright line at each step from the lowest seed to the highest.
+function withRange(steps, band, shift) {
+  const x = [...steps], y = [...band.mean];
+  steps.forEach((step, i) => {
+    x.push(NaN, step + shift, step + shift);
+    y.push(NaN, band.low[i], band.high[i]);
+  });
+  return { x, y };
+}
+
+function view({ step, metric, group, kind, runs }, data) {
+  const { field, better, shown } = METRICS[metric];
+  const at = data.steps.indexOf(step), bands = data.bands[kind][group] ?? {};
+  const names = RUNS[runs].filter((name) => name in bands);
+  const end = data.steps[data.steps.length - 1];
+  const told = names.map((name) => {
+    const { mean, low, high } = bands[name][field];
+    const range = low[at] === high[at] ? "" : ` (${shown(low[at])} to ${shown(high[at])})`;
+    return `${name} ${shown(mean[at])}${range}`;
+  });
+  const missing = RUNS[runs].length > names.length && names.length ? " The controls ran without a gate only." : "";
+  return {
+    title: `${group}, ${kind}: ${metric}; ${better} means more isotropic`,
+    x: { label: "training step", range: [-3, end + 3] },
+    y: { label: metric },
+    series: names.map((name, i) => ({
+      label: `${name}, mean and range of ${data.seeds[kind][name]} seeds`,
+      ...withRange(data.steps, bands[name][field], i - (names.length - 1) / 2),
+    })),
+    marks: names.length ? [{ x: step, label: step > 20 ? `step ${step}` : "" }] : [],
+    sentence: names.length
+      ? `Step ${step}${step ? "" : ", before training"}, ${metric} with the range over seeds: ${told.join("; ")}.${missing}`
+      : `A layer that is ${kind} has no ${group}.`,
+  };
+}
