@@ -2,7 +2,7 @@
 
 import pytest
 
-from muonlab.classroom import curves, picture
+from muonlab.classroom import bands, curves, picture
 from muonlab.experiments import results
 from muonlab.experiments.presets import recorded
 
@@ -39,3 +39,15 @@ def test_the_explorer_of_biographies_gets_every_seed_of_every_way():
             assert [len(seeds), len(seeds[0]), len(seeds[0][0])] == [5, 4, 10]
     with pytest.raises(ValueError, match="muonlab ablate facts"):
         curves.facts_data([])
+
+
+def test_the_explorer_of_spectra_starts_all_optimizers_at_the_same_weights():
+    data = bands.bands_data(recorded("lesson-09-seeds"))
+    assert data["steps"] == list(range(0, 151, 10))
+    assert {n for seeds in data["seeds"].values() for n in seeds.values()} == {10}
+    for groups in data["bands"].values():
+        for named in groups.values():
+            for metric, band in named["Muon"].items():
+                assert band["mean"][0] == named["AdamW"][metric]["mean"][0]
+                for low, mean, high in zip(band["low"], band["mean"], band["high"], strict=True):
+                    assert low <= mean <= high
