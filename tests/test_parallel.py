@@ -15,6 +15,7 @@ import torch
 
 from muonlab import optim
 from muonlab.experiments import checkpoints, parallel
+from muonlab.experiments.rehearsal import train_step
 from muonlab.models.gpt import GPT, GPTConfig
 from muonlab.routing import route
 
@@ -41,16 +42,8 @@ def batch(step):
 
 
 def train(model, optimizer, steps):
-    losses = []
-    for step in steps:
-        loss = model(*map(parallel.share, batch(step)))
-        loss.backward()
-        loss = loss.detach()
-        parallel.average([loss, *(p.grad for p in model.parameters())])
-        parallel.step_shared(optimizer)
-        optimizer.zero_grad()
-        losses.append(loss.item())
-    return losses
+    replica = parallel.replicate(model)
+    return [train_step(replica, optimizer, batch(step), sharded=False) for step in steps]
 
 
 def state(model, optimizer):
@@ -109,11 +102,13 @@ def poisoned(model, optimizer):
     owners, errors = parallel.owners(optimizer), []
     before = {name: p.clone() for name, p in model.state_dict().items()}
     theirs = [next(p for p in owners if owners[p] == rank) for rank in range(2)]
+    replica = parallel.replicate(model)
     for p in (*theirs, model.embedding.weight):
-        model(*map(parallel.share, batch(0))).backward()
         if parallel.rank() == 1:
-            p.grad[0, 0] = torch.nan
-        parallel.average(p.grad for p in model.parameters())
+            spoiled = p.register_hook(lambda gradient: gradient * torch.nan)
+        replica(*map(parallel.share, batch(0))).backward()
+        if parallel.rank() == 1:
+            spoiled.remove()
         try:
             parallel.step_shared(optimizer)
         except ValueError as error:

@@ -1,23 +1,24 @@
 """Train on several processes: each takes a share of the rows and a share of Muon's matrices.
 
 `torchrun --nproc-per-node=2 --no-python muonlab train …` starts them. Each holds the whole model.
-One all-reduce averages the gradients; then each matrix is orthogonalized by one process, its owner,
-which sends the new weights to the others. AdamW's parameters are stepped by everybody: that costs
-less than to send them. Without torchrun, nothing here touches torch.distributed. Where the whole
-model is too much for one device, `sharded` divides it.
+PyTorch's own engine, DistributedDataParallel, averages the gradients by all-reduces while backward
+computes. Then each matrix is orthogonalized by one process, its owner, which sends the new weights
+to the others. AdamW's parameters are stepped by everybody: that costs less than to send them.
+Without torchrun, nothing here touches torch.distributed. Where the whole model is too much for one
+device, `sharded` divides it.
 
 Source: Jordan 2024, whose Muon also divides its matrices among processes.
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch import Tensor
+from torch import Tensor, nn
 
 from muonlab.optim import Muon
 from muonlab.orthogonalize import is_finite
@@ -83,26 +84,32 @@ def share(batch: Tensor) -> Tensor:
     return batch.chunk(size())[rank()]
 
 
-@torch.no_grad()
-def average(tensors: Iterable[Tensor | None]) -> None:
-    """Puts the mean over all processes in place of each tensor, and passes None over.
+def replicate(model: nn.Module) -> Callable[..., Tensor]:
+    """Returns what to call instead of the model: backward then leaves it the mean gradients.
 
-    Gradients and loss go in one message, in float32 at least. Every process must give the same
-    shapes, and None in the same places.
+    They are the means over all processes, the same bits in each. Every parameter must take part in
+    the loss. In one process it is the model itself.
     """
     if size() == 1:
-        return
-    tensors = [t for t in tensors if t is not None]
-    flat = _flatten([t.to(torch.promote_types(t.dtype, torch.float32)) for t in tensors])
-    dist.all_reduce(flat)
-    _unflatten(flat.div_(size()), tensors)
+        return model
+    # the buffers are equal already: `feedforward` counts the tokens of all processes
+    return nn.parallel.DistributedDataParallel(model, forward_sync_buffers=False)
+
+
+def mean(loss: Tensor) -> float:
+    """Returns the mean over all processes of a number."""
+    loss = loss.detach().clone()
+    if size() > 1:
+        dist.all_reduce(loss)
+    return loss.item() / size()
 
 
 @torch.no_grad()
 def step_shared(optimizer: Muon) -> None:
     """Steps the optimizer, each matrix by its owner alone; all get the same weights.
 
-    Call `average` on the gradients before. Afterwards the matrices of others have none.
+    The gradients must be equal in all, as after `replicate`. Afterwards the matrices of others have
+    none.
 
     Raises:
         ValueError: what `Muon.step` raises, in all processes, before anything has changed.

@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -82,10 +83,11 @@ def train(
 ) -> dict[str, Any]:
     """Returns losses, bytes and final weights of a run that this process takes part in."""
     model, optimizer = start(sharded, rule, dtype, shape)
+    replica = model if sharded else parallel.replicate(model)
     losses, before = [], wire_bytes()
     with Traffic() as traffic:
         for number in range(steps):
-            losses.append(train_step(model, optimizer, number, sharded))
+            losses.append(train_step(replica, optimizer, batch(number, shape), sharded))
     wire = None if before is None else wire_bytes() - before
     weights = [whole(p.detach()) for p in model.parameters()]
     return {"losses": losses, "bytes": dict(traffic.bytes), "wire": wire, "weights": weights}
@@ -101,16 +103,20 @@ def start(sharded: bool, rule: str, dtype: torch.dtype, shape: GPTConfig) -> tup
     return model, RULES[rule](route(model).groups(0.01, 3e-3, adjust_lr_fn="match_rms_adamw"))
 
 
-def train_step(model: GPT, optimizer: Muon, number: int, sharded: bool) -> float:
-    """Returns the mean loss over all processes, after one update of the weights."""
-    loss = model(*map(parallel.share, batch(number, model.config)))
+def train_step(
+    replica: Callable[..., Tensor], optimizer: Muon, rows: tuple[Tensor, Tensor], sharded: bool
+) -> float:
+    """Returns the mean loss over all processes, after one update of the weights.
+
+    Args:
+        replica: the model, sharded; or what `parallel.replicate` made of it.
+        rows: inputs and targets (B, T) for all processes together.
+    """
+    loss = replica(*map(parallel.share, rows))
     loss.backward()
-    loss = loss.detach()
-    gradients = [] if sharded else [p.grad for p in model.parameters()]  # FSDP2 averages its own
-    parallel.average([loss, *gradients])
     (step_sharded if sharded else parallel.step_shared)(optimizer)
     optimizer.zero_grad()
-    return loss.item()
+    return parallel.mean(loss)
 
 
 def batch(number: int, shape: GPTConfig) -> tuple[Tensor, Tensor]:

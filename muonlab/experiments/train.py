@@ -116,8 +116,7 @@ class Run:
         self.model = model_for(config, corpus).to(self.device)
         if config.pretraining:
             self.model.load_state_dict(pretrained(first_run(config)))
-        if shard:
-            sharded.shard(self.model)
+        self.replica = sharded.shard(self.model) if shard else parallel.replicate(self.model)
         self.optimizer = build_optimizer(config, self.model)
         if shard:
             sharded.check_rule(self.optimizer)
@@ -135,12 +134,9 @@ class Run:
         batch = self.corpus.batch(self.step, config.batch, config.context, config.seed)
         inputs, targets = (parallel.share(t).to(self.device) for t in batch)  # (B, T, …) each
         with self._precision():
-            loss = self.model(inputs, targets)
+            loss = self.replica(inputs, targets)
         loss.backward()
-        loss = loss.detach()
-        gradients = () if self.shard else (p.grad for p in self.model.parameters())
-        parallel.average([loss, *gradients])
-        value = loss.item()
+        value = parallel.mean(loss)
         if not math.isfinite(value):
             raise self._diverged(f"the training loss is {value}")
         with self._finite_gradients():
