@@ -11,6 +11,7 @@ Source: Li et al., arXiv 2510.05491, Algorithm 1.
 
 import math
 from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -103,13 +104,9 @@ class NorMuon(Muon):
     def _muon_step(self, group: dict[str, Any]) -> None:
         for stack, dtype in in_stacks(group):
             states = [self.state_of(p, group) for p in stack]
-            squares = [state[ROWS] for state in states]
-
-            def even(block: Tensor, part: slice, squares: list[Tensor] = squares) -> None:
-                even_rows(block, squares[part], group)
-
             momenta = [state["momentum_buffer"] for state in states]
-            muon_update(stack, momenta, group, dtype, self.scratch, even)
+            rescale = partial(even_rows, squares=[state[ROWS] for state in states], group=group)
+            muon_update(stack, momenta, group, dtype, self.scratch, rescale)
 
     def _check_group(self, number: int) -> None:
         super()._check_group(number)
@@ -123,14 +120,17 @@ class NorMuon(Muon):
 
 
 def even_rows(
-    block: Tensor, squares: list[Tensor], group: dict[str, Any], whole: Whole | None = None
-) -> None:
-    """Makes updates of stacked O's (b, *shape of the parameters), in place; `squares` move on."""
-    O = block.flatten(2) if block.ndim > 4 else block.flatten(0, -3)  # noqa: E741  paper's letter
+    O: Tensor,  # noqa: E741  the paper's letter
+    squares: list[Tensor],
+    group: dict[str, Any],
+    whole: Whole | None = None,
+) -> Tensor:
+    """Returns `row_factors` of O; `squares` are v, in a tensor for each parameter."""
     v = torch.stack(squares).view(O.shape[:2])
-    O.mul_(row_factors(O, v, group, whole))
+    factors = row_factors(O, v, group, whole)
     for kept, new in zip(squares, v.view(len(squares), *squares[0].shape), strict=True):
         kept.copy_(new)
+    return factors
 
 
 def row_factors(

@@ -18,6 +18,7 @@ HTML = LESSONS.parent / "book" / "_build" / "html"
 PAGES = sorted(p for folder in ("book", "lessons") for p in (HTML / folder).glob("*.html"))
 LESSON_PAGES = [page for page in PAGES if page.parent.name == "lessons"]
 MEGABYTES = 2
+KEPT = "Object.keys(localStorage).filter(k => k.includes('muonlab')).map(k => localStorage[k])"
 each_page = pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 each_lesson = pytest.mark.parametrize("path", LESSON_PAGES, ids=lambda path: path.stem)
 
@@ -93,6 +94,13 @@ def test_a_page_is_small_and_every_picture_has_words(path):
         assert len(image.get("alt") or "") >= 20 or image.get("alt") == "", image.get("src")[:80]
 
 
+def violations(page, *rules):
+    """What axe-core finds on the page, by these rules or by all."""
+    # without the elements that are in order, which nobody reads, it takes half the time
+    options = {"resultTypes": ["violations"], **({"runOnly": rules} if rules else {})}
+    return Axe().run(page, options=options).response["violations"]
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @each_page
 def test_a_page_is_quiet_local_and_accessible(path, theme, visit):
@@ -102,11 +110,10 @@ def test_a_page_is_quiet_local_and_accessible(path, theme, visit):
         page.locator(".muonlab").nth(views - 1).wait_for()
     assert page.outside == []
     assert page.faults == []
-    rules = {"runOnly": ["color-contrast"]} if theme == "dark" else None  # the rest has no colour
-    found = Axe().run(page, options=rules).response["violations"]
+    rules = ["color-contrast"] if theme == "dark" else []  # the rest has no colour
     serious = {
         v["id"]: [node["html"][:120] for node in v["nodes"][:3]]
-        for v in found
+        for v in violations(page, *rules)
         if v["impact"] in ("serious", "critical")
     }
     assert serious == {}
@@ -116,8 +123,7 @@ def test_a_page_is_quiet_local_and_accessible(path, theme, visit):
 def test_a_phone_shows_the_whole_width(path, visit):
     page = visit(path, width=375)
     assert page.evaluate("document.documentElement.scrollWidth") <= 375
-    rules = {"runOnly": ["scrollable-region-focusable", "target-size"]}
-    assert [v["id"] for v in Axe().run(page, options=rules).response["violations"]] == []
+    assert violations(page, "scrollable-region-focusable", "target-size") == []
 
 
 @each_lesson
@@ -154,14 +160,16 @@ def test_a_prediction_stays_in_the_browser_and_meets_its_outcome(path, visit):
     wrong = next(option for option in options if option != right)
     group.locator("input").nth(options.index(wrong)).check()
     assert outcome.inner_text() == f"You predicted: {wrong}."
-    for _ in range(4):  # about once in thirty, Chromium loses all that a page of file:// stores
+    for _ in range(4):
         page.locator(".muonlab-predict").first.locator("input").nth(options.index(right)).check()
+        assert page.evaluate(KEPT) == [right]
         page.wait_for_timeout(500)
         page = page.context.new_page()
         page.goto(path.as_uri())
         page.locator(".muonlab-predict input").first.wait_for()
-        if page.get_by_text("Saved in this browser.").count():
-            break
+        if page.evaluate(KEPT) == [right]:
+            break  # else Chromium 150 gave this page an old copy of the storage: one time in a
+            # hundred on file://, and to a page of three lines as well
     found = page.locator("[data-prediction]").first.inner_text()
     assert found == "Your prediction came true."
 

@@ -35,9 +35,9 @@ def test_with_muon_the_outer_rate_is_the_one_that_adamw_liked_best():
         assert (config.adamw_lr, config.adamw_matrix_lr) == (outer, inner)
 
 
-def test_decay_changes_nothing_but_the_decay():
-    off = [c for c in preset("lesson-04-seeds") if c.seed <= 5]
-    on = preset("lesson-15-decay")
-    assert Counter(c.weight_decay for c in on) == {0.1: 10, 0.3: 10}
-    same = {replace(c, weight_decay=0, eval_every=50) for c in on}
+def test_with_decay_the_trials_are_those_without():
+    off = preset("lesson-16-averages-tuning")
+    on = preset("lesson-15-decay-tuning")
+    assert Counter(c.weight_decay for c in on) == {0.1: len(off), 0.3: len(off)}
+    same = {replace(c, weight_decay=0, eval_every=off[0].eval_every) for c in on}
     assert same == set(off)

@@ -4,9 +4,9 @@ It is the source of Python's standard library without its documentation: no stri
 is left, so nothing that docs holds comes again.
 """
 
-from muonlab.data import documents, tokenization
+from muonlab.data import documents
 from muonlab.data.cache import FORMAT, Stored, load_or_build
-from muonlab.data.corpus import Corpus, _from_stored, _key, load_corpus
+from muonlab.data.corpus import Corpus, _encoded, _from_stored, _key, load_corpus
 
 SHORTEST = 80  # characters: shorter files do little beyond importing
 
@@ -26,12 +26,5 @@ def load_code() -> Corpus:
 def _build(docs: Corpus) -> Stored:
     _, folder = next(documents.source_folders())  # Python's own comes first
     found = map(documents.bare_code, documents.python_files(folder))
-    train, held_out = documents.split(text for text in found if len(text) >= SHORTEST)
-    tokenizer = docs.tokenizer
-    return Stored(
-        train=tokenization.encode(tokenizer, train),
-        held_out=tokenization.encode(tokenizer, held_out),
-        tokenizer=tokenizer.to_str(),
-        documents=len(train) + len(held_out),
-        characters=sum(map(len, train)) + sum(map(len, held_out)),
-    )
+    long = (text for text in found if len(text) >= SHORTEST)
+    return _encoded(*documents.split(long), docs.tokenizer)

@@ -177,7 +177,10 @@ def _folder(folder: Path, vocab_size: int) -> Corpus:
 def _build(texts: list[str], vocab_size: int) -> Stored:
     """Returns what goes into the cache: the texts split, a tokenizer of their own, the tokens."""
     train, held_out = documents.split(texts)
-    tokenizer = tokenization.train_tokenizer(train, vocab_size)
+    return _encoded(train, held_out, tokenization.train_tokenizer(train, vocab_size))
+
+
+def _encoded(train: list[str], held_out: list[str], tokenizer: Tokenizer) -> Stored:
     return Stored(
         train=tokenization.encode(tokenizer, train),
         held_out=tokenization.encode(tokenizer, held_out),

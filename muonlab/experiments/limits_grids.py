@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 
-from muonlab.experiments import grids
+from muonlab.experiments.capstone import averages_tuning
 from muonlab.experiments.config import TrainConfig
 from muonlab.experiments.facts_grids import ALL
 from muonlab.experiments.grids import ADAMW_RATES, BASE, MUON_RATES, OUTER_RATES, SEEDS
@@ -36,7 +36,6 @@ FINETUNING = TrainConfig(
 )
 FINETUNING_RATES = {(): (0.00025, 0.0005, 0.001, 0.002), ALL: (0.001, 0.002, 0.004, 0.008)}
 DECAYS = (0.1, 0.3)
-AT_END = replace(BASE, eval_every=BASE.steps)  # the loss is measured once: that saves a third
 REGRESSION = TrainConfig(
     corpus="regression-4",
     steps=120,
@@ -111,14 +110,19 @@ def finetuning() -> list[TrainConfig]:
     return best_at_new_seeds("lesson-15-finetuning-tuning", trials, route, SEEDS)
 
 
-def decay() -> list[TrainConfig]:
-    """Returns AdamW and Muon with weight decay, else as in lesson-04-seeds, where it is off.
+def decay_tuning() -> list[TrainConfig]:
+    """Returns sixteen trials for AdamW and sixteen for Muon with each weight decay, one seed.
 
-    The rates are those that were best without decay.
+    They are those of lesson-16-averages-tuning, where decay is off.
     """
-    chosen = [config for config in grids.lesson_04_seeds() if config.seed <= SEEDS]
-    chosen = [replace(config, eval_every=AT_END.eval_every) for config in chosen]
-    return [replace(config, weight_decay=weight) for weight in DECAYS for config in chosen]
+    trials = [replace(trial, eval_every=trial.steps) for trial in averages_tuning()]
+    return [replace(trial, weight_decay=weight) for weight in DECAYS for trial in trials]
+
+
+def decay() -> list[TrainConfig]:
+    """Returns the best trial of each optimizer with each decay, at five other seeds."""
+    way = lambda c: (c.muon, c.weight_decay)  # noqa: E731  it has no other use
+    return best_at_new_seeds("lesson-15-decay-tuning", decay_tuning(), way, SEEDS)
 
 
 def route(config: TrainConfig) -> tuple[str, ...]:
@@ -134,5 +138,6 @@ PRESETS: dict[str, Callable[[], list[TrainConfig]]] = {
     "lesson-15-controls": controls,
     "lesson-15-finetuning-tuning": finetuning_tuning,
     "lesson-15-finetuning": finetuning,
+    "lesson-15-decay-tuning": decay_tuning,
     "lesson-15-decay": decay,
 }

@@ -91,12 +91,7 @@ class GPT(nn.Module):
         Raises:
             ValueError: a wrong shape, too many tokens, or an id outside the vocabulary.
         """
-        self._check(tokens)
-        x = self.embedding(tokens)  # (B, T, C)
-        cos, sin = self.cos[: tokens.shape[1]], self.sin[: tokens.shape[1]]  # (T, h/2)
-        for block in self.blocks:
-            x = block(x, cos, sin)
-        logits = self.head(norm(x)).float()  # (B, T, V)
+        logits = self.head(self._features(tokens)).float()  # (B, T, V)
         if targets is None:
             return logits
         self._check(targets)
@@ -121,6 +116,15 @@ class GPT(nn.Module):
             x, cache = block.decode(x, self.cos, self.sin, cache)
             after.append(cache)
         return self.head(norm(x)).float(), after
+
+    def _features(self, tokens: Tensor) -> Tensor:
+        """Returns what the head reads, (B, T, C)."""
+        self._check(tokens)
+        x = self.embedding(tokens)  # (B, T, C)
+        cos, sin = self.cos[: tokens.shape[1]], self.sin[: tokens.shape[1]]  # (T, h/2)
+        for block in self.blocks:
+            x = block(x, cos, sin)
+        return norm(x)
 
     def _check(self, tokens: Tensor) -> None:
         if tokens.ndim != 2 or not 1 <= tokens.shape[1] <= self.config.context:

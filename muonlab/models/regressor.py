@@ -9,7 +9,6 @@ from typing import Literal
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from muonlab.models.attention import norm
 from muonlab.models.gpt import GPT, GPTConfig
 
 
@@ -41,12 +40,7 @@ class Regressor(GPT):
         Raises:
             ValueError: a wrong shape.
         """
-        self._check(tokens)
-        x = self.embedding(tokens)  # (B, T, C)
-        cos, sin = self.cos[: tokens.shape[1]], self.sin[: tokens.shape[1]]  # (T, h/2)
-        for block in self.blocks:
-            x = block(x, cos, sin)
-        predicted = self.head(norm(x[:, ::2])).float()[..., 0]  # (B, T/2)
+        predicted = self.head(self._features(tokens)[:, ::2]).float()[..., 0]  # (B, T/2)
         return predicted if targets is None else F.mse_loss(predicted, targets, reduction=reduction)
 
     def _check(self, tokens: Tensor) -> None:
