@@ -11,7 +11,6 @@ Source: Li et al., arXiv 2510.05491, Algorithm 1.
 
 import math
 from collections.abc import Callable, Iterable
-from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -104,9 +103,13 @@ class NorMuon(Muon):
     def _muon_step(self, group: dict[str, Any]) -> None:
         for stack, dtype in in_stacks(group):
             states = [self.state_of(p, group) for p in stack]
+            squares = [state[ROWS] for state in states]
+
+            def even(block: Tensor, part: slice, squares: list[Tensor] = squares) -> None:
+                even_rows(block, squares[part], group)
+
             momenta = [state["momentum_buffer"] for state in states]
-            rescale = partial(even_rows, squares=[state[ROWS] for state in states], group=group)
-            muon_update(stack, momenta, group, dtype, self.scratch, rescale)
+            muon_update(stack, momenta, group, dtype, self.scratch, even)
 
     def _check_group(self, number: int) -> None:
         super()._check_group(number)
@@ -120,17 +123,14 @@ class NorMuon(Muon):
 
 
 def even_rows(
-    O: Tensor,  # noqa: E741  the paper's letter
-    squares: list[Tensor],
-    group: dict[str, Any],
-    whole: Whole | None = None,
-) -> Tensor:
-    """Returns `row_factors` of O; `squares` are v, in a tensor for each parameter."""
+    block: Tensor, squares: list[Tensor], group: dict[str, Any], whole: Whole | None = None
+) -> None:
+    """Makes updates of stacked O's (b, *shape of the parameters), in place; `squares` move on."""
+    O = block.flatten(2) if block.ndim > 4 else block.flatten(0, -3)  # noqa: E741  paper's letter
     v = torch.stack(squares).view(O.shape[:2])
-    factors = row_factors(O, v, group, whole)
+    O.mul_(row_factors(O, v, group, whole))
     for kept, new in zip(squares, v.view(len(squares), *squares[0].shape), strict=True):
         kept.copy_(new)
-    return factors
 
 
 def row_factors(
@@ -146,15 +146,16 @@ def row_factors(
     larger matrices, `whole` is the number of all rows, and a function that adds up sums over them.
     """
     (m, add_up), n = whole or (O.size(-2), lambda sums: sums), O.size(-1)
-    square = torch.linalg.vector_norm(O, dim=-1, dtype=v.dtype).square_()  # of each row
-    before = add_up(square.sum(-1, keepdim=True)).sqrt()  # ‖O‖_F
-    moving = (before != 0).to(v.dtype)  # else no tokens: `update.share`
+    length = torch.linalg.vector_norm(O, dim=-1, dtype=v.dtype)  # of each row
+    square = length.square()
+    before = add_up(square.sum(-1, keepdim=True))  # ‖O‖²
+    moving = before.sign()  # else no tokens: `update.share`
     v.lerp_(square / n, (1 - group["beta2"]) * moving)
-    factor = (v.sqrt() + group["row_eps"]).reciprocal()
-    after = add_up((factor.square() * square).sum(-1, keepdim=True)).sqrt()  # ‖Ô‖_F
+    factor = (v.sqrt() + group["row_eps"]).reciprocal_()
+    after = add_up((length * factor).square_().sum(-1, keepdim=True)).sqrt_()  # ‖Ô‖
     if group["scale"] == "paper":
-        size = torch.full_like(after, 0.2 * math.sqrt(m * n))
+        size = 0.2 * math.sqrt(m * n)
     else:
-        size = lr_scale(group["adjust_lr_fn"], m, n) * before
-    size = size / torch.where(after > 0, after, 1.0)
-    return (-group["lr"] * size * factor).unsqueeze(-1)
+        size = lr_scale(group["adjust_lr_fn"], m, n) * before.sqrt()
+    size = -group["lr"] * size / torch.where(after > 0, after, 1.0)
+    return (size * factor).unsqueeze(-1)

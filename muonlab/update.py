@@ -58,14 +58,14 @@ def muon_update(
     group: dict[str, Any],
     dtype: torch.dtype,
     scratch: Scratch,
-    rescale: Callable[[Tensor], Tensor] | None = None,
+    rescale: Callable[[Tensor, slice], None] | None = None,
 ) -> None:
     """Steps parameters of one shape, and their momenta, in place.
 
     `group` holds the options of `Muon`; dtype is the precision of the products. Without `rescale`
-    the update is −lr·lr_scale times O. `rescale(O)`, of all matrices O (b, m, n), returns by what
-    each row is multiplied instead, (b, m, 1). Matrices of a stack that have no gradient stay as
-    they are, their momenta too (see `share`).
+    the update is −lr·lr_scale times O. `rescale(O, part)` makes the update of O itself, in place;
+    O belongs to the parameters params[part], stacked. Matrices of a stack that have no gradient
+    stay as they are, their momenta too (see `share`).
     """
     p = params[0]
     rows, columns = matrix_shape(p)
@@ -82,16 +82,12 @@ def muon_update(
         matrices = block.view(-1, rows, columns)
         matrices.div_(largest_entry(matrices))  # a common factor has no effect on the result
         stack[part].copy_(block)
-    O = orthogonalize(stack.view(-1, rows, columns), *size_of(p, group, rescale), scratch)  # noqa: E741
-    factors = rescale(O).view(len(params), -1, rows, 1) if rescale else None
-    updates = O.view(len(params), -1, rows, columns)
+    matrices = stack.view(-1, rows, columns)
+    updates = orthogonalize(matrices, *size_of(p, group, rescale), scratch).view(stack.shape)
     for part in parts:
-        block = D[: len(params[part])]
-        matrices = block.view(len(block), -1, rows, columns)
-        if factors is None:
-            matrices.copy_(updates[part])
-        else:
-            torch.mul(updates[part], factors[part], out=matrices)
+        block = D[: len(params[part])].copy_(updates[part])
+        if rescale:
+            rescale(block, part)
         for p, moving, update in zip(params[part], shares[part], block, strict=True):
             add_update(p, update, moving, group)
 

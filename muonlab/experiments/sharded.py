@@ -131,9 +131,7 @@ def _muon_step(optimizer: Muon, group: dict[str, Any]) -> None:
         block = torch.stack([updates[p].to(p.dtype) for p in stack])
         if isinstance(optimizer, NorMuon):
             squares = [optimizer.state_of(p, group)[ROWS].to_local() for p in stack]
-            matrices = block.flatten(2) if block.ndim > 4 else block.flatten(0, -3)
-            among = (len(stack[0]), _sum) if _is_cut(stack[0]) else None
-            matrices.mul_(even_rows(matrices, squares, group, among))
+            even_rows(block, squares, group, (len(stack[0]), _sum) if _is_cut(stack[0]) else None)
         for p, update in zip(stack, block, strict=True):
             add_update(own[p], update, moving[p], group)
 
