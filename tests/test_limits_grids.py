@@ -16,13 +16,14 @@ RATES = {"lr": 0, "adamw_lr": 0, "adamw_matrix_lr": None}
     [
         ("regression-tuning", route, [4, 4, 4]),
         ("finetuning-tuning", route, [4, 4]),
+        ("facts-tuning", lambda c: (c.muon, c.corpus), [16, 16, 16, 16]),
         ("controls-tuning", lambda c: (c.muon, c.rule), [4, 4, 4, 4]),
     ],
 )
 def test_every_contestant_is_tuned_with_as_many_trials(name, contestant, trials):
     configs = preset(f"lesson-15-{name}")
     assert sorted(Counter(map(contestant, configs)).values()) == trials
-    same = {"muon": (), "rule": "muon"}
+    same = {"muon": (), "rule": "muon", "corpus": "docs"}
     assert len({replace(config, **RATES, **same) for config in configs}) == 1
     assert {config.seed for config in configs} == {0}
 

@@ -64,32 +64,6 @@ def imbalance() -> list[TrainConfig]:
     ]
 
 
-def uniform_tuning_adamw() -> list[TrainConfig]:
-    """Returns four trials for AdamW where everybody is asked about equally often, s = 0.
-
-    In `imbalance` it has the rate that was best for s = 1.
-    """
-    base = replace(BASES["facts"], corpus="facts-9-zipf0", muon=())
-    return [replace(base, adamw_lr=a) for a in ADAMW_RATES]
-
-
-def uniform() -> list[TrainConfig]:
-    """Returns AdamW's best trial at s = 0, at the seeds of `imbalance`.
-
-    There Muon has the rates that were best for s = 1: the comparison cannot favour it.
-    """
-    return best_at_new_seeds("facts-uniform-tuning-adamw", uniform_tuning_adamw(), contestant, 3)
-
-
-def longer() -> list[TrainConfig]:
-    """Returns the runs of `imbalance` at s = 0 and 1 with three times the steps.
-
-    Does a lead shrink because data are uniform, or because everything has been learned?
-    """
-    some = [config for config in imbalance() if config.corpus.endswith(("zipf0", "zipf1"))]
-    return [replace(config, steps=3 * config.steps, eval_every=200) for config in some]
-
-
 def contestant(config: TrainConfig) -> tuple[bool, tuple[str, ...], str]:
     """Returns what tells the five ways apart, and the two kinds of feed-forward layer."""
     return config.gated, config.muon, config.rule
@@ -102,9 +76,4 @@ def presets() -> dict[str, Callable[[], list[TrainConfig]]]:
         found[f"{name}-tuning-adamw"] = partial(tuning_adamw, name)
         found[f"{name}-tuning"] = partial(tuning, name)
         found[name] = partial(seeds, name)
-    return found | {
-        "facts-imbalance": imbalance,
-        "facts-longer": longer,
-        "facts-uniform-tuning-adamw": uniform_tuning_adamw,
-        "facts-uniform": uniform,
-    }
+    return found | {"facts-imbalance": imbalance}

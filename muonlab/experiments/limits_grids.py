@@ -3,11 +3,14 @@
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
+from operator import mul
 
+from muonlab.data.facts import people_in_group
 from muonlab.experiments.capstone import averages_tuning
 from muonlab.experiments.config import TrainConfig
-from muonlab.experiments.facts_grids import ALL
+from muonlab.experiments.facts_grids import ALL, BASES
 from muonlab.experiments.grids import ADAMW_RATES, BASE, MUON_RATES, OUTER_RATES, SEEDS
+from muonlab.experiments.records import Record
 from muonlab.experiments.results import best_at_new_seeds
 
 SHORT = replace(  # a fifth of lesson 04's runs
@@ -36,6 +39,9 @@ FINETUNING = TrainConfig(
 )
 FINETUNING_RATES = {(): (0.00025, 0.0005, 0.001, 0.002), ALL: (0.001, 0.002, 0.004, 0.008)}
 DECAYS = (0.1, 0.3)
+FACTS = replace(BASES["facts"], betas=(0.8, 0.95), eval_every=400)  # the paper's averages
+OUTER_FACTS_RATES = (0.016, 0.032, 0.064, 0.128)
+EXPONENTS = (0, 1)
 REGRESSION = TrainConfig(
     corpus="regression-4",
     steps=120,
@@ -125,6 +131,40 @@ def decay() -> list[TrainConfig]:
     return best_at_new_seeds("lesson-15-decay-tuning", decay_tuning(), way, SEEDS)
 
 
+def facts_tuning() -> list[TrainConfig]:
+    """Returns sixteen trials for AdamW and for Muon, on even data and on data with a tail.
+
+    Lesson 10 gives AdamW one rate for all parameters. Here both tune two, of the matrices and of
+    embedding and head.
+    """
+    pairs = list(product(OUTER_FACTS_RATES, range(len(LOW_RATES))))
+    base = replace(FACTS, muon=())
+    trials = [replace(base, adamw_lr=o, adamw_matrix_lr=ADAMW_RATES[k]) for o, k in pairs]
+    trials += [replace(FACTS, adamw_lr=outer, lr=LOW_RATES[k]) for outer, k in pairs]
+    return [replace(t, corpus=f"{t.corpus}-zipf{s}") for s in EXPONENTS for t in trials]
+
+
+def facts() -> list[TrainConfig]:
+    """Returns the best trial of each on either data, at five other seeds."""
+    way = lambda c: (c.muon, c.corpus)  # noqa: E731  it has no other use
+    trials, worst = facts_tuning(), lambda record: -known(record)
+    chosen = best_at_new_seeds("lesson-15-facts-tuning", trials, way, SEEDS, worst)
+    return [replace(config, eval_every=100) for config in chosen]
+
+
+def facts_longer() -> list[TrainConfig]:
+    """Returns three of these seeds with three times the steps: does a lead last?"""
+    some = [config for config in facts() if config.seed <= 3]
+    return [replace(config, steps=3 * config.steps, eval_every=200) for config in some]
+
+
+def known(record: Record, evaluation: int = -1) -> float:
+    """Returns the share of all 512 people, frequent or rare, that a run on facts knows."""
+    shares = record.held_out[evaluation]["accuracy"]
+    people = [people_in_group(group) for group in range(len(shares))]
+    return sum(map(mul, people, shares)) / sum(people)
+
+
 def route(config: TrainConfig) -> tuple[str, ...]:
     """Returns the groups under Muon, which tell the contestants apart."""
     return config.muon
@@ -138,6 +178,9 @@ PRESETS: dict[str, Callable[[], list[TrainConfig]]] = {
     "lesson-15-controls": controls,
     "lesson-15-finetuning-tuning": finetuning_tuning,
     "lesson-15-finetuning": finetuning,
+    "lesson-15-facts-tuning": facts_tuning,
+    "lesson-15-facts": facts,
+    "lesson-15-facts-longer": facts_longer,
     "lesson-15-decay-tuning": decay_tuning,
     "lesson-15-decay": decay,
 }

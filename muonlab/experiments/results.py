@@ -41,17 +41,18 @@ def read_runs(path: Path | str) -> list[Record]:
     return found
 
 
-def best_trial(trials: Iterable[Record]) -> Record:
-    """Returns the record that ended best: the highest mean accuracy, or the lowest loss."""
+def badness(record: Record) -> float:
+    """Returns what is low for a good run: minus the sum of accuracies, or the loss at the end."""
+    last = record.held_out[-1]
+    return -sum(last["accuracy"]) if "accuracy" in last else last["overall"]
+
+
+def best_trial(trials: Iterable[Record], by: Callable[[Record], float] = badness) -> Record:
+    """Returns the record that ended best, for which `by` is lowest."""
     finished = [record for record in trials if not record.failure]
     if not finished:
         raise ValueError("every trial diverged: choose lower rates")
-    return min(finished, key=_badness)
-
-
-def _badness(record: Record) -> float:
-    last = record.held_out[-1]
-    return -sum(last["accuracy"]) if "accuracy" in last else last["overall"]
+    return min(finished, key=by)
 
 
 def best_at_new_seeds(
@@ -59,6 +60,7 @@ def best_at_new_seeds(
     trials: Sequence[TrainConfig],
     contestant: Callable[[TrainConfig], Hashable],
     seeds: int,
+    by: Callable[[Record], float] = badness,
 ) -> list[TrainConfig]:
     """Returns, for each contestant of a recorded grid, its best trial at the seeds 1, 2, …
 
@@ -66,6 +68,7 @@ def best_at_new_seeds(
         tuning: the name of the grid.
         trials: its configurations; they have seed 0, which does not count any more.
         contestant: gives the same value for all trials that compete with each other.
+        by: what is lowest for the best of them.
 
     Raises:
         ValueError: the grid has not been run to its end.
@@ -79,7 +82,7 @@ def best_at_new_seeds(
     groups: dict[Hashable, list[Record]] = {}
     for config in trials:
         groups.setdefault(contestant(config), []).append(known[records.run_id(config)])
-    best = [TrainConfig(**best_trial(group).config) for group in groups.values()]
+    best = [TrainConfig(**best_trial(group, by).config) for group in groups.values()]
     return [replace(config, seed=seed) for config in best for seed in range(1, seeds + 1)]
 
 
