@@ -4,13 +4,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 from operator import mul
+from typing import Any
 
 from muonlab.data.facts import people_in_group
 from muonlab.experiments.capstone import averages_tuning
 from muonlab.experiments.config import TrainConfig
 from muonlab.experiments.facts_grids import ALL, BASES
 from muonlab.experiments.grids import ADAMW_RATES, BASE, MUON_RATES, OUTER_RATES, SEEDS
-from muonlab.experiments.records import Record
 from muonlab.experiments.results import best_at_new_seeds
 
 SHORT = replace(  # a fifth of lesson 04's runs
@@ -147,7 +147,7 @@ def facts_tuning() -> list[TrainConfig]:
 def facts() -> list[TrainConfig]:
     """Returns the best trial of each on either data, at five other seeds."""
     way = lambda c: (c.muon, c.corpus)  # noqa: E731  it has no other use
-    trials, worst = facts_tuning(), lambda record: -known(record)
+    trials, worst = facts_tuning(), lambda record: -known(record.held_out[-1])
     chosen = best_at_new_seeds("lesson-15-facts-tuning", trials, way, SEEDS, worst)
     return [replace(config, eval_every=100) for config in chosen]
 
@@ -158,9 +158,9 @@ def facts_longer() -> list[TrainConfig]:
     return [replace(config, steps=3 * config.steps, eval_every=200) for config in some]
 
 
-def known(record: Record, evaluation: int = -1) -> float:
-    """Returns the share of all 512 people, frequent or rare, that a run on facts knows."""
-    shares = record.held_out[evaluation]["accuracy"]
+def known(measured: dict[str, Any]) -> float:
+    """Returns the share of all people, frequent or rare, that a run on facts knows."""
+    shares = measured["accuracy"]
     people = [people_in_group(group) for group in range(len(shares))]
     return sum(map(mul, people, shares)) / sum(people)
 

@@ -1,13 +1,13 @@
 """Checks of lesson 12: what is wrong with an answer, said so that it can be mended."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
 from muonlab import polar
-from muonlab.classroom.check import Wrong, call
+from muonlab.classroom.check import Wrong, call, diagnose, shown
 
 
 def e1(answer: Callable) -> None:
@@ -34,9 +34,9 @@ def _one_factor(came: Tensor, G: Tensor) -> None:
         "You summed the rows of U itself. Square the entries first.": U.sum(1),
         "That is the mean over a row of U. Sum the squares of a row.": U.square().mean(1),
     }
-    _diagnose(came, others)
+    diagnose(came, others)
     raise Wrong(
-        f"For a {len(G)} × {n} matrix expected {_shown(squares)}, got {_shown(came)}. "
+        f"For a {len(G)} × {n} matrix expected {shown(squares)}, got {shown(came)}. "
         "The columns of V are orthonormal, so they keep the lengths of U's rows."
     )
 
@@ -73,9 +73,9 @@ def _one_division(came: Tensor, O: Tensor, v: Tensor, beta2: float) -> None:  # 
         "You returned O's rows scaled to norm 1, whatever v was.": O / O.norm(dim=1, keepdim=True),
         "The old v is added whole. It weighs β₂.": divided(square, 1.0),
     }
-    _diagnose(came, others)
+    diagnose(came, others)
     raise Wrong(
-        f"For β₂ = {beta2} expected a first row of {_shown(expected[0])}, got {_shown(came[0])}."
+        f"For β₂ = {beta2} expected a first row of {shown(expected[0])}, got {shown(came[0])}."
     )
 
 
@@ -116,7 +116,7 @@ def _one_rescale(came: Tensor, O: Tensor, divided: Tensor) -> None:  # noqa: E74
         "That is O again, row by row: one factor for the whole matrix keeps the rows even.": O,
         "You returned the rows as they came: their norm has not been restored.": divided,
     }
-    _diagnose(came, others)
+    diagnose(came, others)
     raise Wrong(
         f"For a {m} × {n} matrix expected the Frobenius norm {expected.norm():.4f}, got "
         f"{came.norm():.4f}."
@@ -126,13 +126,3 @@ def _one_rescale(came: Tensor, O: Tensor, divided: Tensor) -> None:  # noqa: E74
 def _matrix(m: int, n: int, seed: int) -> Tensor:
     generator = torch.Generator().manual_seed(seed)
     return torch.randn(m, n, generator=generator, dtype=torch.float64)
-
-
-def _diagnose(came: Tensor, others: Mapping[str, Tensor]) -> None:
-    for message, value in others.items():
-        if torch.allclose(came, value, rtol=1e-4, atol=1e-6):
-            raise Wrong(message)
-
-
-def _shown(values: Tensor) -> list[float]:
-    return [round(v, 3) for v in values.tolist()]

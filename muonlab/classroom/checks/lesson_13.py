@@ -1,6 +1,6 @@
 """Checks of lesson 13: what is wrong with an answer, said so that it can be mended."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from muonlab import polar
-from muonlab.classroom.check import Wrong, call
+from muonlab.classroom.check import Wrong, call, diagnose, shown
 
 
 class _Shapes(TorchFunctionMode):
@@ -45,8 +45,8 @@ def e1(answer: Callable) -> None:
             @ norm(W_uk.T @ q, (r,)),
             "The sign is wrong: these are products, nothing is subtracted.": -expected,
         }
-        _diagnose(came, others)
-        raise Wrong(f"Expected {_shown(expected)}, got {_shown(came)}.")
+        diagnose(came, others)
+        raise Wrong(f"Expected {shown(expected)}, got {shown(came)}.")
     if shapes.seen & {(t, h), (h, t), (1, t, h), (1, h, t), (t, h, r), (h, t, r), (t, 1, h)}:
         raise Wrong(
             f"The numbers are right, but you made the keys of all {t} tokens, {h} numbers each. "
@@ -89,11 +89,11 @@ def _one_stack(came: Tensor, M: Tensor, G: Tensor, idle: int) -> None:
         / M.norm(dim=(1, 2), keepdim=True)
         * used,
     }
-    _diagnose(came, others)
-    norms = _shown(expected.norm(dim=(1, 2)))
+    diagnose(came, others)
+    norms = shown(expected.norm(dim=(1, 2)))
     raise Wrong(
         f"With expert {idle} idle, expected experts of the norms {norms}, got "
-        f"{_shown(came.norm(dim=(1, 2)))}."
+        f"{shown(came.norm(dim=(1, 2)))}."
     )
 
 
@@ -117,20 +117,10 @@ def e3(answer: Callable) -> None:
         / 2,
         "That is a ratio of gains. In nats, factors have become sums: subtract.": gain[1] / gain[0],
     }
-    _diagnose(came, others)
-    raise Wrong(f"Expected {_shown(expected)}, got {_shown(came)}.")
+    diagnose(came, others)
+    raise Wrong(f"Expected {shown(expected)}, got {shown(came)}.")
 
 
 def _normal(seed: int, *shape: int) -> Tensor:
     generator = torch.Generator().manual_seed(seed)
     return torch.randn(shape, generator=generator, dtype=torch.float64)
-
-
-def _diagnose(came: Tensor, others: Mapping[str, Tensor]) -> None:
-    for message, value in others.items():
-        if torch.allclose(came, value, rtol=1e-4, atol=1e-6):
-            raise Wrong(message)
-
-
-def _shown(values: Tensor) -> list[float]:
-    return [round(v, 3) for v in values.tolist()]
