@@ -33,13 +33,16 @@ def random(*shape, seed=0):
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-@given(
+any_matrix = given(
     m=st.integers(1, 12),
     n=st.integers(1, 12),
     rank=st.integers(1, 12),
     scale=st.sampled_from([1e-30, 1.0, 1e30]),
     seed=st.integers(0, 99),
 )
+
+
+@any_matrix
 def test_the_numbers_are_those_of_the_definition(m, n, rank, scale, seed):
     W = random(m, rank, seed=seed) @ random(rank, n, seed=seed + 1)
     found = isotropy(W * scale, top=3)
@@ -47,13 +50,7 @@ def test_the_numbers_are_those_of_the_definition(m, n, rank, scale, seed):
     assert isotropy(W.mT, top=3) == pytest.approx(found, rel=1e-5, abs=1e-9)
 
 
-@given(
-    m=st.integers(1, 12),
-    n=st.integers(1, 12),
-    rank=st.integers(1, 12),
-    scale=st.sampled_from([1e-30, 1.0, 1e30]),
-    seed=st.integers(0, 99),
-)
+@any_matrix
 def test_nuclear_and_stable_rank_are_quotients_of_norms(m, n, rank, scale, seed):
     W = random(m, rank, seed=seed) @ random(rank, n, seed=seed + 1)
     nuclear, frobenius, operator = (numpy.linalg.norm(W, kind) for kind in ("nuc", "fro", 2))
