@@ -41,6 +41,7 @@ FINETUNING_RATES = {(): (0.00025, 0.0005, 0.001, 0.002), ALL: (0.001, 0.002, 0.0
 DECAYS = (0.1, 0.3)
 FACTS = replace(BASES["facts"], betas=(0.8, 0.95), eval_every=400)  # the paper's averages
 OUTER_FACTS_RATES = (0.016, 0.032, 0.064, 0.128)
+ADAMW_FACTS_RATES = (0.0000625, 0.000125, 0.00025, 0.0005)
 EXPONENTS = (0, 1)
 REGRESSION = TrainConfig(
     corpus="regression-4",
@@ -139,7 +140,7 @@ def facts_tuning() -> list[TrainConfig]:
     """
     pairs = list(product(OUTER_FACTS_RATES, range(len(LOW_RATES))))
     base = replace(FACTS, muon=())
-    trials = [replace(base, adamw_lr=o, adamw_matrix_lr=ADAMW_RATES[k]) for o, k in pairs]
+    trials = [replace(base, adamw_lr=o, adamw_matrix_lr=ADAMW_FACTS_RATES[k]) for o, k in pairs]
     trials += [replace(FACTS, adamw_lr=outer, lr=LOW_RATES[k]) for outer, k in pairs]
     return [replace(t, corpus=f"{t.corpus}-zipf{s}") for s in EXPONENTS for t in trials]
 
