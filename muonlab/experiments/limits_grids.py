@@ -42,6 +42,7 @@ DECAYS = (0.1, 0.3)
 FACTS = replace(BASES["facts"], betas=(0.8, 0.95), eval_every=400)  # the paper's averages
 OUTER_FACTS_RATES = (0.016, 0.032, 0.064, 0.128)
 ADAMW_FACTS_RATES = (0.0000625, 0.000125, 0.00025, 0.0005)
+MUON_FACTS_RATES = (0.000625, 0.00125, 0.0025, 0.005)
 EXPONENTS = (0, 1)
 REGRESSION = TrainConfig(
     corpus="regression-4",
@@ -138,10 +139,11 @@ def facts_tuning() -> list[TrainConfig]:
     Lesson 10 gives AdamW one rate for all parameters. Here both tune two, of the matrices and of
     embedding and head.
     """
-    pairs = list(product(OUTER_FACTS_RATES, range(len(LOW_RATES))))
     base = replace(FACTS, muon=())
-    trials = [replace(base, adamw_lr=o, adamw_matrix_lr=ADAMW_FACTS_RATES[k]) for o, k in pairs]
-    trials += [replace(FACTS, adamw_lr=outer, lr=LOW_RATES[k]) for outer, k in pairs]
+    pairs = product(OUTER_FACTS_RATES, ADAMW_FACTS_RATES)
+    trials = [replace(base, adamw_lr=outer, adamw_matrix_lr=rate) for outer, rate in pairs]
+    pairs = product(OUTER_FACTS_RATES, MUON_FACTS_RATES)
+    trials += [replace(FACTS, adamw_lr=outer, lr=rate) for outer, rate in pairs]
     return [replace(t, corpus=f"{t.corpus}-zipf{s}") for s in EXPONENTS for t in trials]
 
 
