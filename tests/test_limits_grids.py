@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from muonlab.experiments.limits_grids import route
-from muonlab.experiments.presets import preset
+from muonlab.experiments.limits_grids import known, route
+from muonlab.experiments.presets import preset, recorded
 
 RATES = {"lr": 0, "adamw_lr": 0, "adamw_matrix_lr": None}
 
@@ -34,6 +34,27 @@ def test_with_muon_the_outer_rate_is_the_one_that_adamw_liked_best():
     outer, inner = {(c.adamw_lr, c.adamw_matrix_lr) for c in adamw}.pop()
     for config in preset("lesson-15-regression-tuning"):
         assert (config.adamw_lr, config.adamw_matrix_lr) == (outer, inner)
+
+
+def test_everybody_counts_alike_among_those_who_are_known():
+    frequent, rare = ({"accuracy": [float(g == group) for g in range(10)]} for group in (0, 9))
+    assert known(frequent) == 1 / 512
+    assert known(rare) == 0.5  # the last group is half of the people
+    assert known({"accuracy": [0.25] * 10}) == 0.25
+
+
+def test_the_trial_that_knows_most_people_is_chosen():
+    trials = {
+        (c.muon, c.corpus, c.adamw_lr, c.adamw_matrix_lr, c.lr) for c in preset("lesson-15-facts")
+    }
+    tuning = recorded("lesson-15-facts-tuning")
+    assert len(trials) == 4
+    for muon, corpus, outer, inner, rate in trials:
+        rivals = [
+            r for r in tuning if (tuple(r.config["muon"]), r.config["corpus"]) == (muon, corpus)
+        ]
+        best = max(rivals, key=lambda r: known(r.held_out[-1])).config
+        assert (outer, inner, rate) == (best["adamw_lr"], best["adamw_matrix_lr"], best["lr"])
 
 
 def test_with_decay_the_trials_are_those_without():
