@@ -101,6 +101,11 @@ def violations(page, *rules):
     return Axe().run(page, options=options).response["violations"]
 
 
+@each_page
+def test_no_table_is_left_as_markdown(path):
+    assert "<p>|" not in path.read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @each_page
 def test_a_page_is_quiet_local_and_accessible(path, theme, visit):
