@@ -12,15 +12,15 @@ test: .venv/all
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lessons: .venv/all  ## re-execute the lessons from lessons/text
-	$(BIN)/python -m muonlab.classroom.release
-	$(BIN)/python -m muonlab.classroom.picture
+	$(BIN)/python -m muonlab.publishing.release
+	$(BIN)/python -m muonlab.publishing.picture
 
 book: .venv/all
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/jupyter-book build . --config book/_config.yml \
 	  --toc book/_toc.yml --path-output book -W -n --keep-going
 
 bundle: book  ## the course in one archive: dist/muonlab-VERSION.zip
-	$(BIN)/python -m muonlab.classroom.bundle
+	$(BIN)/python -m muonlab.publishing.bundle
 
 browser: .venv/all  ## needs Debian's chromium in /usr/bin/chromium
 	$(BIN)/python -m pytest -n 2 -m browser tests

@@ -4,10 +4,22 @@
 """
 
 from muonlab.models.gpt import GPT, GPTConfig
-from muonlab.normuon import NorMuon
-from muonlab.optim import Muon
-from muonlab.orthogonalize import newton_schulz, polar
-from muonlab.routing import route
+from muonlab.optim.coefficients import COEFFICIENTS
+from muonlab.optim.muon import Muon
+from muonlab.optim.normuon import NorMuon
+from muonlab.optim.orthogonalize import newton_schulz, polar
+from muonlab.optim.routing import route
+from muonlab.optim.update import lr_scale
 
-__all__ = ["GPT", "GPTConfig", "Muon", "NorMuon", "newton_schulz", "polar", "route"]
+__all__ = [
+    "COEFFICIENTS",
+    "GPT",
+    "GPTConfig",
+    "Muon",
+    "NorMuon",
+    "lr_scale",
+    "newton_schulz",
+    "polar",
+    "route",
+]
 __version__ = "0.1.0"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import muonlab
-from muonlab.places import course
+from muonlab.files import course
 
 LESSONS = course() / "lessons"
 
@@ -49,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     text = "under torchrun, keep a share of the weights in each process; a checkpoint is a folder"
     train.add_argument("--shard", action="store_true", help=text)
     ablate = _verb(verbs, "ablate", _ablate, "run a named grid of configurations, and keep going")
-    ablate.add_argument("preset", help="a name in muonlab/experiments/presets.py")
+    ablate.add_argument("preset", help="a name in muonlab/studies/presets.py")
     ablate.add_argument("--results", type=Path, help="where to append; default data/results/")
     ablate.add_argument("--corpus", help="another text than the preset's")
     engine = (
@@ -58,7 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     ablate.add_argument("--engine", default="local", help=engine)
     ablate.add_argument("--workers", type=int, metavar="N", help="runs at once on ray or slurm")
     results = _verb(verbs, "results", _results, "print recorded runs, or check that all are whole")
-    results.add_argument("preset", nargs="?", help="a name in muonlab/experiments/presets.py")
+    results.add_argument("preset", nargs="?", help="a name in muonlab/studies/presets.py")
     _add_filter(results, "--where", "only runs with these values")
     _add_filter(results, "--against", "differences to this setting, paired over seeds")
     results.add_argument("--check", action="store_true", help="check the manifest and each record")
@@ -89,7 +89,7 @@ def _verb(verbs: Any, name: str, run: Any, text: str) -> argparse.ArgumentParser
 
 def _add_config(parser: argparse.ArgumentParser) -> None:
     """Adds one option for each field of TrainConfig."""
-    from muonlab.experiments.train import TrainConfig
+    from muonlab.training.run import TrainConfig
 
     hints = typing.get_type_hints(TrainConfig)
     for field in dataclasses.fields(TrainConfig):
@@ -146,8 +146,9 @@ def _claims(options: argparse.Namespace) -> int:
 
 
 def _train(options: argparse.Namespace) -> int:
-    from muonlab.experiments import parallel, records
-    from muonlab.experiments.train import TrainConfig, train
+    from muonlab.distributed import parallel
+    from muonlab.records import record as records
+    from muonlab.training.run import TrainConfig, train
 
     values = {field.name: getattr(options, field.name) for field in dataclasses.fields(TrainConfig)}
     values = {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
@@ -161,10 +162,10 @@ def _train(options: argparse.Namespace) -> int:
 
 
 def _ablate(options: argparse.Namespace) -> int:
-    from muonlab.experiments import cost
-    from muonlab.experiments.presets import preset
-    from muonlab.experiments.results import RESULTS, write_manifest
-    from muonlab.experiments.spread import run_grid
+    from muonlab.cost import formulas as cost
+    from muonlab.records.store import RESULTS, write_manifest
+    from muonlab.studies.presets import preset
+    from muonlab.sweeps.spread import run_grid
 
     configs = preset(options.preset)
     name = options.preset
@@ -200,10 +201,10 @@ class Clock:
 
 
 def _results(options: argparse.Namespace) -> int:
-    from muonlab.experiments.ablation import uncovered
-    from muonlab.experiments.presets import PRESETS, preset
-    from muonlab.experiments.results import problems, recorded
-    from muonlab.experiments.tables import table
+    from muonlab.records.store import problems, recorded
+    from muonlab.records.table import table
+    from muonlab.studies.ablation import uncovered
+    from muonlab.studies.presets import PRESETS, preset
 
     if options.check:
         found = problems(PRESETS) + uncovered()
@@ -220,10 +221,10 @@ def _results(options: argparse.Namespace) -> int:
 
 def _report(options: argparse.Namespace) -> int:
     from muonlab.classroom import report
-    from muonlab.experiments.hypothesis import Hypothesis, judge
-    from muonlab.experiments.presets import preset, recorded
-    from muonlab.experiments.records import read
-    from muonlab.experiments.tables import fits
+    from muonlab.records.record import read
+    from muonlab.records.table import fits
+    from muonlab.studies.hypothesis import Hypothesis, judge
+    from muonlab.studies.presets import preset, recorded
 
     hypothesis = Hypothesis(options.lower, options.than, options.by, options.metric)
     if options.runs.endswith(".jsonl"):
@@ -250,8 +251,8 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _bench(options: argparse.Namespace) -> int:
-    from muonlab.experiments.bench import bench, read_bench, write_bench
-    from muonlab.experiments.bench_report import report
+    from muonlab.benchmark.bench import bench, read_bench, write_bench
+    from muonlab.benchmark.report import report
 
     record = read_bench(options.show) if options.show else bench()
     if options.record:

@@ -14,23 +14,24 @@ from itertools import pairwise, product
 import torch
 from scipy.optimize import brentq
 
-from muonlab import memory, polar
-from muonlab.classroom import bands, table1
+from muonlab import polar
+from muonlab.classroom import bands
 from muonlab.classroom.curves import facts_name
-from muonlab.coefficients import scalar_map
+from muonlab.cost.plans import busiest, muon_overhead
 from muonlab.data.corpus import HEAD, MIDDLE
 from muonlab.data.facts import selections
 from muonlab.data.zipf import zipf as zipf_law
-from muonlab.experiments.ablation import PAPER_ROWS
-from muonlab.experiments.budget import busiest, muon_overhead
-from muonlab.experiments.compare import paired_interval
-from muonlab.experiments.power import chance_to_see, half_width, seeds_needed
-from muonlab.experiments.results import recorded
 from muonlab.models.attention import Attention, LatentAttention
 from muonlab.models.gpt import GPTConfig
-from muonlab.spectra import Isotropy
-from muonlab.theorems import TwoBlock, run_blocks
-from muonlab.update import lr_scale
+from muonlab.optim.coefficients import scalar_map
+from muonlab.optim.update import lr_scale
+from muonlab.records.store import recorded
+from muonlab.statistics import chance_to_see, half_width, paired_interval, seeds_needed
+from muonlab.studies import table1
+from muonlab.studies.ablation import PAPER_ROWS
+from muonlab.theory import memory
+from muonlab.theory.spectra import Isotropy
+from muonlab.theory.theorems import TwoBlock, run_blocks
 
 
 @dataclass

@@ -1,8 +1,11 @@
-"""The house: imports go down only, and the examples in docstrings run."""
+"""The house: imports go down only, there is no more to read than agreed, and the examples run."""
 
 import ast
 import doctest
 import importlib
+import io
+import re
+import tokenize
 from pathlib import Path
 
 import pytest
@@ -10,44 +13,45 @@ import pytest
 import muonlab
 
 ROOT = Path(muonlab.__file__).parent
-FLOORS = {  # a module may import from its own floor and from those below
-    "files": 0,
-    "places": 0,
-    "allocator": 0,
-    "coefficients": 1,
-    "orthogonalize": 1,
-    "fast": 1,
-    "update": 1,
-    "groups": 1,
-    "spectra": 1,
-    "optim": 1,
-    "normuon": 1,
-    "memory": 1,
-    "theorems": 1,
-    "routing": 1,
-    "models": 2,
-    "data": 2,
-    "experiments": 3,
-    "classroom": 4,
-    "doctor": 5,
-    "cli": 5,
-}
+FLOORS = (  # a room may import from itself, and from the rooms on lower floors
+    ("machine", "files", "statistics"),
+    ("models",),
+    ("optim", "data", "records"),
+    ("theory", "distributed", "doctor"),
+    ("training",),
+    ("sweeps", "benchmark"),
+    ("studies",),
+    ("cost",),
+    ("classroom", "experiments"),
+    ("publishing",),
+    ("cli", "__main__"),
+)
+FLOOR = {room: number for number, floor in enumerate(FLOORS) for room in floor}
 SHOWS = {"ipywidgets", "anywidget", "traitlets", "matplotlib", "seaborn", "IPython", "jupytext"}
+SHOWING = {"classroom", "publishing", "cli", "__main__"}
+OPTIONAL = {"ray", "submitit", "timm", "pytorch_optimizer", "huggingface_hub"}  # may be missing
+READ = ("optim", "theory", "models", "data")  # what a learner is meant to read
+DOORS = {f"muonlab{door}" for door in ("", ".models", ".theory", ".data", ".experiments")}
+DOORS |= {"muonlab.classroom"}
 MODULES = sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")
 
 
-def floor(module: str) -> int:
-    return FLOORS[module.split(".")[1]]
-
-
-def name(path: Path) -> str:
+def name(path):
     parts = path.relative_to(ROOT.parent).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imported(path: Path) -> set[str]:
+def room(module):
+    return module.split(".")[1]
+
+
+def nodes(path):
+    return ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+
+
+def imported(nodes):
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes:
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -55,30 +59,92 @@ def imported(path: Path) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name)
-def test_imports_go_down_only(path):
-    here = floor(name(path))
-    for module in imported(path):
-        parts = module.split(".")
-        if parts[0] == "muonlab" and len(parts) > 1 and parts[1] in FLOORS:
-            assert floor(module) <= here, f"{name(path)} imports {module} from above"
-        if here < 4:
-            assert parts[0] not in SHOWS, f"{name(path)} must not know {parts[0]}"
+NAMES = {name(path): path for path in MODULES}
+IMPORTS = {module: imported(nodes(path)) for module, path in NAMES.items()}
+
+
+@pytest.mark.parametrize("module", NAMES)
+def test_imports_go_down_only(module):
+    for other in IMPORTS[module]:
+        parts = other.split(".")
+        if parts[0] == "muonlab" and len(parts) > 1 and parts[1] in FLOOR:
+            same = room(other) == room(module)
+            assert same or FLOOR[room(other)] < FLOOR[room(module)], f"{module} imports {other}"
+        if room(module) not in SHOWING:
+            assert parts[0] not in SHOWS, f"{module} must not know {parts[0]}"
+
+
+def test_no_room_holds_a_circle():
+    inside = {
+        module: {o for o in IMPORTS[module] if o in NAMES and o != module} for module in NAMES
+    }
+    while inside:
+        free = [m for m, others in inside.items() if not others & inside.keys()]
+        assert free, f"these import each other: {sorted(inside)}"
+        for module in free:
+            del inside[module]
+
+
+@pytest.mark.parametrize("module", NAMES)
+def test_imports_stand_at_the_top(module):
+    functions = [n for n in nodes(NAMES[module]) if isinstance(n, ast.FunctionDef)]
+    hidden = set().union(*(imported(ast.walk(function)) for function in functions), set())
+    assert not {other for other in hidden if other.split(".")[0] not in OPTIONAL}
+
+
+def lines(*rooms):
+    return sum(
+        len(path.read_text(encoding="utf-8").splitlines())
+        for module, path in NAMES.items()
+        if not rooms or room(module) in rooms
+    )
+
+
+def code_lines(path):
+    """Lines that hold code: no comment, no docstring, no blank line."""
+    text = path.read_text(encoding="utf-8")
+    beside = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
+    found = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in (*beside, tokenize.ENDMARKER):
+            found |= set(range(token.start[0], token.end[0] + 1))
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            found -= set(range(node.lineno, node.end_lineno + 1))
+    return len(found)
+
+
+def test_there_is_no_more_to_read_than_agreed():
+    top = len((ROOT / "__init__.py").read_text(encoding="utf-8").splitlines())
+    assert lines(*READ) <= 3_950
+    assert sum(code_lines(path) for m, path in NAMES.items() if room(m) == "optim") <= 800
+    assert lines() + top <= 10_300
+
+
+def test_lessons_come_in_by_the_doors():
+    texts = list((ROOT.parent / "lessons" / "text").glob("*.md"))
+    used = {
+        found
+        for text in texts
+        for found in re.findall(r"^(?:from|import) (muonlab[\w.]*)", text.read_text("utf-8"), re.M)
+    }
+    assert texts
+    assert used <= DOORS
+    assert len(DOORS) <= 6
 
 
 SLOW = {"muonlab.data.corpus"}  # its example builds the corpus
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name)
-def test_examples_in_docstrings_run(path):
-    if name(path) in SLOW:
+@pytest.mark.parametrize("module", NAMES)
+def test_examples_in_docstrings_run(module):
+    if module in SLOW or module == "muonlab.__main__":
         pytest.skip("its example needs the corpus; lesson 04 runs the same lines")
-    result = doctest.testmod(importlib.import_module(name(path)))
+    result = doctest.testmod(importlib.import_module(module))
     assert result.failed == 0
 
 
 def test_there_are_examples_to_run():
     finder = doctest.DocTestFinder()
-    modules = [importlib.import_module(name(path)) for path in MODULES if floor(name(path)) < 4]
-    examples = [test for module in modules for test in finder.find(module) if test.examples]
-    assert len(examples) >= 8
+    modules = [importlib.import_module(m) for m in NAMES if room(m) in READ]
+    assert len([t for m in modules for t in finder.find(m) if t.examples]) >= 8

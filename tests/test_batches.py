@@ -5,8 +5,8 @@ import math
 import numpy
 import pytest
 
-from muonlab.experiments import batches
-from muonlab.experiments.records import Record
+from muonlab.records.record import Record
+from muonlab.studies import batches
 
 
 def record(losses, tokens_a_step=512, every=4):

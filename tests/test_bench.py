@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from muonlab import allocator
+from muonlab import machine as allocator
+from muonlab.benchmark import bench, gains, rivals, timing
+from muonlab.benchmark.report import report
 from muonlab.cli import main
-from muonlab.experiments import bench, gains, rivals, timing
-from muonlab.experiments.bench_report import report
 
 ROOT = Path(__file__).parents[1]
 RECORD = ROOT / "data" / "results" / "bench.json"
@@ -130,7 +130,7 @@ def test_importing_muonlab_does_not_load_the_compiler():
 def test_kept_memory_costs_no_page_faults():
     code = """
 import resource, sys, torch
-from muonlab.allocator import keep_freed_memory
+from muonlab.machine import keep_freed_memory
 if sys.argv[1] == "keep":
     assert keep_freed_memory()
 for block in range(20):

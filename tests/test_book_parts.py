@@ -6,8 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from muonlab.classroom import book, explore
+from muonlab.classroom import explore
 from muonlab.classroom.claims import collect
+from muonlab.publishing import book
 
 
 def rows(table):

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from muonlab.experiments import budget, budget_table, cost
-from muonlab.experiments.ablation import TIERS
+from muonlab.cost import formulas as cost
+from muonlab.cost import plans as budget
+from muonlab.cost import table as budget_table
 from muonlab.models.gpt import GPT, SIZES, GPTConfig
+from muonlab.studies.ablation import TIERS
 
 TABLE = {row.name: row for row in budget.cost_table()}
 

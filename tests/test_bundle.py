@@ -10,7 +10,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from muonlab.classroom import bundle
+from muonlab.publishing import bundle
 
 CHROMIUM = "/usr/bin/chromium"
 TREE = (
@@ -135,7 +135,7 @@ def test_the_wheel_holds_all_files_of_the_package(unpacked):
 def test_outside_a_clone_the_package_finds_lessons_and_records(unpacked, tmp_path, folder):
     (wheel,) = unpacked.glob("*.whl")
     ZipFile(wheel).extractall(tmp_path)
-    code = "from muonlab import cli; from muonlab.experiments import results as r; "
+    code = "from muonlab import cli; from muonlab.records import store as r; "
     code += "print(cli.LESSONS, r.RESULTS, sep='|', end='')"
     answer = subprocess.run(
         [sys.executable, "-c", code],

@@ -12,23 +12,21 @@ from matplotlib import pyplot as plt
 
 from muonlab.classroom import (
     Lesson,
-    check,
     claims,
     figures,
     intervals,
     lines,
     output,
     predict,
-    release,
-    source,
     spectra,
 )
+from muonlab.classroom import exercise as check
 from muonlab.classroom import explore as explorers
 from muonlab.classroom import lesson as lesson_module
 from muonlab.classroom.claims import Claim, ClaimDoesNotHold
 from muonlab.classroom.quiz import Quiz
-from muonlab.classroom.table1 import ROWS
-from muonlab.classroom.widget import FOLDER
+from muonlab.publishing import release, source
+from muonlab.studies.table1 import ROWS
 
 
 @pytest.fixture(autouse=True)
@@ -566,6 +564,6 @@ def test_a_failing_cell_is_named_and_the_old_notebook_stays(text, monkeypatch, c
 
 
 def test_the_rows_of_table_1_are_the_same_in_python_and_in_the_page():
-    source = (FOLDER / "explorers" / "table1.js").read_text(encoding="utf-8")
+    source = explorers.source("table1")
     listed = re.search(r"const ROWS = (\[.*?\]);", source, re.DOTALL).group(1)
     assert json.loads(listed.replace(",\n]", "]")) == ROWS

@@ -9,7 +9,7 @@ import pytest
 
 from muonlab import cli, doctor
 from muonlab.doctor import Finding, examine
-from muonlab.experiments import records
+from muonlab.records import record as records
 
 
 def test_doctor_names_every_subject_and_this_machine(capsys):

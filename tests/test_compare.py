@@ -6,7 +6,7 @@ import math
 import numpy
 import pytest
 
-from muonlab.experiments.compare import contrast, paired_interval
+from muonlab.statistics import contrast, paired_interval
 
 
 def test_the_textbook_formula():

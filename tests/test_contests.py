@@ -3,7 +3,7 @@
 import pytest
 
 from muonlab.classroom.contests import by_contestant, saved_steps
-from muonlab.experiments.records import Record
+from muonlab.records.record import Record
 
 
 def run(name, seed, *losses, failure="", steps=(50, 100)):

@@ -7,11 +7,11 @@ import scipy.stats
 import torch
 from torch import nn
 
-from muonlab.experiments.build import build_optimizer
-from muonlab.experiments.config import TrainConfig
-from muonlab.experiments.controls import CONTROLS, Controlled, random_spectrum
 from muonlab.models.gpt import GPT, GPTConfig
-from muonlab.optim import Muon
+from muonlab.optim.muon import Muon
+from muonlab.training.build import build_optimizer
+from muonlab.training.config import TrainConfig
+from muonlab.training.controls import CONTROLS, Controlled, random_spectrum
 
 OPTIONS = {"lr": 0.1, "weight_decay": 0.0, "momentum": 0.9, "betas": (0.9, 0.95)}
 
@@ -37,7 +37,7 @@ def steps(optimizer, params, count=4):
     ],
 )
 def test_the_directions_are_those_of_torch(monkeypatch, control, theirs):
-    import muonlab.experiments.controls as module
+    import muonlab.training.controls as module
 
     monkeypatch.setitem(CONTROLS, "noise-free", module.adam)
     ours, other = parameters((3, 4), (5, 2)), parameters((3, 4), (5, 2))

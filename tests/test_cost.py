@@ -10,10 +10,10 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from muonlab import GPT, Muon, NorMuon, newton_schulz, route
-from muonlab.experiments import cost
-from muonlab.experiments.build import build_model
-from muonlab.experiments.config import TrainConfig
+from muonlab.cost import formulas as cost
 from muonlab.models.gpt import GPTConfig
+from muonlab.training.build import build_model
+from muonlab.training.config import TrainConfig
 
 CONFIG = TrainConfig(steps=1, batch=2, context=16)
 SHAPES = [

@@ -13,11 +13,13 @@ from dataclasses import replace
 import pytest
 
 from muonlab.cli import main
-from muonlab.experiments import cost, engines, records, sweep
-from muonlab.experiments.config import TrainConfig
-from muonlab.experiments.presets import preset
-from muonlab.experiments.records import Record, run_id
-from muonlab.experiments.spread import run_grid, spread
+from muonlab.cost import formulas as cost
+from muonlab.records import record as records
+from muonlab.records.record import Record, run_id
+from muonlab.studies.presets import preset
+from muonlab.sweeps import engines, sweep
+from muonlab.sweeps.spread import run_grid, spread
+from muonlab.training.config import TrainConfig
 
 WORDS = "the cat sat on a mat and the dog ran to a log with them then they ate a ham and fed a hen"
 SMALL = TrainConfig(steps=3, batch=2, context=8, eval_every=3, eval_tokens=64, device="cpu")

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from muonlab.classroom.check import UNREADABLE, exercises, judge
-from muonlab.classroom.release import LESSONS
-from muonlab.classroom.source import CHECK, read, solutions, stubs, texts
+from muonlab.classroom.exercise import UNREADABLE, checks, exercises, judge
+from muonlab.publishing.release import LESSONS
+from muonlab.publishing.source import CHECK, read, solutions, stubs, texts
 
 MUTANTS = Path(__file__).parent / "mutants"
 ANSWERS = {}
@@ -58,7 +58,7 @@ def test_each_wrong_answer_gets_a_message_of_its_own(exercise):
 
 @pytest.mark.parametrize("lesson", TEXTS)
 def test_every_exercise_has_a_check_wrong_answers_a_stub_and_a_solution(lesson):
-    module = importlib.import_module(f"muonlab.classroom.checks.lesson_{lesson}")
+    module = checks(lesson)
     notebook = read(TEXTS[lesson])
     known = {f"{lesson}-{name}" for name in exercises(module)}
     assert known == stubs(notebook).keys() == solutions(notebook).keys()

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from torch import nn
 
 from muonlab import Muon, newton_schulz, polar, route
-from muonlab.coefficients import COEFFICIENTS, scalar_map
-from muonlab.fast import STACK, STACK_ELSE, Scratch, fast_newton_schulz, iterate
 from muonlab.models.gpt import GPT, GPTConfig
-from muonlab.orthogonalize import NORMS, unit_entries, unit_norm
-from muonlab.update import as_stacks
+from muonlab.optim.coefficients import COEFFICIENTS, scalar_map
+from muonlab.optim.fast import STACK, STACK_ELSE, Scratch, fast_newton_schulz, iterate
+from muonlab.optim.orthogonalize import NORMS, unit_entries, unit_norm
+from muonlab.optim.update import as_stacks
 
 WORST = {
     "cubic": 1.0,
@@ -183,7 +183,7 @@ def test_the_input_is_untouched_and_bad_input_named():
 
 
 def test_a_long_stack_is_taken_in_parts(monkeypatch):
-    monkeypatch.setattr("muonlab.fast.STACK_ELSE", 100)
+    monkeypatch.setattr("muonlab.optim.fast.STACK_ELSE", 100)
     G = random((2, 5, 6, 8))
     torch.testing.assert_close(fast_newton_schulz(G), newton_schulz(G))
 
@@ -250,7 +250,7 @@ def losses(steps=60, **options):
 )
 def test_training_follows_the_same_curve(monkeypatch, options, dtype):
     fast = losses(**options, ns_dtype=dtype)
-    monkeypatch.setattr("muonlab.optim.muon_update", readable_step)
+    monkeypatch.setattr("muonlab.optim.muon.muon_update", readable_step)
     readable = losses(**options, ns_dtype=dtype)
     assert fast[-1] < 0.5 * fast[0]
     tolerance = 0.02 if dtype == torch.float32 else 0.15  # of a loss that falls from 4.2
@@ -277,7 +277,7 @@ def test_a_stack_is_no_larger_than_the_cache(dtype, most):
 
 @pytest.mark.parametrize("block", [1, 150, 10_000])  # one matrix at a time, two, all five
 def test_many_matrices_are_stepped_as_one_is(monkeypatch, block):
-    monkeypatch.setattr("muonlab.update.BLOCK", block)
+    monkeypatch.setattr("muonlab.optim.update.BLOCK", block)
     params = [nn.Parameter(random((6, 9), seed)) for seed in range(5)]
     alone = copy.deepcopy(params)
     for p, q in zip(params, alone, strict=True):

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from muonlab.models.attention import norm, rope_tables, rotate
 from muonlab.models.feedforward import FeedForward
 from muonlab.models.gpt import GPT, SIZES, GPTConfig
-from muonlab.routing import route
+from muonlab.optim.routing import route
 
 CONFIG = GPTConfig(vocab_size=50, context=16, layers=2, width=32, heads=4)
 

@@ -5,13 +5,14 @@ import json
 
 import pytest
 
-from muonlab.experiments import capstone, records
-from muonlab.experiments.compare import Interval, paired_interval
-from muonlab.experiments.config import TrainConfig
-from muonlab.experiments.cost import flops
-from muonlab.experiments.estimate import estimate
-from muonlab.experiments.hypothesis import Hypothesis, judge, state, verdict
-from muonlab.experiments.records import Record
+from muonlab.cost.estimate import estimate
+from muonlab.cost.formulas import flops
+from muonlab.records import record as records
+from muonlab.records.record import Record
+from muonlab.statistics import Interval, paired_interval
+from muonlab.studies import capstone
+from muonlab.studies.hypothesis import Hypothesis, judge, state, verdict
+from muonlab.training.config import TrainConfig
 
 VO = Hypothesis(lower=("VO",), than=(), by=0.05)
 

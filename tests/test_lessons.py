@@ -7,9 +7,10 @@ import re
 import nbformat
 import pytest
 
-from muonlab.classroom import check, claims, quiz
-from muonlab.classroom.release import LESSONS, execute
-from muonlab.classroom.source import check_fresh, notebook_path, read, solve, stubs, texts
+from muonlab.classroom import claims, quiz
+from muonlab.classroom import exercise as check
+from muonlab.publishing.release import LESSONS, execute
+from muonlab.publishing.source import check_fresh, notebook_path, read, solve, stubs, texts
 
 TEXTS = {path.name[:2]: path for path in texts(LESSONS)}
 SECONDS = 60

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from muonlab.experiments.limits_grids import known, route
-from muonlab.experiments.presets import preset, recorded
+from muonlab.studies.limits_grids import known, route
+from muonlab.studies.presets import preset, recorded
 
 RATES = {"lr": 0, "adamw_lr": 0, "adamw_matrix_lr": None}
 

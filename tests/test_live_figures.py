@@ -15,11 +15,11 @@ from muonlab.classroom.bands import bands_data
 from muonlab.classroom.curves import facts_data, runs_data
 from muonlab.classroom.predict import Prediction
 from muonlab.classroom.quiz import Quiz
-from muonlab.classroom.release import LESSONS
-from muonlab.classroom.source import STATE
-from muonlab.classroom.table1 import table1_data
-from muonlab.classroom.widget import Widget, script
-from muonlab.experiments.results import recorded
+from muonlab.classroom.widget import Widget
+from muonlab.publishing.release import LESSONS
+from muonlab.publishing.source import STATE
+from muonlab.records.store import recorded
+from muonlab.studies.table1 import table1_data
 
 pytestmark = pytest.mark.browser
 browser = browser  # the fixture of test_browser
@@ -123,7 +123,7 @@ VIEWED = """async ([source, points, data]) => {
 
 def viewed(page, name):
     """The controls of an explorer, the points in full, and the series its script makes of them."""
-    source = script(f"explorers/{name}.js") + "\nexport { controls, view };"
+    source = explore.source(name) + "\nexport { controls, view };"
     return page.evaluate(VIEWED, [source, POINTS[name], data(name)])
 
 

@@ -5,9 +5,9 @@ import math
 import pytest
 import torch
 
-from muonlab import memory, theorems
-from muonlab.memory import coupled, gaussian, power_law, rotation, two_block
-from muonlab.theorems import TwoBlock, gradient_spectrum, imbalance_exponent, run_blocks
+from muonlab.theory import memory, theorems
+from muonlab.theory.memory import coupled, gaussian, power_law, rotation, two_block
+from muonlab.theory.theorems import TwoBlock, gradient_spectrum, imbalance_exponent, run_blocks
 
 EYE = torch.eye(12, dtype=torch.float64)
 

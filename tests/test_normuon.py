@@ -8,14 +8,14 @@ import torch
 from torch import nn
 
 from muonlab import Muon, NorMuon, newton_schulz, polar, route
-from muonlab.experiments import rows
-from muonlab.experiments.build import build_optimizer
-from muonlab.experiments.config import TrainConfig
-from muonlab.experiments.controls import CONTROLS, Controlled
-from muonlab.experiments.grids import lesson_12_tuning
 from muonlab.models.gpt import GPT, GPTConfig
-from muonlab.normuon import ROWS
-from muonlab.update import lr_scale
+from muonlab.optim.normuon import ROWS
+from muonlab.optim.update import lr_scale
+from muonlab.studies.grids import lesson_12_tuning
+from muonlab.training import rows
+from muonlab.training.build import build_optimizer
+from muonlab.training.config import TrainConfig
+from muonlab.training.controls import CONTROLS, Controlled
 
 SHAPES = [(1, 1), (4, 4), (3, 11), (17, 5), (9, 1), (1, 9)]
 EPS = 1e-8
@@ -153,7 +153,7 @@ def test_stacks_kernels_and_equal_shapes_are_stepped_as_if_alone():
 def test_many_matrices_take_several_blocks(monkeypatch):
     whole, blocks = parameters([(6, 4)] * 7), parameters([(6, 4)] * 7)
     expected = run(NorMuon(whole), whole, 3)
-    monkeypatch.setattr("muonlab.update.BLOCK", 50)
+    monkeypatch.setattr("muonlab.optim.update.BLOCK", 50)
     torch.testing.assert_close(run(NorMuon(blocks), blocks, 3), expected)
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muonlab import newton_schulz, polar
-from muonlab.coefficients import (
+from muonlab.optim.coefficients import (
     COEFFICIENTS,
     POLAR_EXPRESS,
     derive_schedule,
@@ -17,7 +17,7 @@ from muonlab.coefficients import (
     schedule,
     tolerates,
 )
-from muonlab.orthogonalize import fast_bf16, work_dtype
+from muonlab.optim.orthogonalize import fast_bf16, work_dtype
 
 SHAPES = [(1, 1), (1, 7), (7, 1), (5, 5), (12, 30), (30, 12), (3, 8, 5), (2, 3, 4, 6)]
 

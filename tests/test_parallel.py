@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from muonlab import optim
-from muonlab.experiments import checkpoints, parallel
-from muonlab.experiments.rehearsal import train_step
+from muonlab.optim import muon as optim
+from muonlab.distributed import parallel
+from muonlab.distributed.rehearse import train_step
 from muonlab.models.gpt import GPT, GPTConfig
-from muonlab.routing import route
+from muonlab.optim.routing import route
+from muonlab.training import checkpoints
 
 SHAPE = GPTConfig(vocab_size=64, context=16, layers=2, width=32, heads=2)
 EXPERTS = replace(SHAPE, attention="latent", experts=6)

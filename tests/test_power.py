@@ -3,11 +3,10 @@
 import numpy
 import pytest
 
-from muonlab.experiments import capstone
-from muonlab.experiments.compare import paired_interval
-from muonlab.experiments.hypothesis import judge
-from muonlab.experiments.power import chance_to_see, half_width, seeds_needed
-from muonlab.experiments.results import recorded
+from muonlab.records.store import recorded
+from muonlab.statistics import chance_to_see, half_width, paired_interval, seeds_needed
+from muonlab.studies import capstone
+from muonlab.studies.hypothesis import judge
 
 
 @pytest.mark.parametrize("seeds", [2, 3, 10])

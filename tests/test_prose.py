@@ -12,17 +12,17 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from muonlab.classroom import claims
-from muonlab.classroom.release import LESSONS
-from muonlab.classroom.source import notebook_path, read, texts
-from muonlab.experiments.ablation import PAPER_ROWS
+from muonlab.publishing.release import LESSONS
+from muonlab.publishing.source import notebook_path, read, texts
+from muonlab.studies.ablation import PAPER_ROWS
 
 TEXTS = {path.name[:2]: path for path in texts(LESSONS)}
 PAPER = Path(__file__).parents[1] / "book" / "paper.toml"
-EVERYWHERE = {"95 %": "the level of every interval, muonlab.experiments.compare"}
+EVERYWHERE = {"95 %": "the level of every interval, muonlab.statistics"}
 CITED: dict[str, dict[str, str]] = {
     "02": {"1.5": "the exercise on paper: a + b = 1 and a + 3b = 0"},
     "03": {
-        "0.2": "a constant of the convention, muonlab.update",
+        "0.2": "a constant of the convention, muonlab.optim.update",
         "0.05": "arXiv 2505.16932, GPT-2 small: 3.639 minus 3.588",
     },
     "04": {
@@ -45,8 +45,8 @@ CITED: dict[str, dict[str, str]] = {
         "45 %": "arXiv 2506.09342, abstract",
     },
     "16": {
-        "40 %": "an assumption, muonlab.experiments.cost.SHARE",
-        "80 %": "a choice, muonlab.experiments.power.ENOUGH",
+        "40 %": "an assumption, muonlab.cost.formulas.SHARE",
+        "80 %": "a choice, muonlab.statistics.ENOUGH",
     },
     "15": {
         "40 %": "where the explorer's slider stands",

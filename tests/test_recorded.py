@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from muonlab.data.corpus import load_corpus
-from muonlab.experiments.config import TrainConfig
-from muonlab.experiments.presets import PRESETS, recorded
-from muonlab.experiments.train import Run
+from muonlab.studies.presets import PRESETS, recorded
+from muonlab.training.config import TrainConfig
+from muonlab.training.run import Run
 
 STEPS, TOKENS = 16, 2**14  # at most; most runs have reached their full learning rates by then
 TOLERANCE = 0.01  # other processors round otherwise, and training makes the differences grow

@@ -7,9 +7,10 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from muonlab.experiments import presets, records
-from muonlab.experiments.config import TrainConfig
-from muonlab.experiments.records import Record, append, code_version, provenance, read, run_id
+from muonlab.records import record as records
+from muonlab.records.record import Record, append, code_version, provenance, read, run_id
+from muonlab.studies import presets
+from muonlab.training.config import TrainConfig
 
 
 def make(seed=0, **changes):

@@ -7,12 +7,12 @@ import torch
 
 from muonlab.data.corpus import load_corpus
 from muonlab.data.regression import Regression, load_regression
-from muonlab.experiments.config import TrainConfig
-from muonlab.experiments.evaluate import squared_error
-from muonlab.experiments.tables import table
-from muonlab.experiments.train import Run, load_model, train
 from muonlab.models.gpt import SIZES, GPTConfig
 from muonlab.models.regressor import Regressor
+from muonlab.records.table import table
+from muonlab.training.config import TrainConfig
+from muonlab.training.evaluate import squared_error
+from muonlab.training.run import Run, load_model, train
 
 SMALL = GPTConfig(context=64, layers=1, width=16, heads=2)
 CONFIG = TrainConfig(

@@ -10,8 +10,8 @@ from test_hypothesis import PAIRS, VO
 
 from muonlab import cli
 from muonlab.classroom import report
-from muonlab.experiments import records
-from muonlab.experiments.hypothesis import Finding, judge
+from muonlab.records import record as records
+from muonlab.studies.hypothesis import Finding, judge
 
 browser = browser  # the fixture of test_browser
 LATER = "2026-01-03T00:00:00+00:00"

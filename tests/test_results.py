@@ -8,14 +8,17 @@ import numpy as np
 import pytest
 
 from muonlab.cli import Clock, main
+from muonlab.cost import formulas as cost
 from muonlab.data import shards
-from muonlab.experiments import ablation, cost, facts_grids, records, results
-from muonlab.experiments.config import TrainConfig
-from muonlab.experiments.presets import PRESETS
-from muonlab.experiments.records import Record
-from muonlab.experiments.tables import table
-from muonlab.experiments.train import train
 from muonlab.models import gpt
+from muonlab.records import record as records
+from muonlab.records import store as results
+from muonlab.records.record import Record
+from muonlab.records.table import table
+from muonlab.studies import ablation, facts_grids
+from muonlab.studies.presets import PRESETS
+from muonlab.training.config import TrainConfig
+from muonlab.training.run import train
 
 CONFIG = TrainConfig(steps=2)
 

@@ -17,18 +17,20 @@ import torch
 from test_train import CONFIG, VOCABULARY, Cycle
 
 from muonlab import Muon, route
-from muonlab.experiments import checkpoints, parallel, rehearsal, sharded
-from muonlab.experiments.budget import bytes_sent
-from muonlab.experiments.evaluate import evaluate
-from muonlab.experiments.processes import together
-from muonlab.experiments.rehearsal import rehearse, start, train, train_step
-from muonlab.experiments.sharded import orthogonalize_apart, tensors, whole
-from muonlab.experiments.traffic import Traffic, sharded_bytes
-from muonlab.experiments.train import load_model
-from muonlab.experiments.train import train as train_run
+from muonlab.cost.plans import bytes_sent
+from muonlab.distributed import parallel, sharded
+from muonlab.distributed import rehearse as rehearsal
+from muonlab.distributed.processes import together
+from muonlab.distributed.rehearse import rehearse, start, train, train_step
+from muonlab.distributed.sharded import orthogonalize_apart, tensors, whole
+from muonlab.distributed.traffic import Traffic, sharded_bytes
 from muonlab.models import gpt
 from muonlab.models.gpt import GPTConfig
-from muonlab.orthogonalize import polar
+from muonlab.optim.orthogonalize import polar
+from muonlab.training import checkpoints
+from muonlab.training.evaluate import evaluate
+from muonlab.training.run import load_model
+from muonlab.training.run import train as train_run
 
 EVEN = replace(rehearsal.SHAPE, layers=1)
 SMALL = GPTConfig(vocab_size=VOCABULARY, context=64, layers=1, width=16, heads=2)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muonlab import GPT, GPTConfig
-from muonlab.spectra import (
+from muonlab.theory.spectra import (
     Isotropy,
     energies,
     isotropy,

@@ -9,9 +9,10 @@ from collections import Counter
 
 import pytest
 
-from muonlab.experiments import records, sweep
-from muonlab.experiments.config import TrainConfig
-from muonlab.experiments.records import Record
+from muonlab.records import record as records
+from muonlab.records.record import Record
+from muonlab.sweeps import sweep
+from muonlab.training.config import TrainConfig
 
 CONFIGS = [TrainConfig(steps=2, seed=seed) for seed in range(6)]
 

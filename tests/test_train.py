@@ -7,15 +7,17 @@ from dataclasses import replace
 import pytest
 import torch
 
-from muonlab.experiments import checkpoints, results, sweep
-from muonlab.experiments import train as train_module
-from muonlab.experiments.build import build_model, build_optimizer, picks_bf16
-from muonlab.experiments.config import TrainConfig
-from muonlab.experiments.presets import best_trial, preset, recorded
-from muonlab.experiments.pretraining import first_run
-from muonlab.experiments.records import Record, append, read
-from muonlab.experiments.train import Diverged, Run, load_model, pretrained, train
 from muonlab.models import gpt
+from muonlab.records import store as results
+from muonlab.records.record import Record, append, read
+from muonlab.studies.presets import best_trial, preset, recorded
+from muonlab.sweeps import sweep
+from muonlab.training import checkpoints
+from muonlab.training import run as train_module
+from muonlab.training.build import build_model, build_optimizer, picks_bf16
+from muonlab.training.config import TrainConfig
+from muonlab.training.pretraining import first_run
+from muonlab.training.run import Diverged, Run, load_model, pretrained, train
 
 VOCABULARY = 50
 CONFIG = TrainConfig(steps=7, batch=4, context=16, eval_every=3, eval_tokens=256, device="cpu")
@@ -280,7 +282,7 @@ def test_the_same_rate_apart_or_together_gives_the_same_bits():
 def test_bf16_is_taken_where_asked_or_where_it_pays(monkeypatch):
     cpu = torch.device("cpu")
     for fast in (True, False):
-        monkeypatch.setattr("muonlab.experiments.build.fast_bf16", lambda device, fast=fast: fast)
+        monkeypatch.setattr("muonlab.training.build.fast_bf16", lambda device, fast=fast: fast)
         assert picks_bf16(replace(CONFIG, size="small"), cpu) is fast
         assert not picks_bf16(CONFIG, cpu)  # narrow matrices gain nothing
         assert picks_bf16(replace(CONFIG, precision="bf16"), cpu)

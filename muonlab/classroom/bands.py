@@ -7,11 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from muonlab.experiments.build import build_model
-from muonlab.experiments.compare import paired_interval
-from muonlab.experiments.config import TrainConfig
-from muonlab.experiments.records import Record
-from muonlab.spectra import Isotropy, layer_spectra
+from muonlab.records.record import Record
+from muonlab.statistics import paired_interval
+from muonlab.theory.spectra import Isotropy, layer_spectra
+from muonlab.training.build import build_model
+from muonlab.training.config import TrainConfig
 
 GROUPS = {
     "VO": ("v", "o"),
@@ -30,8 +30,8 @@ Spectra = dict[str, dict[str, dict[str, Tensor]]]
 def measured_spectra(records: Iterable[Record]) -> Spectra:
     """Returns spectra[feed-forward kind][name][group], each (seeds, steps, matrices, layers, 4).
 
-    The four numbers are those of `muonlab.spectra.Isotropy`. Step 0, the first weights, comes
-    first: a record does not hold it, since the seed gives it back. VO has two matrices a layer.
+    The four numbers are those of `theory.spectra.Isotropy`. Step 0, the first weights, comes first:
+    a record does not hold it, since the seed gives it back. VO has two matrices a layer.
 
     Raises:
         ValueError: no finished run with spectra.

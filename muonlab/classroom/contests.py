@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
-from muonlab.experiments.records import Record
+from muonlab.records.record import Record
 
 
 def overall(measured: dict[str, Any]) -> float:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from muonlab.data.facts import selections
-from muonlab.experiments.records import Record
+from muonlab.records.record import Record
 
 PARTS = ("overall", "head", "tail")
 

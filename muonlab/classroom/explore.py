@@ -1,11 +1,11 @@
-"""Explorers: sliders and one picture, drawn in the page from a file of explorers/."""
+"""Explorers: sliders and one picture, drawn in the page from a file of lessons/explorers/."""
 
 import re
 from typing import Any
 
 import traitlets
 
-from muonlab.classroom.widget import FOLDER, Widget, script
+from muonlab.classroom.widget import LESSONS, Widget, script
 
 WIRE = """
 const chosen = (() => {{  // a scope of its own: an explorer may use any name
@@ -18,18 +18,23 @@ export default explorer(chosen);
 
 def names() -> list[str]:
     """Returns the explorers that exist."""
-    return sorted(p.stem for p in (FOLDER / "explorers").glob("*.js") if p.stem != "plot")
+    return sorted(path.stem for path in (LESSONS / "explorers").glob("*.js"))
+
+
+def source(name: str) -> str:
+    """Returns the file of an explorer: its controls, and what it draws."""
+    return (LESSONS / "explorers" / f"{name}.js").read_text(encoding="utf-8")
 
 
 def controls(name: str) -> list[str]:
     """Returns the names of an explorer's controls."""
-    return re.findall(r'\{ ?name: "(\w+)"', script(f"explorers/{name}.js"))
+    return re.findall(r'\{ ?name: "(\w+)"', source(name))
 
 
 def module(name: str) -> str:
     """Returns the ES module that draws an explorer."""
-    wired = WIRE.format(source=script(f"explorers/{name}.js"))
-    return script("widgets/dom.js", "explorers/plot.js") + wired
+    wired = WIRE.format(source=source(name))
+    return script("dom.js", "plot.js") + wired
 
 
 class Explorer(Widget):

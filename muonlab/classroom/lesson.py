@@ -11,7 +11,7 @@ from IPython.display import display
 from matplotlib.figure import Figure
 
 from muonlab.classroom import claims, figures, output
-from muonlab.classroom.check import judge
+from muonlab.classroom.exercise import judge
 from muonlab.classroom.explore import Explorer
 from muonlab.classroom.predict import Prediction
 from muonlab.classroom.quiz import Quiz

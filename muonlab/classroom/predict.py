@@ -57,7 +57,7 @@ def save(id: str, option: str) -> None:
 class Prediction(Widget):
     """A question with radio buttons; a choice is saved at once."""
 
-    _esm = script("widgets/dom.js", "widgets/predict.js")
+    _esm = script("dom.js", "predict.js")
     id = traitlets.Unicode().tag(sync=True)
     question = traitlets.Unicode().tag(sync=True)
     options = traitlets.List(traitlets.Unicode()).tag(sync=True)

@@ -6,16 +6,16 @@ from typing import Any
 
 import traitlets
 
-from muonlab.classroom.widget import FOLDER, Widget, script
+from muonlab.classroom.widget import LESSONS, Widget, script
 
 WRONG_KEYS = {"option", "misconception", "because", "section"}
 
 
 def questions(lesson: str) -> list[dict[str, Any]]:
     """Returns a lesson's questions: text and options, in an order fixed by the question's words."""
-    path = FOLDER / "quizzes" / f"{lesson}.toml"
+    path = LESSONS / "quizzes" / f"{lesson}.toml"
     if not path.exists():
-        raise ValueError(f"lesson {lesson} has no quiz: expected {path.name} in classroom/quizzes")
+        raise ValueError(f"lesson {lesson} has no quiz: expected {path.name} in lessons/quizzes")
     with path.open("rb") as file:
         return [_question(path.name, entry) for entry in tomllib.load(file)["question"]]
 
@@ -37,7 +37,7 @@ def _question(name: str, entry: dict[str, Any]) -> dict[str, Any]:
 class Quiz(Widget):
     """A lesson's questions; answers are checked in the page, with or without a kernel."""
 
-    _esm = script("widgets/dom.js", "widgets/quiz.js")
+    _esm = script("dom.js", "quiz.js")
     lesson = traitlets.Unicode().tag(sync=True)
     questions = traitlets.List().tag(sync=True)
     answers = traitlets.Dict().tag(sync=True)

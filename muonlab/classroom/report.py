@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 import muonlab
 from muonlab.classroom import figures
 from muonlab.classroom.output import table
-from muonlab.experiments import tables
-from muonlab.experiments.hypothesis import METRICS, Finding, Hypothesis, by_seed, judge, shown
-from muonlab.experiments.records import Record
 from muonlab.files import replace_file
+from muonlab.records import table as tables
+from muonlab.records.record import Record
+from muonlab.studies.hypothesis import METRICS, Finding, Hypothesis, by_seed, judge, shown
 
 WHERE = ("code", "muonlab", "torch", "python", "device", "threads", "precision", "processes")
 WHERE += ("system", "corpus", "corpus_sha256")

@@ -4,18 +4,21 @@ from pathlib import Path
 
 import anywidget
 
-FOLDER = Path(__file__).parent
+from muonlab.files import course
+
+FOLDER = Path(__file__).parent / "widgets"
+LESSONS = course() / "lessons"
 
 
 def script(*names: str) -> str:
-    """Returns the named files of this folder as one ES module, in order."""
+    """Returns the named files of widgets/ as one ES module, in order."""
     return "\n".join((FOLDER / name).read_text(encoding="utf-8") for name in names)
 
 
 class Widget(anywidget.AnyWidget):
     """A widget whose text form is short, stable and says what it is."""
 
-    _css = script("widgets/widgets.css")
+    _css = script("widgets.css")
 
     def describe(self) -> str:
         """Returns what a reader sees where widgets cannot be drawn."""

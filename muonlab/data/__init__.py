@@ -1,1 +1,14 @@
-"""Text to train on: the documentation on this machine, a folder of yours, or public shards."""
+"""What a model is trained on: `from muonlab.data import load_corpus`."""
+
+from muonlab.data.corpus import load_corpus
+from muonlab.data.facts import people_in_group, selections
+from muonlab.data.zipf import exponent_interval, ranked_blocks, zipf
+
+__all__ = [
+    "exponent_interval",
+    "load_corpus",
+    "people_in_group",
+    "ranked_blocks",
+    "selections",
+    "zipf",
+]

@@ -1,1 +1,7 @@
-"""Models whose matrices carry the paper's names."""
+"""Language models with named matrices, after nanoGPT: `from muonlab.models import SIZES`."""
+
+from muonlab.models.angles import keys_and_values, mean_angle
+from muonlab.models.attention import norm, rotate
+from muonlab.models.gpt import SIZES
+
+__all__ = ["SIZES", "keys_and_values", "mean_angle", "norm", "rotate"]

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, einsum, nn
 
 from muonlab.models.caches import Cache, KeyValueCache, LatentCache, visible
-from muonlab.models.shape import GPTConfig
+from muonlab.models.config import GPTConfig
 
 
 def norm(x: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from muonlab.models.shape import GPTConfig
+from muonlab.models.config import GPTConfig
 
 
 class FeedForward(nn.Module):

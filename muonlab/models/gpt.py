@@ -14,8 +14,8 @@ from torch import Tensor, nn
 
 from muonlab.models.attention import Attention, LatentAttention, norm, rope_tables
 from muonlab.models.caches import Cache
+from muonlab.models.config import ATTENTIONS, SIZES, GPTConfig
 from muonlab.models.feedforward import Experts, FeedForward
-from muonlab.models.shape import ATTENTIONS, SIZES, GPTConfig
 
 __all__ = ["ATTENTIONS", "GPT", "SIZES", "GPTConfig"]
 LAYERS = {"multi-head": Attention, "latent": LatentAttention}

@@ -3,7 +3,7 @@
 import torch
 
 from muonlab import route
-from muonlab.update import lr_scale
+from muonlab.optim.update import lr_scale
 
 
 def values(before, after):

@@ -1,0 +1,78 @@
+// Lesson 08: the probability of a frequent and of a rare fact along a run, K facts in six numbers.
+// The same recurrences as muonlab/theory/theorems.py; there the tests compare them with dense matrices.
+
+const RULES = { "gradient descent": gradient, "sign descent (decoupled)": signs, Muon: polar };
+
+const controls = [
+  { name: "rule", label: "optimizer", options: Object.keys(RULES), value: "gradient descent" },
+  { name: "alpha", label: "α, share of the frequent fifth", min: 0.3, max: 0.99, step: 0.01, value: 0.8 },
+  { name: "K", label: "K, number of facts", min: 15, max: 990, step: 15, value: 495 },
+  { name: "steps", label: "steps", min: 10, max: 200, step: 10, value: 60 },
+];
+
+function logs(x, others) {
+  const all = [[x, 1], ...others].filter(([, n]) => n > 0);
+  const top = Math.max(...all.map(([v]) => v));
+  const total = top + Math.log(all.reduce((sum, [v, n]) => sum + n * Math.exp(v - top), 0));
+  return (v) => Math.exp(v - total);
+}
+
+function descent({ a, b, c11, c12, c21, c22 }, K, L, p, q) {
+  const f = logs(a + c11, [[c11, L - 1], [c21, K - L]]), r = logs(b + c22, [[c22, K - L - 1], [c12, L]]);
+  return {
+    a: p * (1 - f(a + c11) + f(c11)), b: q * (1 - r(b + c22) + r(c22)),
+    c11: -p * f(c11), c21: -p * f(c21), c22: -q * r(c22), c12: -q * r(c12),
+  };
+}
+
+function gradient(G, K, L) {
+  return G;
+}
+
+function signs({ a, b, c11, c12, c21, c22 }) {
+  const s11 = Math.sign(c11), s22 = Math.sign(c22);
+  return { a: Math.sign(a + c11) - s11, b: Math.sign(b + c22) - s22, c11: s11, c12: Math.sign(c12), c21: Math.sign(c21), c22: s22 };
+}
+
+// Along the ones of the two blocks the gradient has rank one: its columns sum to 0.
+function polar({ a, b, c11, c12, c21, c22 }, K, L) {
+  const rest = K - L, across = Math.sqrt(L * rest);
+  const core = [a + L * c11, across * c12, across * c21, b + rest * c22];
+  const size = Math.hypot(...core) || 1;
+  const [m11, m12, m21, m22] = core.map((v) => v / size);
+  const sa = Math.sign(a), sb = Math.sign(b);
+  return { a: sa, b: sb, c11: (m11 - sa) / L, c12: m12 / across, c21: m21 / across, c22: (m22 - sb) / rest };
+}
+
+function run({ rule, alpha, K, steps }) {
+  const L = K / 5, p = alpha / L, q = (1 - alpha) / (K - L);
+  const lr = rule === "gradient descent" ? 0.4 * K : rule === "Muon" ? 0.5 : 0.1;
+  let W = { a: 0, b: 0, c11: 0, c12: 0, c21: 0, c22: 0 };
+  const frequent = [], rare = [];
+  for (let step = 0; step <= steps; step++) {
+    const { a, b, c11, c12, c21, c22 } = W;
+    frequent.push(logs(a + c11, [[c11, L - 1], [c21, K - L]])(a + c11));
+    rare.push(logs(b + c22, [[c22, K - L - 1], [c12, L]])(b + c22));
+    const D = RULES[rule](descent(W, K, L, p, q), K, L);
+    W = Object.fromEntries(Object.entries(W).map(([name, value]) => [name, value + lr * D[name]]));
+  }
+  return { frequent, rare };
+}
+
+function view(values) {
+  const { frequent, rare } = run(values);
+  const x = frequent.map((_, i) => i);
+  const gaps = frequent.map((value, i) => Math.abs(value - rare[i]));
+  const worst = Math.max(...gaps), at = gaps.indexOf(worst);
+  return {
+    title: `${values.rule}, ${values.K} facts`,
+    x: { label: "step" },
+    y: { label: "probability of the right answer", range: [0, 1] },
+    series: [
+      { label: "a frequent fact", x, y: frequent, marker: true },
+      { label: "a rare fact", x, y: rare, marker: true },
+    ],
+    sentence: `The largest gap is ${worst.toFixed(4)}${worst < 5e-5 ? "" : `, at step ${at}`}. ` +
+      `At the end a frequent fact is answered right with probability ${frequent.at(-1).toFixed(3)}, a rare one with ${rare.at(-1).toFixed(3)}.`,
+  };
+}

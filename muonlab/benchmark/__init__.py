@@ -1,0 +1,1 @@
+"""How fast Muon is on this machine."""

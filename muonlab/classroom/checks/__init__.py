@@ -1,1 +1,0 @@
-"""One module a lesson: function eN diagnoses an answer to exercise NN-eN."""

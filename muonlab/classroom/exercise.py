@@ -1,0 +1,180 @@
+"""Checks of exercises: a verdict that says what is wrong, and never stops the notebook."""
+
+import importlib.util
+import inspect
+import linecache
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from muonlab.files import course
+
+MIME = "application/vnd.muonlab.verdict+json"
+UNREADABLE = "The check could not use what your function returned"
+LOOK = {"right": ("✓", "#029e73"), "not yet": ("○", "#b8860b"), "not right": ("✗", "#d55e00")}
+
+
+class Wrong(Exception):
+    """An answer that is wrong; the message is the diagnosis."""
+
+
+class NotYet(Exception):
+    """An exercise that has not been begun."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a check found: status is `right`, `not yet` or `not right`."""
+
+    exercise: str
+    status: str
+    message: str
+
+    def __repr__(self) -> str:
+        return f"{LOOK[self.status][0]} {self.exercise}: {self.status}. {self.message}"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        stored = {"exercise": self.exercise, "status": self.status, "message": self.message}
+        return {"text/plain": repr(self), "text/html": self._repr_html_(), MIME: stored}
+
+    def _repr_html_(self) -> str:
+        symbol, colour = LOOK[self.status]
+        return (
+            f'<div role="status" style="border-left:4px solid {colour};padding:0.3em 0.8em;'
+            f'margin:0.4em 0"><b>{symbol} {self.exercise}: {self.status}.</b> '
+            f"{escape(self.message)}</div>"
+        )
+
+
+def judge(exercise: str, answer: Any) -> Verdict:
+    """Returns the verdict on `answer`; ValueError when no such exercise exists."""
+    check = find(exercise)
+    try:
+        check(answer)
+    except NotYet as reason:
+        return Verdict(exercise, "not yet", str(reason))
+    except Wrong as reason:
+        return Verdict(exercise, "not right", str(reason))
+    except Exception as error:  # a returned value that the check's own arithmetic refuses
+        message = f"{UNREADABLE} ({type(error).__name__}: {error}). Look at its type and shape."
+        return Verdict(exercise, "not right", message)
+    return Verdict(exercise, "right", (check.__doc__ or "").strip())
+
+
+def find(exercise: str) -> Callable[[Any], None]:
+    """Returns the check of an exercise such as `02-e1`; ValueError names those that exist."""
+    lesson, _, name = exercise.partition("-")
+    known = exercises(checks(lesson))
+    if name not in known:
+        ids = ", ".join(f"{lesson}-{e}" for e in known)
+        raise ValueError(f"no exercise {exercise!r}; lesson {lesson} has {ids}")
+    return known[name]
+
+
+@cache
+def checks(lesson: str) -> ModuleType:
+    """Returns lessons/checks/lesson_NN.py as a module; ValueError when there is none."""
+    path = course() / "lessons" / "checks" / f"lesson_{lesson}.py"
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if not path.is_file() or spec is None or spec.loader is None:
+        raise ValueError(f"no lesson {lesson!r} has checks; an exercise is called like '02-e1'")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def exercises(module: ModuleType) -> dict[str, Callable[[Any], None]]:
+    """Returns the checks of one lesson's module by name: e1, e2, …"""
+    return {n: f for n, f in vars(module).items() if n[0] == "e" and n[1:].isdigit()}
+
+
+def call(
+    answer: Any, *args: Any, shape: tuple[int, ...] | None = None, returns: type | None = None
+) -> Any:
+    """Returns answer(*args), called on clones of tensor arguments.
+
+    Raises NotYet when nothing came back, and Wrong when the function raised, changed an input in
+    place, or returned something other than `returns`, or than a tensor of `shape`.
+    """
+    if not callable(answer):
+        raise Wrong(f"Expected a function; {_described(answer)} came. Give its name, without ().")
+    given = [a.clone() if isinstance(a, torch.Tensor) else a for a in args]
+    try:
+        result = answer(*given)
+    except NotImplementedError as error:
+        raise NotYet("Write your code in place of the dots, then run this cell.") from error
+    except Exception as error:
+        raise Wrong(_raised(answer, error)) from error
+    if result is None or result is Ellipsis:
+        raise NotYet(_nothing(answer))
+    for number, (before, after) in enumerate(zip(args, given, strict=True), start=1):
+        if isinstance(before, torch.Tensor) and not _same(before, after):
+            raise Wrong(f"Your function changed its argument {number} in place. Work on a copy.")
+    _expect(result, torch.Tensor if shape is not None else returns, shape)
+    return result
+
+
+def diagnose(came: torch.Tensor, mistakes: Mapping[str, torch.Tensor]) -> None:
+    """Raises Wrong with the message whose value came, if one did."""
+    for message, value in mistakes.items():
+        if torch.allclose(came, value, rtol=1e-4, atol=1e-6):
+            raise Wrong(message)
+
+
+def shown(values: torch.Tensor) -> list[float]:
+    """Returns the numbers as a message shows them."""
+    return [round(v, 3) for v in values.tolist()]
+
+
+def _expect(result: Any, kind: type | None, shape: tuple[int, ...] | None) -> None:
+    if kind is not None and not isinstance(result, kind):
+        raise Wrong(f"Expected a {kind.__name__}; your function returned {_described(result)}.")
+    if shape is not None and tuple(result.shape) != tuple(shape):
+        raise Wrong(f"Expected the shape {tuple(shape)}; your result has {tuple(result.shape)}.")
+
+
+def _same(before: torch.Tensor, after: torch.Tensor) -> bool:
+    return before.shape == after.shape and torch.equal(before, after)
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, torch.Tensor):
+        return f"a tensor of shape {tuple(value.shape)}"
+    return f"{type(value).__name__} {str(value)[:40]!r}"
+
+
+def _nothing(answer: Any) -> str:
+    code = getattr(answer, "__code__", None)
+    begun = code is not None and "..." not in _source(answer)
+    if begun:
+        return "Your function returns nothing: end it with return."
+    return "Write your code in place of the dots, then run this cell. The hints are below."
+
+
+def _source(answer: Any) -> str:
+    try:
+        return inspect.getsource(answer)
+    except (OSError, TypeError):  # typed without a file, or built in: treat it as not begun
+        return "..."
+
+
+def _raised(answer: Any, error: Exception) -> str:
+    """Returns the exception with the line of the learner's own function that led to it."""
+    code = getattr(answer, "__code__", None)
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if code is not None and frame.filename == code.co_filename
+    ]
+    text = f"{type(error).__name__}: {error}"
+    if not frames or frames[-1].lineno is None:
+        return f"Your function raised {text}"
+    line = linecache.getline(frames[-1].filename, frames[-1].lineno).strip()
+    number = frames[-1].lineno - code.co_firstlineno + 1
+    return f"Line {number} of your function, `{line}`, raised {text}"

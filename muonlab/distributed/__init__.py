@@ -1,0 +1,1 @@
+"""Many processes: whole weights, sharded weights, and what they send."""

@@ -1,0 +1,191 @@
+"""Train on several processes: each takes a share of the rows and a share of Muon's matrices.
+
+`torchrun --nproc-per-node=2 --no-python muonlab train …` starts them. Each holds the whole model.
+PyTorch's own engine, DistributedDataParallel, averages the gradients by all-reduces while backward
+computes. Then each matrix is orthogonalized by one process, its owner, which sends the new weights
+to the others. AdamW's parameters are stepped by everybody: that costs less than to send them.
+Without torchrun, nothing here touches torch.distributed. Where the whole model is too much for one
+device, `sharded` divides it.
+
+Source: Jordan 2024, whose Muon also divides its matrices among processes.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from muonlab.optim.muon import Muon
+from muonlab.optim.orthogonalize import is_finite
+from muonlab.optim.update import matrix_shape
+
+
+def size() -> int:
+    """Returns how many processes torchrun has started; 1 without it."""
+    return int(os.environ.get("WORLD_SIZE", 1))
+
+
+def rank() -> int:
+    """Returns the number of this process, from 0; 0 writes the files and shows the progress."""
+    return int(os.environ.get("RANK", 0))
+
+
+@contextmanager
+def world(device: torch.device | str = "cpu", timeout: float = 60) -> Iterator[None]:
+    """Connects the processes as long as the `with` lasts; all other functions here need it.
+
+    Where they are connected already, it changes nothing.
+
+    On a GPU, process i of a machine takes GPU i, and "cuda" means that one.
+
+    Args:
+        timeout: seconds to wait for the others. A process that has died or stopped then is an
+            error in each of the others: RuntimeError under gloo; NCCL may end them instead.
+
+    Raises:
+        ValueError: a device such as "cuda:0", which all processes would share.
+    """
+    if size() == 1 or dist.is_initialized():
+        yield
+        return
+    cuda = torch.device(device).type == "cuda"
+    if cuda:
+        if torch.device(device).index is not None:
+            raise ValueError(f"{size()} processes cannot share device {device}: give 'cuda'")
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl" if cuda else "gloo", timeout=timedelta(seconds=timeout))
+    try:
+        yield
+    except RuntimeError as error:
+        error.add_note(f"in process {rank()} of {size()}; has another one ended? See its output")
+        raise
+    finally:  # if this process fails, the closed connection tells the others
+        dist.destroy_process_group()
+
+
+def share(batch: Tensor) -> Tensor:
+    """Returns the rows (B / processes, …) of the batch (B, …) that this process takes.
+
+    Shares are equal, so that the mean over the batch is the mean of the processes' means.
+
+    Raises:
+        ValueError: B is no multiple of the number of processes.
+    """
+    if len(batch) % size():
+        raise ValueError(
+            f"a batch of {len(batch)} rows cannot be divided equally among {size()} processes: "
+            f"choose a multiple of {size()}"
+        )
+    return batch.chunk(size())[rank()]
+
+
+def replicate(model: nn.Module) -> Callable[..., Tensor]:
+    """Returns what to call instead of the model: backward then leaves it the mean gradients.
+
+    They are the means over all processes, the same bits in each. Every parameter must take part in
+    the loss. In one process it is the model itself.
+    """
+    if size() == 1:
+        return model
+    # the buffers are equal already: `feedforward` counts the tokens of all processes
+    return nn.parallel.DistributedDataParallel(model, forward_sync_buffers=False)
+
+
+def mean(loss: Tensor) -> float:
+    """Returns the mean over all processes of a number."""
+    loss = loss.detach().clone()
+    if size() > 1:
+        dist.all_reduce(loss)
+    return loss.item() / size()
+
+
+@torch.no_grad()
+def step_shared(optimizer: Muon) -> None:
+    """Steps the optimizer, each matrix by its owner alone; all get the same weights.
+
+    The gradients must be equal in all, as after `replicate`. Afterwards the matrices of others have
+    none.
+
+    Raises:
+        ValueError: what `Muon.step` raises, in all processes, before anything has changed.
+    """
+    if size() == 1:
+        optimizer.step()
+        return
+    owner_of = owners(optimizer)
+    for p, owner in owner_of.items():
+        # NaN stays in sight of all, so that all raise the same error and none waits for another
+        if owner != rank() and p.grad is not None and is_finite(p.grad):
+            p.grad = None
+    optimizer.step()
+    for owner in sorted(set(owner_of.values())):
+        theirs = [p for p in owner_of if owner_of[p] == owner]
+        flat = _flatten(theirs)
+        dist.broadcast(flat, src=owner)
+        if owner != rank():
+            _unflatten(flat, theirs)
+
+
+def gather_state(optimizer: Muon) -> None:
+    """Brings the owners' momenta to every process, so that each has the whole `state_dict`.
+
+    All processes call it before one of them saves. Any number of processes can load the result.
+    """
+    if size() == 1:
+        return
+    owner_of = owners(optimizer)
+    # as objects, since the rules of `controls` keep more than momenta; from GPU to GPU by the CPU
+    mine = [_moved(optimizer.state.get(p, {}), "cpu") for p in owner_of if owner_of[p] == rank()]
+    remaining = [iter(states) for states in gather(mine)]
+    for p, owner in owner_of.items():
+        if state := next(remaining[owner]):
+            optimizer.state[p] = _moved(state, p.device)
+
+
+def gather(found: Any) -> list[Any]:
+    """Returns what each process has found, a small object that can be pickled."""
+    if size() == 1:
+        return [found]
+    everything: list[Any] = [None] * size()
+    dist.all_gather_object(everything, found)
+    return everything
+
+
+def owners(optimizer: Muon) -> dict[Tensor, int]:
+    """Returns the process that steps each of Muon's matrices: the dearest first, to the least busy.
+
+    It follows from the shapes, so all processes agree. An owner's share of equal shapes is a stack.
+    """
+    groups = [group for group in optimizer.param_groups if group["rule"] == "muon"]
+    return divide(p for group in groups for p in group["params"])
+
+
+def divide(params: Iterable[Tensor]) -> dict[Tensor, int]:
+    """Returns the process that orthogonalizes each of the matrices."""
+    load, found = [0] * size(), {}
+    for p in sorted(params, key=_cost, reverse=True):
+        found[p] = load.index(min(load))
+        load[found[p]] += _cost(p)
+    return found
+
+
+def _cost(p: Tensor) -> int:
+    return p.numel() * min(matrix_shape(p))  # of XXᵀ, up to a factor
+
+
+def _flatten(tensors: Iterable[Tensor]) -> Tensor:
+    return torch.cat([t.flatten() for t in tensors])
+
+
+def _unflatten(flat: Tensor, tensors: list[Tensor]) -> None:
+    for t, part in zip(tensors, flat.split([t.numel() for t in tensors]), strict=True):
+        t.copy_(part.view_as(t))
+
+
+def _moved(state: dict[str, Any], device: torch.device | str) -> dict[str, Any]:
+    return {k: v.to(device) if isinstance(v, Tensor) else v for k, v in state.items()}

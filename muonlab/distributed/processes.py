@@ -1,0 +1,106 @@
+"""Several processes on this machine, connected by gloo, started from a notebook or a test.
+
+A server process imports torch once and is forked for each process, so a second call takes a
+fraction of a second. Runs of any length are started by torchrun instead.
+"""
+
+import io
+import multiprocessing
+import os
+import traceback
+from collections.abc import Callable
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from muonlab.distributed import parallel
+
+PRELOADED = ["muonlab.distributed.rehearse", "torch._dynamo", "torch.distributed.checkpoint"]
+
+
+def together(
+    processes: int,
+    function: Callable[..., Any],
+    *arguments: Any,
+    timeout: float = 60,
+    patience: float = 300,
+) -> list[Any]:
+    """Returns what `function(*arguments)` gives in each of several processes.
+
+    A script must call it under `if __name__ == "__main__"`; a notebook need not.
+
+    Args:
+        processes: how many; `parallel.rank()` tells each its number.
+        function: of a module that can be imported. It returns what `torch.save` can write: tensors,
+            numbers, strings, and dicts and lists of them.
+        timeout: seconds that they wait for each other; and the caller, when one has failed.
+        patience: seconds that the caller waits for the first answer, and for each after it.
+
+    Raises:
+        RuntimeError: some failed, ended or gave no answer in time; the message says which and why.
+    """
+    # clients of a store here: no port has to be guessed
+    store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    place = {"WORLD_SIZE": processes, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": store.port}
+    place |= {"TORCHELASTIC_USE_AGENT_STORE": True}
+    started = [_start(place | {"RANK": r}, timeout, function, arguments) for r in range(processes)]
+    waiting = {connection: rank for rank, (_, connection) in enumerate(started)}
+    found: dict[int, Any] = {}
+    failures: dict[int, str] = {}
+    try:
+        while waiting and (ready := wait(list(waiting), timeout if failures else patience)):
+            for connection in ready:
+                rank = waiting.pop(connection)
+                answer = _answer(*started[rank])
+                if "failure" in answer:
+                    failures[rank] = answer["failure"]
+                else:
+                    found[rank] = answer["found"]
+    finally:
+        for process, _ in started:
+            process.kill()
+            process.join()
+    failures |= dict.fromkeys(waiting.values(), "gave no answer in time")
+    if failures:
+        each = (f"process {rank} of {processes} {failures[rank]}" for rank in sorted(failures))
+        raise RuntimeError("\n".join(each))
+    return [found[rank] for rank in range(processes)]
+
+
+def _start(place: dict[str, Any], timeout: float, *call: Any) -> tuple[BaseProcess, Connection]:
+    fork = "forkserver" in multiprocessing.get_all_start_methods()
+    context = multiprocessing.get_context("forkserver" if fork else "spawn")
+    if fork:
+        context.set_forkserver_preload(PRELOADED)
+    here, there = context.Pipe(duplex=False)
+    process = context.Process(target=_work, args=(there, place, timeout, *call), daemon=True)
+    process.start()
+    there.close()  # or the end of the process would not show here
+    return process, here
+
+
+def _work(
+    connection: Connection, place: dict[str, Any], timeout: float, function: Any, arguments: Any
+) -> None:
+    os.environ |= {name: str(value) for name, value in place.items()}
+    torch.set_num_threads(1)
+    try:
+        with parallel.world(timeout=timeout):
+            result = {"found": function(*arguments)}
+    except Exception:
+        result = {"failure": "failed:\n" + traceback.format_exc()}
+    content = io.BytesIO()
+    torch.save(result, content)
+    connection.send_bytes(content.getvalue())
+
+
+def _answer(process: BaseProcess, connection: Connection) -> dict[str, Any]:
+    """Returns {"found": what a process returned} or {"failure": what happened instead}."""
+    try:
+        return torch.load(io.BytesIO(connection.recv_bytes()), weights_only=True)
+    except EOFError:
+        process.join(1)
+        return {"failure": f"ended with exit code {process.exitcode}"}

@@ -1,0 +1,128 @@
+"""A run on several devices, rehearsed on this machine: does it give what one process gives?"""
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from muonlab.distributed import parallel
+from muonlab.distributed.processes import together
+from muonlab.distributed.sharded import shard, step_sharded, whole
+from muonlab.distributed.traffic import Traffic, replicated_bytes, sharded_bytes, wire_bytes
+from muonlab.models.gpt import GPT, GPTConfig
+from muonlab.optim.muon import Muon
+from muonlab.optim.normuon import NorMuon
+from muonlab.optim.routing import route
+
+RULES = {"muon": Muon, "normuon": NorMuon}
+SHAPE = GPTConfig(vocab_size=64, context=16, layers=2, width=32, heads=2)
+BATCH = 8  # sequences
+
+
+def rehearse(
+    processes: int = 2,
+    steps: int = 5,
+    *,
+    sharded: bool = True,
+    rule: str = "muon",
+    dtype: torch.dtype = torch.float64,
+    shape: GPTConfig = SHAPE,
+) -> dict[str, Any]:
+    """Trains a small GPT in several processes, and in this one, and returns how they compare.
+
+    Args:
+        processes: 2, 4 or 8, which divide the batch.
+        sharded: FSDP2 and `step_sharded`; if not, whole weights everywhere and `step_shared`.
+        rule: "muon" or "normuon".
+        dtype: of the weights. In float64, only the order of sums differs.
+
+    The result holds::
+
+        losses, losses_of_one  of each step
+        difference             the largest between a weight there and here, after the last step
+        bytes                  what a process sends in a step, the mean over them, by collective
+        expected               the same by formula, for rows that are a multiple of the processes
+        wire                   bytes that gloo has really written in a step; None beside Linux
+        numbers, matrices      parameters of the model, and those of them that Muon sends
+        seconds                that all this took, with the start of the processes
+
+    For example, `rehearse(2)["difference"]` is below 1e-12. A script calls it under
+    `if __name__ == "__main__"`; a notebook need not.
+    """
+    began = time.monotonic()
+    arguments = (steps, sharded, rule, dtype, shape)
+    several = together(processes, train, *arguments)
+    one = train(steps, False, *arguments[2:])
+    model = GPT(shape)
+    numbers = sum(p.numel() for p in model.parameters())
+    shapes = [r.shape for r in route(model).routes if r.rule == "muon"]
+    matrices = sum(math.prod(shape) for shape in shapes if len(shape) < 3 or not sharded)
+    expected = sharded_bytes if sharded else replicated_bytes
+    weights = zip(several[0]["weights"], one["weights"], strict=True)
+    return {
+        "losses": several[0]["losses"],
+        "losses_of_one": one["losses"],
+        "difference": max((there - here).abs().max().item() for there, here in weights),
+        "bytes": {
+            name: sum(part["bytes"][name] for part in several) / processes / steps
+            for name in several[0]["bytes"]
+        },
+        "expected": expected(numbers, matrices, processes, dtype.itemsize),
+        "wire": several[0]["wire"] and sum(part["wire"] for part in several) / processes / steps,
+        "numbers": numbers,
+        "matrices": matrices,
+        "seconds": time.monotonic() - began,
+    }
+
+
+def train(
+    steps: int, sharded: bool, rule: str, dtype: torch.dtype, shape: GPTConfig
+) -> dict[str, Any]:
+    """Returns losses, bytes and final weights of a run that this process takes part in."""
+    model, optimizer = start(sharded, rule, dtype, shape)
+    replica = model if sharded else parallel.replicate(model)
+    losses, before = [], wire_bytes()
+    with Traffic() as traffic:
+        for number in range(steps):
+            losses.append(train_step(replica, optimizer, batch(number, shape), sharded))
+    wire = None if before is None else wire_bytes() - before
+    weights = [whole(p.detach()) for p in model.parameters()]
+    return {"losses": losses, "bytes": dict(traffic.bytes), "wire": wire, "weights": weights}
+
+
+def start(sharded: bool, rule: str, dtype: torch.dtype, shape: GPTConfig) -> tuple[GPT, Muon]:
+    """Returns model and optimizer, the same in every process, or its share of them."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = GPT(shape).to(dtype)
+    if sharded:
+        shard(model)
+    return model, RULES[rule](route(model).groups(0.01, 3e-3, adjust_lr_fn="match_rms_adamw"))
+
+
+def train_step(
+    replica: Callable[..., Tensor], optimizer: Muon, rows: tuple[Tensor, Tensor], sharded: bool
+) -> float:
+    """Returns the mean loss over all processes, after one update of the weights.
+
+    Args:
+        replica: the model, sharded; or what `parallel.replicate` made of it.
+        rows: inputs and targets (B, T) for all processes together.
+    """
+    loss = replica(*map(parallel.share, rows))
+    loss.backward()
+    (step_sharded if sharded else parallel.step_shared)(optimizer)
+    optimizer.zero_grad()
+    return parallel.mean(loss)
+
+
+def batch(number: int, shape: GPTConfig) -> tuple[Tensor, Tensor]:
+    """Returns inputs and targets (B, T): ids that count up by 1, 2 or 3, so they can be learned."""
+    generator = torch.Generator().manual_seed(number)
+    first = torch.randint(shape.vocab_size, (BATCH, 1), generator=generator)
+    stride = torch.randint(1, 4, (BATCH, 1), generator=generator)
+    tokens = (first + stride * torch.arange(shape.context + 1)) % shape.vocab_size
+    return tokens[:, :-1], tokens[:, 1:]

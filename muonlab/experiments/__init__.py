@@ -1,1 +1,0 @@
-"""Run configurations, keep their records, find them again."""

@@ -1,0 +1,1 @@
+"""The optimizer: Newton-Schulz, Muon, NorMuon, and which parameter goes where."""

@@ -1,0 +1,161 @@
+"""NorMuon: Muon whose rows take steps of equal size, by a running mean square of each row.
+
+Orthogonalization evens out the singular values, not the rows. With O from Muon (`optim`), m×n:
+
+    v ← β₂ v + (1 − β₂) mean over columns of O²     a number a row
+    Ô = O / (√v + ε)                                row by row
+    W ← (1 − lr λ) W − lr s Ô                       s gives Ô a norm again, by one of SCALES
+
+Source: Li et al., arXiv 2510.05491, Algorithm 1.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from itertools import chain
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from muonlab.optim.groups import check_number, in_stacks
+from muonlab.optim.muon import Muon
+from muonlab.optim.update import lr_scale, muon_update
+
+Whole = tuple[int, Callable[[Tensor], Tensor]]
+SCALES = ("paper", "released")
+ROWS = "row_mean_square"
+
+
+class NorMuon(Muon):
+    """NorMuon for matrices, and AdamW for the rest, with Muon's arguments and four more.
+
+    The paper and the authors' code give Ô = O / (√v + ε) its norm in different ways:
+
+    ========== ============================ ====================================================
+    scale      factor s of Ô                so the update, divided by lr, has
+    ========== ============================ ====================================================
+    paper      0.2 √(mn) / ‖Ô‖_F            entries of RMS 0.2, whatever O was
+    released   √max(1, m/n) ‖O‖_F / ‖Ô‖_F   the norm of O, as if the rows had not been changed
+    ========== ============================ ====================================================
+
+    Both divide by ‖Ô‖_F, so a constant factor in v has no effect: v needs no bias correction. The
+    one is Muon's "update_rms" for an O with even rows, the other Muon's "original". They differ by
+    a factor that depends on the shape, and by the norm of O, which Newton-Schulz leaves to chance.
+
+    Args:
+        params, lr, weight_decay, momentum, nesterov, ns_…: as in Muon. Algorithm 1 looks not ahead
+            (nesterov=False); the released code does.
+        adjust_lr_fn: for scale="released", in place of its √max(1, m/n); "paper" ignores it.
+        scale: "paper" or "released".
+        beta2: β₂ in [0, 1), the memory of v; 0 makes every row of every update equally long.
+        row_eps: ε. A row of zeros stays zero.
+
+    The state of an m×n matrix is the momentum, mn numbers, and v, m numbers in at least float32. In
+    a stack, a matrix whose gradient is all zeros waits with both.
+
+    Raises:
+        ValueError: as Muon, and for a scale, beta2 or row_eps out of range.
+
+    >>> p = torch.nn.Parameter(torch.eye(3, 2))
+    >>> p.grad = torch.tensor([[3.0, 0.0], [0.0, 1.0], [3.0, 1.0]])
+    >>> NorMuon([p], lr=1.0, weight_decay=0.0, ns_coefficients="exact").step()
+    >>> (torch.eye(3, 2) - p).norm(dim=1).mul(100).round().tolist()  # √2 · 0.2 each
+    [28.0, 28.0, 28.0]
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        *,
+        scale: str = "paper",
+        beta2: float = 0.95,
+        row_eps: float = 1e-8,
+        **options: Any,
+    ) -> None:
+        self.own = {"scale": scale, "beta2": beta2, "row_eps": row_eps}
+        super().__init__(params, lr, **options)
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Adds a group of parameters, checked."""
+        self.defaults |= vars(self).get("own", {})  # torch fills each group with the defaults
+        super().add_param_group(param_group)
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Loads a state that this class or Muon saved, for the same parameters."""
+        super().load_state_dict(state_dict)
+        numbers = chain.from_iterable(group["params"] for group in state_dict["param_groups"])
+        params = chain.from_iterable(group["params"] for group in self.param_groups)
+        for number, p in zip(numbers, params, strict=True):
+            saved = state_dict["state"].get(number, {}).get(ROWS)
+            if saved is not None:  # torch has rounded it to the precision of p
+                self.state[p][ROWS] = saved.detach().clone().to(p.device)
+
+    def state_of(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        """Returns what is kept about p, of that group; before the first step it is zeros."""
+        state = super().state_of(p, group)
+        if group["rule"] == "muon" and ROWS not in state:  # a state of Muon's has none
+            precise = torch.promote_types(p.dtype, torch.float32)
+            column = p.detach().flatten(1)[:, 0] if p.ndim > 3 else p.detach()[..., 0]
+            state[ROWS] = torch.zeros_like(column, dtype=precise)
+        return state
+
+    def _muon_step(self, group: dict[str, Any]) -> None:
+        for stack, dtype in in_stacks(group):
+            states = [self.state_of(p, group) for p in stack]
+            squares = [state[ROWS] for state in states]
+
+            def even(block: Tensor, part: slice, squares: list[Tensor] = squares) -> None:
+                even_rows(block, squares[part], group)
+
+            momenta = [state["momentum_buffer"] for state in states]
+            muon_update(stack, momenta, group, dtype, self.scratch, even)
+
+    def _check_group(self, number: int) -> None:
+        super()._check_group(number)
+        group = self.param_groups[number]
+        if group["scale"] not in SCALES:
+            raise ValueError(f"scale must be one of {SCALES}, got {group['scale']!r}")
+        for key in ("beta2", "row_eps"):
+            check_number(key, group[key], 1)
+        if not group["row_eps"]:
+            raise ValueError("row_eps must be above 0, got 0: a row of zeros would divide by it")
+
+
+def even_rows(
+    block: Tensor, squares: list[Tensor], group: dict[str, Any], whole: Whole | None = None
+) -> None:
+    """Makes updates of stacked O's (b, *shape of the parameters), in place; `squares` move on."""
+    O = block.flatten(2) if block.ndim > 4 else block.flatten(0, -3)  # noqa: E741  paper's letter
+    v = torch.stack(squares).view(O.shape[:2])
+    O.mul_(row_factors(O, v, group, whole))
+    for kept, new in zip(squares, v.view(len(squares), *squares[0].shape), strict=True):
+        kept.copy_(new)
+
+
+def row_factors(
+    O: Tensor,  # noqa: E741
+    v: Tensor,
+    group: dict[str, Any],
+    whole: Whole | None = None,
+) -> Tensor:
+    """Returns what each row of O (b, m, n) is multiplied by, (b, m, 1); v (b, m) moves on in place.
+
+    Where a whole matrix of O is zero, its v waits: it would fade while its expert has no tokens.
+    ‖O‖ and ‖Ô‖ follow from the squares of the rows, so O is read once. If O holds some rows of
+    larger matrices, `whole` is the number of all rows, and a function that adds up sums over them.
+    """
+    (m, add_up), n = whole or (O.size(-2), lambda sums: sums), O.size(-1)
+    length = torch.linalg.vector_norm(O, dim=-1, dtype=v.dtype)  # of each row
+    square = length.square()
+    before = add_up(square.sum(-1, keepdim=True))  # ‖O‖²
+    moving = before.sign()  # else no tokens: `update.share`
+    v.lerp_(square / n, (1 - group["beta2"]) * moving)
+    factor = (v.sqrt() + group["row_eps"]).reciprocal_()
+    after = add_up((length * factor).square_().sum(-1, keepdim=True)).sqrt_()  # ‖Ô‖
+    if group["scale"] == "paper":
+        size = 0.2 * math.sqrt(m * n)
+    else:
+        size = lr_scale(group["adjust_lr_fn"], m, n) * before.sqrt()
+    size = -group["lr"] * size / torch.where(after > 0, after, 1.0)
+    return (size * factor).unsqueeze(-1)

@@ -1,0 +1,238 @@
+"""Decide which parameter Muon takes and which AdamW, and show the decision as a table."""
+
+import inspect
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from torch import nn
+
+from muonlab.optim.groups import RULES
+from muonlab.optim.muon import Muon
+
+GROUPS: dict[str, tuple[str, ...]] = {
+    "QK": (
+        *("*.q.weight", "*.k.weight"),
+        *("*.q_rope.weight", "*.k_rope.weight", "*.k_up.weight"),  # latent attention
+    ),
+    "VO": ("*.v.weight", "*.o.weight", "*.v_up.weight"),
+    "FFN": ("*.w_in.weight", "*.w_out.weight", "*.w_gate.weight"),
+    "KV_down": ("*.kv_down.weight",),
+    "Q": ("*.q.weight", "*.q_rope.weight"),
+    "K": ("*.k.weight", "*.k_rope.weight", "*.k_up.weight"),
+    "V": ("*.v.weight", "*.v_up.weight"),
+    "O": ("*.o.weight",),
+    "W_in": ("*.w_in.weight",),
+    "W_out": ("*.w_out.weight",),
+    "W_gate": ("*.w_gate.weight",),
+}
+"""The paper's groups of matrices (arXiv 2509.26030, section 3) as patterns of parameter names.
+
+Latent attention has two matrices for K, one after the other, and two for V, and the first is the
+same: KV_down. It is in neither QK nor VO; who gives both to Muon gives it too.
+"""
+
+HEADS = {"head", "lm_head", "unembedding", "embed_out", "classifier", "score"}
+"""Names under which public models keep the matrix from features to classes."""
+
+ROUTER = "a router: each row is the score of one expert, as a head's of one class"
+
+
+@dataclass(frozen=True)
+class Route:
+    """Where one parameter goes, and why."""
+
+    name: str
+    shape: tuple[int, ...]
+    rule: str  # "muon", "adamw" or "frozen"
+    reason: str
+
+
+class Routing:
+    """Which parameters of a model Muon takes; print it to see the table."""
+
+    def __init__(self, routes: list[Route], parameters: dict[str, nn.Parameter]) -> None:
+        self.routes = routes
+        self._parameters = parameters
+
+    def groups(
+        self, lr: float = 1e-3, adamw_lr: float = 3e-3, **options: Any
+    ) -> list[dict[str, Any]]:
+        """Returns the parameter groups for `muonlab.Muon`, each with its own learning rate.
+
+        `options` (momentum, weight_decay, betas, …) go into both groups.
+
+        Raises:
+            ValueError: an option that Muon does not have.
+
+        >>> model = nn.Sequential(nn.Linear(4, 4))
+        >>> [group["rule"] for group in route(model, muon=["0.weight"]).groups()]
+        ['muon', 'adamw']
+        """
+        known = {*inspect.signature(Muon).parameters, "betas"} - {"params", "lr"}
+        if unknown := options.keys() - known:
+            raise ValueError(f"no option {sorted(unknown)}; Muon has {', '.join(sorted(known))}")
+        rates = {"muon": lr, "adamw": adamw_lr}
+        groups = []
+        for rule, rate in rates.items():
+            chosen = [(r.name, self._parameters[r.name]) for r in self.routes if r.rule == rule]
+            if chosen:
+                groups.append({"params": chosen, "rule": rule, "lr": rate, **options})
+        return groups
+
+    def count(self, rule: str) -> int:
+        """Returns how many numbers the parameters of this rule hold."""
+        return sum(self._parameters[r.name].numel() for r in self.routes if r.rule == rule)
+
+    def __str__(self) -> str:
+        rows = [("parameter", "shape", "rule", "reason")]
+        rows += [(r.name, "×".join(map(str, r.shape)), r.rule, r.reason) for r in self.routes]
+        widths = [max(len(row[i]) for row in rows) for i in range(3)]
+        lines = ["  ".join([*map(str.ljust, row, widths), row[3]]) for row in rows]
+        totals = [f"{rule} {self.count(rule):,}" for rule in ("muon", "adamw", "frozen")]
+        return "\n".join([*lines, "numbers: " + " · ".join(totals)])
+
+    __repr__ = __str__
+
+
+def route(
+    model: nn.Module,
+    muon: Iterable[str] = ("QK", "VO", "FFN"),
+    adamw: Iterable[str] = (),
+) -> Routing:
+    """Returns the routing of every parameter of `model`, each exactly once.
+
+    Args:
+        model: any module; tied weights count once, under their first name.
+        muon: groups of the paper ("QK", "VO", "FFN") or patterns of parameter names such as
+            "blocks.*.w_in.weight"; () gives everything to AdamW.
+        adamw: patterns that must go to AdamW.
+
+    Embeddings, the output head, routers of experts and vectors go to AdamW. Only the exact name of
+    one of them, without a wildcard, sends it to Muon; a vector is always refused.
+
+    Raises:
+        ValueError: a name that is no group and matches nothing, a parameter claimed by both sides,
+            a vector claimed for Muon, or a model without parameters. The message names it.
+
+    >>> print(route(nn.ModuleDict({"w_in": nn.Linear(4, 8, bias=False), "norm": nn.LayerNorm(8)}),
+    ...             muon=["w_in.weight"]))
+    parameter    shape  rule   reason
+    w_in.weight  8×4    muon   matches w_in.weight
+    norm.weight  8      adamw  a vector has no singular spectrum
+    norm.bias    8      adamw  a vector has no singular spectrum
+    numbers: muon 32 · adamw 16 · frozen 0
+    """
+    muon, adamw = _as_tuple("muon", muon), _as_tuple("adamw", adamw)
+    parameters = dict(model.named_parameters())  # tied weights once, by their first name
+    if not parameters:
+        raise ValueError(f"expected a model with parameters, {type(model).__name__} has none")
+    aliases = _aliases(model)
+    outer = _outer_modules(model)
+    _refuse_unmatched((*muon, *adamw), [name for names in aliases.values() for name in names])
+    routes = []
+    for name, p in parameters.items():
+        names = aliases[id(p)]
+        for_muon = _first_match(muon, names)
+        for_adamw = _first_match(adamw, names)
+        if {"QK", "VO"} <= set(muon) and not (for_muon or for_adamw):
+            for_muon = _first_match(("KV_down",), names)
+        if for_muon and for_adamw:
+            raise ValueError(
+                f"parameter {name!r} is claimed twice: by muon={for_muon!r} and "
+                f"adamw={for_adamw!r}; drop one of them"
+            )
+        if for_muon and p.ndim < 2:
+            raise ValueError(
+                f"Muon takes matrices; {for_muon!r} names parameter {name!r} of shape "
+                f"{tuple(p.shape)}: leave it to AdamW"
+            )
+        if for_muon and for_muon not in names and id(p) in outer:
+            for_muon = None  # a head must not slip in by a wide pattern
+        rule, reason = _decide(p, for_muon, for_adamw, outer.get(id(p)))
+        reason += _remark(p, rule, names)
+        routes.append(Route(name, tuple(p.shape), rule, reason))
+    return Routing(routes, parameters)
+
+
+def _decide(
+    p: nn.Parameter, for_muon: str | None, for_adamw: str | None, outer: str | None
+) -> tuple[str, str]:
+    if not p.requires_grad:
+        return "frozen", "requires no gradient"
+    if for_muon:
+        return "muon", f"group {for_muon}" if for_muon in GROUPS else f"matches {for_muon}"
+    if for_adamw:
+        return "adamw", f"matches {for_adamw}"
+    if outer:
+        return "adamw", outer
+    if p.ndim < 2:
+        return "adamw", "a vector has no singular spectrum"
+    return "adamw", "not asked for Muon"
+
+
+def _remark(p: nn.Parameter, rule: str, names: list[str]) -> str:
+    """Returns what else there is to say about a parameter of latent attention or of experts."""
+    if rule == "muon" and p.ndim == 3:
+        return f": a stack of {len(p)} matrices, each orthogonalized alone"
+    if rule in RULES and _first_match(("KV_down",), names):
+        return ": keys and values share it, so it goes with QK and VO together, or by name"
+    return ""
+
+
+def _as_tuple(argument: str, patterns: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(patterns, str):
+        raise ValueError(
+            f"{argument} takes several names: write {argument}=({patterns!r},), not {patterns!r}"
+        )
+    return tuple(patterns)
+
+
+def _aliases(model: nn.Module) -> dict[int, list[str]]:
+    names: dict[int, list[str]] = {}
+    for name, p in model.named_parameters(remove_duplicate=False):
+        names.setdefault(id(p), []).append(name)
+    return names
+
+
+def _outer_modules(model: nn.Module) -> dict[int, str]:
+    """Returns id of the parameter → reason, for a model's two ends and its routers."""
+    outer = {}
+    for name, p in model.named_parameters(remove_duplicate=False):
+        if set(name.split(".")) & HEADS:
+            outer[id(p)] = "the head: its rows are classes, not features"
+        if "router" in name.split("."):
+            outer[id(p)] = ROUTER
+    for module in model.modules():
+        if isinstance(module, nn.Embedding | nn.EmbeddingBag):  # the reason for a tied head too
+            outer[id(module.weight)] = "an embedding: one row a token, not a map"
+    return outer
+
+
+def _patterns(name: str) -> tuple[str, ...]:
+    return GROUPS.get(name, (name,))
+
+
+def _first_match(wanted: tuple[str, ...], names: list[str]) -> str | None:
+    for entry in wanted:
+        for pattern in _patterns(entry):
+            if any(
+                fnmatchcase("." + name, pattern) or fnmatchcase(name, pattern) for name in names
+            ):
+                return entry
+    return None
+
+
+def _refuse_unmatched(wanted: tuple[str, ...], names: list[str]) -> None:
+    for entry in wanted:
+        if _first_match((entry,), names):
+            continue
+        what = (
+            f"group {entry} looks for {', '.join(GROUPS[entry])} and finds nothing"
+            if entry in GROUPS
+            else f"{entry!r} is no group ({', '.join(GROUPS)}) and matches no parameter"
+        )
+        raise ValueError(
+            f"{what}; this model has {', '.join(names[:4])}, …: name its matrices by patterns"
+        )

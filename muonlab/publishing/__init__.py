@@ -1,0 +1,1 @@
+"""Lessons to notebooks, notebooks to the book; no notebook and no learner calls it."""

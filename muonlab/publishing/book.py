@@ -1,0 +1,184 @@
+"""A Sphinx extension: what the book's pages show is made from the lessons while the book is built.
+
+A page asks for a part with a comment, such as `<!-- made: claims -->`. Two settings come from the
+environment, since a clone knows neither: MUONLAB_SITE, the address at which the book will stand,
+and MUONLAB_REPOSITORY, the address at which its text can be edited.
+"""
+
+import json
+import os
+import re
+from collections.abc import Callable
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+from muonlab.classroom import explore, paper
+from muonlab.classroom.claims import Claim, collect
+from muonlab.classroom.widget import Widget
+from muonlab.publishing import picture
+from muonlab.records.store import recorded
+from muonlab.studies.ablation import TIERS
+
+ROOT = Path(__file__).parents[2]
+PART = re.compile(r"<!-- made: (\w+) ?(\w*) -->")
+HEADER = re.compile(r"^> Read (\d+) min · do (\d+) min · needs ([^·]*)", re.MULTILINE)
+THEBE = ("init_thebe_core", "update_thebe_context")
+VIEW, STATE = (f"application/vnd.jupyter.widget-{kind}+json" for kind in ("view", "state"))
+
+
+def lessons() -> list[Path]:
+    """Returns the notebooks of the lessons, in order."""
+    return sorted((ROOT / "lessons").glob("[0-9][0-9]-*.ipynb"))
+
+
+def claims() -> str:
+    """Returns a table of claims for each lesson, in Markdown."""
+    return "\n\n".join(
+        f"## {path.name[:2]} · {_title(nbformat.read(path, as_version=4))}\n\n"
+        + _table(
+            ("claim", "verdict", "the sentence", "here", "bound", "in the paper"),
+            [_claim(claim, path.stem) for claim in collect(path)],
+        )
+        for path in lessons()
+    )
+
+
+def _claim(claim: Claim, lesson: str) -> tuple[str, ...]:
+    link = f'<a href="../lessons/{lesson}.html#claim-{claim.id}">{claim.id}</a>'
+    theirs = "; ".join(filter(None, (claim.paper, claim.source)))
+    verdict = paper.judged(claim) or ("holds" if claim.holds else "fails")
+    return (link, verdict, claim.sentence, claim.measured, claim.bound, theirs)
+
+
+def tiers() -> str:
+    """Returns which tiers of machines have recorded runs of the paper's Table 1, and which not."""
+    found = {name: len(recorded(name)) for name in TIERS}
+    done = [f"{count} runs on `{name}`" for name, count in found.items() if count]
+    missing = [f"`{name}`" for name, count in found.items() if not count]
+    none = f" No run is recorded on {' and '.join(missing)}." if missing else ""
+    return f"Recorded for the paper's Table 1: {', '.join(done)}.{none}"
+
+
+def verdicts() -> str:
+    """Returns the paper's results beside the claims, in Markdown."""
+    return paper.page(paper.read_items(), paper.stored_claims())
+
+
+def lesson_map() -> str:
+    """Returns the lessons with their minutes, and the seconds that their last release took."""
+    rows = []
+    for path in lessons():
+        notebook = nbformat.read(path, as_version=4)
+        read, do, needs = HEADER.search(_words(notebook)).groups()
+        link = f"[{path.name[:2]}](../lessons/{path.name})"
+        seconds = f"{notebook.metadata.muonlab.seconds} s"
+        rows.append((link, _title(notebook), needs.strip(), f"{read} min", f"{do} min", seconds))
+    return _table(("lesson", "question", "needs", "read", "do", "Run All"), rows)
+
+
+def explorer(name: str) -> str:
+    """Returns an explorer as a notebook's page holds it: its view, its state, and the loader."""
+    model = {"_esm": explore.module(name), "_css": Widget._css, "values": {}, "data": {}}
+    parts = {VIEW: {"model_id": name}, STATE: {"state": {name: {"state": model}}}}
+    texts = {kind: json.dumps(data).replace("</", "<\\/") for kind, data in parts.items()}
+    scripts = [f'<script type="{kind}">{text}</script>' for kind, text in texts.items()]
+    return "\n".join([*scripts, '<script src="../live/widgets.js"></script>'])
+
+
+MADE: dict[str, Callable[..., str]] = {
+    "claims": claims,
+    "tiers": tiers,
+    "verdicts": verdicts,
+    "map": lesson_map,
+    "explorer": explorer,
+}
+
+
+def fill(text: str) -> str:
+    """Returns a page's text with its parts; ValueError names a part that nothing makes."""
+
+    def made(match: re.Match[str]) -> str:
+        name, argument = match.groups()
+        if name not in MADE:
+            raise ValueError(f"nothing makes the part {name!r}; there are {', '.join(MADE)}")
+        return MADE[name](*filter(None, [argument]))
+
+    return PART.sub(made, text)
+
+
+def source_line(page: str, repository: str) -> str:
+    """Returns the line below a page that says where its text stands, a link where one is known.
+
+    >>> source_line("lessons/03-muon", "")
+    '<p class="muonlab-source">The text of this page: <code>lessons/text/03-muon.md</code></p>'
+    """
+    path = f"{page}.md".replace("lessons/", "lessons/text/")
+    where = f"<code>{escape(path)}</code>"
+    if repository:
+        where = f'<a href="{escape(repository)}/edit/main/{escape(path)}">edit {where}</a>'
+    return f'<p class="muonlab-source">The text of this page: {where}</p>'
+
+
+def _words(notebook: nbformat.NotebookNode) -> str:
+    return "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+
+
+def _title(notebook: nbformat.NotebookNode) -> str:
+    return re.search(r"^# (.*)$", _words(notebook), re.MULTILINE).group(1)
+
+
+def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [heads, ("---",) * len(heads), *rows]
+    cells = ([cell.replace("|", "\\|") for cell in line] for line in lines)
+    return "\n".join(f"| {' | '.join(line)} |" for line in cells)
+
+
+def _configure(app: Any, config: Any) -> None:
+    site = os.environ.get("MUONLAB_SITE", "").rstrip("/")
+    config.ogp_site_url = site and f"{site}/"
+    # Jupyter Book loads sphinx-thebe, asked or not, and that names another host in every page
+    for listeners in app.events.listeners.values():
+        listeners[:] = [
+            each for each in listeners if getattr(each.handler, "__name__", "") not in THEBE
+        ]
+
+
+def fold(notebook: str) -> str:
+    """Returns a notebook's JSON in which the code that asks is folded: the page shows the question.
+
+    A quiz or a prediction stands in its cell's source with all its options.
+    """
+    found = json.loads(notebook)
+    for cell in found["cells"]:
+        tags = cell["metadata"].get("tags", [])
+        if {"quiz", "prediction"} & set(tags):
+            cell["metadata"]["tags"] = [*tags, "hide-input"]
+    return json.dumps(found)
+
+
+def _fill_page(app: Any, page: str, source: list[str]) -> None:
+    source[0] = fold(source[0]) if page.startswith("lessons/") else fill(source[0])
+
+
+def _add_source(app: Any, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
+    if "body" in context and tree is not None:
+        # docutils calls it a list, but gives its entries another role: screen readers stumble
+        context["body"] = context["body"].replace('<div role="list" class="cit', '<div class="cit')
+        context["body"] += source_line(page, os.environ.get("MUONLAB_REPOSITORY", ""))
+
+
+def _finish(app: Any, error: Exception | None) -> None:
+    if error is None:
+        (Path(app.outdir) / "og.png").write_bytes(picture.as_png())
+
+
+def setup(app: Any) -> dict[str, Any]:
+    """Registers the extension with Sphinx."""
+    app.connect("config-inited", _configure)
+    app.connect("source-read", _fill_page)
+    app.connect("html-page-context", _add_source)
+    app.connect("build-finished", _finish)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,79 @@
+"""The course in one archive, to read without a network: `python -m muonlab.publishing.bundle`."""
+
+import subprocess
+import sys
+import tempfile
+from io import BytesIO
+from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+from muonlab.files import UNFINISHED, replace_file
+
+ROOT = Path(__file__).parents[2]
+BUILT = "book/_build/html/searchindex.js"  # each build writes it; index.html only the first
+FOLDERS = {"book/_build/html": "book", "lessons": "lessons", "data": "data"}  # here: there
+FILES = ("constraints.txt", "CITATION.cff", "LICENSE", "LICENSE-TEXT")
+INDEX = """<!doctype html><html lang="en"><meta charset="utf-8"><title>muonlab</title>
+<meta http-equiv="refresh" content="0; url=book/index.html"><a href="book/index.html">Read</a>
+"""
+START = r"""To read: unpack everything, then open index.html in a browser. No network is needed.
+To run the lessons: Python 3.11 or newer, and a network once, for the libraries. In this folder:
+    python -m venv .venv
+    .venv\Scripts\activate            (on Linux and macOS: source .venv/bin/activate)
+    pip install -c constraints.txt ./WHEEL
+    muonlab lab
+"""
+
+
+def check_book(root: Path) -> None:
+    """Raises FileNotFoundError without a built book, ValueError when it is older than a source."""
+    built, when = root / BUILT, lambda path: path.stat().st_mtime
+    if not built.is_file():
+        raise FileNotFoundError(f"there is no {BUILT}: run make book first")
+    newest = max([*root.glob("lessons/*.ipynb"), *root.glob("book/*.md"), built], key=when)
+    if when(newest) > when(built):
+        raise ValueError(f"the book is older than {newest.relative_to(root)}: run make book first")
+
+
+def build_wheel(folder: Path) -> Path:
+    """Returns the package as a wheel in `folder`; OSError when pip cannot build it."""
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder, ROOT]
+    if subprocess.run(command, check=False).returncode:
+        raise OSError("pip made no wheel; it needs a network, to fetch hatchling")
+    return next(folder.glob("muonlab-*.whl"))
+
+
+def pack(root: Path, wheel: Path) -> bytes:
+    """Returns the archive: names in order and no times, so that equal files make equal bytes."""
+    files = {name: (root / name).read_bytes() for name in FILES}
+    for here, there in FOLDERS.items():
+        for path in filter(Path.is_file, (root / here).rglob("*")):
+            name = path.relative_to(root / here).as_posix()
+            if not name.endswith((UNFINISHED, ".pyc")) and "/." not in f"/{name}":  # nor hidden
+                files[f"{there}/{name}"] = path.read_bytes()
+    files |= {wheel.name: wheel.read_bytes(), "index.html": INDEX.encode()}
+    files["START-HERE.txt"] = START.replace("WHEEL", wheel.name).encode()
+    with ZipFile(buffer := BytesIO(), "w") as archive:
+        for name in sorted(files):
+            entry = ZipInfo(name)  # dated 1 January 1980
+            entry.create_system, entry.external_attr = 3, 0o100644 << 16  # Unix: all may read
+            archive.writestr(entry, files[name], ZIP_DEFLATED, 9)
+    return buffer.getvalue()
+
+
+def main() -> None:
+    """Writes dist/muonlab-VERSION.zip and prints its size; or says what is missing."""
+    try:
+        check_book(ROOT)
+        with tempfile.TemporaryDirectory() as folder:
+            content = pack(ROOT, wheel := build_wheel(Path(folder)))
+        target = ROOT / "dist" / f"muonlab-{wheel.name.split('-')[1]}.zip"
+        target.parent.mkdir(exist_ok=True)
+        replace_file(target, content)
+    except (OSError, ValueError) as error:
+        sys.exit(f"bundle: {error}")
+    print(f"{target.relative_to(ROOT)}: {len(content) / 1e6:.1f} MB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""The picture of the README, from recorded runs: `python -m muonlab.publishing.picture`."""
+
+import io
+from collections.abc import Iterable
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+import muonlab
+from muonlab.classroom import figures
+from muonlab.files import replace_file
+from muonlab.records.record import Record
+from muonlab.statistics import paired_interval
+from muonlab.studies.presets import recorded
+
+PATH = Path(muonlab.__file__).parents[1] / "book" / "assets" / "first-result.svg"
+PARTS = ("head", "middle", "tail")
+
+
+def draw() -> Figure:
+    """Returns the figure: loss by step with the range of five seeds, and the lead by class."""
+    figures.style()
+    runs: dict[str, list[Record]] = {"AdamW": [], "Muon": []}
+    for record in sorted(recorded("lesson-04-seeds"), key=lambda r: r.config["seed"]):
+        runs["Muon" if record.config["muon"] else "AdamW"].append(record)
+    if not all(runs.values()):
+        raise FileNotFoundError("no records of lesson 04: run `muonlab ablate lesson-04-seeds`")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), width_ratios=(3, 2))
+    for number, (name, records) in enumerate(runs.items()):
+        _band(left, name, records, number)
+    left.set(xlabel="step", ylabel="held-out loss, nats per token")
+    left.legend()
+    _leads(right, runs["AdamW"], runs["Muon"])
+    return figure
+
+
+def _band(axes: Axes, name: str, records: Iterable[Record], number: int) -> None:
+    steps = [measured["step"] for measured in next(iter(records)).held_out]
+    losses = np.array([[measured["overall"] for measured in r.held_out] for r in records])
+    style = {"linestyle": figures.DASHES[number], "marker": figures.MARKERS[number]}
+    axes.plot(steps, losses.mean(axis=0), label=name, markersize=5, **style)
+    axes.fill_between(steps, losses.min(axis=0), losses.max(axis=0), alpha=0.25)
+
+
+def _leads(axes: Axes, adamw: list[Record], muon: list[Record]) -> None:
+    for row, part in enumerate(PARTS):
+        final = [[record.held_out[-1][part] for record in group] for group in (adamw, muon)]
+        mean, low, high = paired_interval(*final)
+        axes.errorbar(mean, row, xerr=[[mean - low], [high - mean]], fmt="o", color="C2", capsize=4)
+    axes.axvline(0, color="grey", linewidth=1)
+    axes.set_yticks(range(len(PARTS)), labels=[f"{part} tokens" for part in PARTS])
+    axes.set(xlabel="AdamW's loss minus Muon's", ylim=(len(PARTS) - 0.5, -0.5))
+
+
+def as_svg() -> bytes:
+    """Returns the picture's bytes: the same for the same records."""
+    buffer = io.BytesIO()
+    figure = draw()
+    figure.savefig(buffer, format="svg", facecolor="white", metadata={"Date": None})
+    plt.close(figure)
+    return buffer.getvalue()
+
+
+def as_png() -> bytes:
+    """Returns the picture in the shape that pages which link to the book show: 1200 x 630."""
+    buffer = io.BytesIO()
+    figure = draw()
+    figure.set_size_inches(9, 9 * 630 / 1200)
+    figure.suptitle("muonlab: why Muon trains language models better than Adam")
+    figure.savefig(buffer, format="png", dpi=1200 / 9, facecolor="white")
+    plt.close(figure)
+    return buffer.getvalue()
+
+
+def main() -> None:
+    """Writes the picture."""
+    PATH.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(PATH, as_svg())
+    print(f"{PATH.name}: written")
+
+
+if __name__ == "__main__":
+    main()

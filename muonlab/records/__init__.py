@@ -1,0 +1,1 @@
+"""What was run, and what came out of it."""

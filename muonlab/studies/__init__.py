@@ -1,0 +1,1 @@
+"""Which runs the course makes, and what they say."""

@@ -1,0 +1,1 @@
+"""Many runs: here, or on a cluster; each recorded, none twice."""

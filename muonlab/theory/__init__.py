@@ -1,0 +1,52 @@
+"""What the lessons prove, and measure: polynomials, spectra, the one-layer memory, its theorems."""
+
+from muonlab.optim.coefficients import derive_schedule, minimax_quintic, scalar_map
+from muonlab.theory.memory import (
+    answers,
+    coupled,
+    coupled_blocks,
+    descent,
+    direction,
+    gaussian,
+    power_law,
+    recall,
+    rotation,
+    store,
+    train,
+    two_block,
+)
+from muonlab.theory.spectra import Isotropy, isotropy, nuclear_rank, stable_rank
+from muonlab.theory.theorems import (
+    TwoBlock,
+    gd_worst,
+    gradient_spectrum,
+    imbalance_exponent,
+    run_blocks,
+)
+
+__all__ = [
+    "Isotropy",
+    "TwoBlock",
+    "answers",
+    "coupled",
+    "coupled_blocks",
+    "derive_schedule",
+    "descent",
+    "direction",
+    "gaussian",
+    "gd_worst",
+    "gradient_spectrum",
+    "imbalance_exponent",
+    "isotropy",
+    "minimax_quintic",
+    "nuclear_rank",
+    "power_law",
+    "recall",
+    "rotation",
+    "run_blocks",
+    "scalar_map",
+    "stable_rank",
+    "store",
+    "train",
+    "two_block",
+]

@@ -1,0 +1,255 @@
+"""One-layer associative memory: facts as outer products, and three optimizers that store them.
+
+A fact is a key E_k and a value Ẽ_k, the columns of E (d_s, K) and Ẽ (d_o, K). The model answers a
+key with probabilities over all values,
+
+    f_W(E_k) = softmax(Ẽᵀ W E_k),        L(W) = −Σ_k p_k log f_W(E_k)_k,
+
+where p_k says how often fact k is seen. W starts at 0. Source: arXiv 2509.26030, section 5.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from muonlab.optim.orthogonalize import newton_schulz, polar
+
+Rule = Literal["gd", "sign", "muon", "newton_schulz", "polar_express"]
+RULES: tuple[Rule, ...] = ("gd", "sign", "muon", "newton_schulz", "polar_express")
+
+EPSILON = 1e-12  # keeps Adam from dividing by 0
+
+VALUE_ANGLES = (3.638, 2.949, 5.218)
+KEY_ANGLES = (1.715, 0.876, 3.098)
+"""Euler angles of the support-coupled embeddings (arXiv 2509.26030, Appendix D)."""
+
+
+def store(keys: Tensor, values: Tensor) -> Tensor:
+    """Returns the linear memory W = Σ_k Ẽ_k E_kᵀ (d_o, d_s) of keys (d_s, K) and values (d_o, K).
+
+    >>> store(torch.eye(3), torch.eye(3)).tolist() == torch.eye(3).tolist()
+    True
+    """
+    _check_embeddings(keys, values)
+    return values @ keys.mT
+
+
+def recall(W: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+    """Returns which fact the memory W (d_o, d_s) answers each key with: (K,) int64."""
+    _check_embeddings(keys, values)
+    return (values.mT @ W @ keys).argmax(dim=0)
+
+
+def two_block(K: int, L: int, alpha: float) -> Tensor:
+    """Returns probabilities (K,): the first L facts share alpha, the others share the rest.
+
+    Raises:
+        ValueError: unless 0 < L < K and L/K < alpha < 1, so that the first facts are frequent.
+
+    Source: Assumption 5.2.
+
+    >>> two_block(4, 1, 0.7).tolist()[0]
+    0.7
+    """
+    if not (0 < L < K and L / K < alpha < 1):
+        raise ValueError(f"expected 0 < L < K and L/K < alpha < 1, got K={K}, L={L}, alpha={alpha}")
+    p = torch.full((K,), (1 - alpha) / (K - L), dtype=torch.float64)
+    p[:L] = alpha / L
+    return p
+
+
+def power_law(K: int, exponent: float) -> Tensor:
+    """Returns probabilities (K,) proportional to rank^(−exponent).
+
+    >>> power_law(2, 1.0).tolist() == [2 / 3, 1 / 3]
+    True
+    """
+    if K < 1 or not exponent >= 0:
+        raise ValueError(f"expected K >= 1 and exponent >= 0, got K={K}, exponent={exponent}")
+    weight = torch.arange(1, K + 1, dtype=torch.float64) ** -exponent
+    return weight / weight.sum()
+
+
+def coupled(K: int, turn: float = 1.0) -> tuple[Tensor, Tensor]:
+    """Returns embeddings E, Ẽ (K, K): rotations of three coordinates at a time.
+
+    Args:
+        K: how many facts, a multiple of 3.
+        turn: the share of the paper's Euler angles: 0 gives the identity (decoupled), 1 the paper's
+            support-coupled construction.
+
+    Raises:
+        ValueError: K is not a positive multiple of 3.
+
+    Source: Appendix D; angles as printed there.
+    """
+    if K < 3 or K % 3:
+        raise ValueError(f"expected K to be a multiple of 3, got {K}: take {max(3, K - K % 3)}")
+    eye = torch.eye(K // 3, dtype=torch.float64)
+    keys, values = coupled_blocks(turn)
+    return torch.kron(eye, keys), torch.kron(eye, values)
+
+
+def coupled_blocks(turn: float = 1.0) -> tuple[Tensor, Tensor]:
+    """Returns the (3, 3) blocks that `coupled` repeats along the diagonals of E and Ẽ."""
+    keys, values = (euler(*(turn * angle for angle in a)) for a in (KEY_ANGLES, VALUE_ANGLES))
+    return keys, values
+
+
+def euler(first: float, second: float, third: float) -> Tensor:
+    """Returns the rotation (3, 3) by these angles about the axes z, y, z."""
+    return _about_z(first) @ _about_y(second) @ _about_z(third)
+
+
+def gaussian(d: int, K: int, seed: int = 0) -> Tensor:
+    """Returns K random embeddings (d, K) with expected length 1: orthogonal only on average."""
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(d, K, generator=generator, dtype=torch.float64) / math.sqrt(d)
+
+
+def rotation(K: int, seed: int = 0) -> Tensor:
+    """Returns a random orthogonal matrix (K, K)."""
+    return polar(gaussian(K, K, seed))
+
+
+def answers(W: Tensor, E: Tensor, values: Tensor) -> Tensor:
+    """Returns f_W for every key: (K, K), column k the probabilities that key k is answered with."""
+    return torch.softmax(values.mT @ W @ E, dim=0)
+
+
+def loss(W: Tensor, E: Tensor, values: Tensor, p: Tensor) -> Tensor:
+    """Returns L(W), in nats: the mean over facts, weighted by how often they are seen."""
+    return -(p * torch.log_softmax(values.mT @ W @ E, dim=0).diagonal()).sum()
+
+
+def descent(W: Tensor, E: Tensor, values: Tensor, p: Tensor) -> Tensor:
+    """Returns −∇L(W) = Ẽ (I − P) diag(p) Eᵀ, P the answers. Source: Proposition F.1."""
+    surprise = torch.eye(len(p), dtype=W.dtype) - answers(W, E, values)
+    return values @ (surprise * p) @ E.mT
+
+
+def direction(G: Tensor, rule: Rule) -> Tensor:
+    """Returns what the rule makes of −∇L: itself, its signs, or its polar factor.
+
+    "sign" is Adam without memory (β₁ = β₂ = 0), "muon" Muon without momentum. A singular value that
+    is 0 stays 0: the gradient at W = 0 has one. "newton_schulz" and "polar_express" put five steps
+    of Jordan's or of the Polar Express schedule in the place of the SVD.
+    """
+    if rule == "gd":
+        return G
+    if rule == "sign":
+        return G.sign()
+    if rule == "muon":
+        return polar(G)
+    if rule in ("newton_schulz", "polar_express"):
+        return newton_schulz(G, 5, "jordan" if rule == "newton_schulz" else rule)
+    raise ValueError(f"rule must be one of {', '.join(RULES)}; got {rule!r}")
+
+
+def gap(correct: Tensor) -> Tensor:
+    """Returns Δ: the best known fact's probability minus the worst known's. correct: (…, K)."""
+    return correct.amax(-1) - correct.amin(-1)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What an optimizer did to every fact: row t is after t updates."""
+
+    correct: Tensor  # (steps + 1, K): the probability of the right answer
+    loss: Tensor  # (steps + 1,), nats
+
+    @property
+    def gap(self) -> Tensor:
+        """Δ along the run (steps + 1,)."""
+        return gap(self.correct)
+
+
+def train(
+    p: Tensor,
+    E: Tensor,
+    values: Tensor,
+    rule: Rule | Literal["adam"],
+    lr: float | Callable[[int], float],
+    steps: int,
+    *,
+    momentum: float = 0.0,
+    beta2: float = 0.0,
+    batch: int | None = None,
+    seed: int = 0,
+) -> Run:
+    """Returns the run of `steps` updates W ← W + lr · direction(M), from W = 0.
+
+    M is −∇L(W), or its average of gradients M ← momentum · M + (1 − momentum) (−∇L).
+
+    Args:
+        p: (K,) how often each fact is seen.
+        E, values: keys (d_s, K) and values (d_o, K); or square blocks that repeat along the
+            diagonal, as those of `coupled_blocks`, which take a fraction of the time.
+        lr: the step size, or a function of the step's number.
+        beta2: of rule "adam", which divides M by the root of an average of squared gradients, both
+            corrected for their start at 0.
+        batch: how many facts a step sees, drawn with p; None sees all of them.
+        seed: of the draws.
+
+    Raises:
+        ValueError: embeddings that do not fit p, or a step size after which W is not finite.
+    """
+    K = len(p)
+    if E.size(1) == values.size(1) == K or K % E.size(1) or E.shape != values.shape:
+        _check_embeddings(E, values, K)
+    blocks = K // E.size(1)
+    generator = torch.Generator().manual_seed(seed)
+    W = torch.zeros(blocks * len(values), blocks * len(E), dtype=torch.float64)
+    M, V, rows, losses = torch.zeros_like(W), torch.zeros_like(W), [], []
+    for step in range(steps + 1):
+        logs = torch.log_softmax(_times(values.mT, _times(E.mT, W.mT).mT), dim=0)
+        rows.append(logs.diagonal().exp())
+        losses.append(-(p * logs.diagonal()).sum())
+        if not losses[-1].isfinite():
+            raise ValueError(f"W overflowed at step {step}: lower lr, now {lr}")
+        if step < steps:
+            seen = p if batch is None else _seen(p, batch, generator)
+            surprise = (torch.eye(K, dtype=W.dtype) - logs.exp()) * seen
+            G = _times(values, _times(E, surprise.mT).mT)
+            M = momentum * M + (1 - momentum) * G
+            if rule == "adam":
+                V = beta2 * V + (1 - beta2) * G**2
+                root = (V / (1 - beta2 ** (step + 1))).sqrt() + EPSILON
+                update = M / (1 - momentum ** (step + 1)) / root
+            else:
+                update = direction(M, rule)
+            W = W + (lr(step) if callable(lr) else lr) * update
+    return Run(torch.stack(rows), torch.stack(losses))
+
+
+def _times(B: Tensor, X: Tensor) -> Tensor:
+    """Returns (I ⊗ B) X: B X, or a small B applied to one group of rows of X after another."""
+    return (B @ X.reshape(-1, B.size(1), X.size(1))).flatten(0, 1)
+
+
+def _seen(p: Tensor, batch: int, generator: torch.Generator) -> Tensor:
+    drawn = torch.multinomial(p, batch, replacement=True, generator=generator)
+    return torch.bincount(drawn, minlength=len(p)) / batch
+
+
+def _about_z(angle: float) -> Tensor:
+    c, s = math.cos(angle), math.sin(angle)
+    return torch.tensor([[c, -s, 0], [s, c, 0], [0, 0, 1]], dtype=torch.float64)
+
+
+def _about_y(angle: float) -> Tensor:
+    c, s = math.cos(angle), math.sin(angle)
+    return torch.tensor([[c, 0, s], [0, 1, 0], [-s, 0, c]], dtype=torch.float64)
+
+
+def _check_embeddings(E: Tensor, values: Tensor, K: int | None = None) -> None:
+    if E.ndim != 2 or values.ndim != 2 or E.size(1) != values.size(1) or K not in (None, E.size(1)):
+        facts = "" if K is None else f" with K={K} columns"
+        raise ValueError(
+            f"expected keys (d_s, K) and values (d_o, K){facts}, got {tuple(E.shape)} and "
+            f"{tuple(values.shape)}"
+        )
