@@ -8,7 +8,7 @@ lab: .venv/lab
 	$(BIN)/muonlab lab
 
 test: .venv/all
-	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lessons: .venv/all  ## re-execute the lessons from lessons/text

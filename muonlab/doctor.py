@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 import torch
 
+from muonlab.files import cache_folder
 from muonlab.optim.orthogonalize import fast_bf16
 
 GIB = 2**30
@@ -29,6 +30,13 @@ class Finding:
 
     def __str__(self) -> str:
         return f"{self.subject:<10} {self.advice or 'OK'} · {self.value}"
+
+
+def main() -> int:
+    """Prints what was found; returns 1 when something is to be done."""
+    findings = examine()
+    print(*findings, sep="\n")
+    return int(any(finding.advice for finding in findings))
 
 
 def examine() -> list[Finding]:
@@ -80,8 +88,6 @@ def _memory() -> Finding:
 
 
 def _cache() -> Finding:
-    from muonlab.data.corpus import cache_folder  # here: it needs libraries checked above
-
     folder = cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -5,8 +5,19 @@ import os
 import secrets
 from pathlib import Path
 
+import platformdirs
+
 RECORDS = "data/results/manifest.json"
 UNFINISHED = ".part"  # how the name of a file ends while it is being written
+
+
+def cache_folder() -> Path:
+    """Returns the folder for what can be made again: $MUONLAB_CACHE, else the system's own place.
+
+    The folder may not exist yet.
+    """
+    chosen = os.environ.get("MUONLAB_CACHE")
+    return Path(chosen).expanduser() if chosen else platformdirs.user_cache_path("muonlab")
 
 
 def replace_file(path: Path, content: bytes) -> None:

@@ -152,3 +152,18 @@ def test_importing_the_package_loads_nothing_heavy():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
     )
     assert out.stdout.strip() == "[]"
+
+
+BROKEN = "import sys; sys.modules['jupytext'] = sys.modules['matplotlib'] = None\n"
+
+
+def test_where_a_library_is_missing_every_command_is_the_doctor():
+    code = BROKEN + "import muonlab.__main__ as command; sys.exit(command.main())"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert answer.stdout.startswith("Python")
+    assert "Traceback" not in answer.stderr
+
+
+def test_the_package_is_a_command_too():
+    command = [sys.executable, "-m", "muonlab", "--version"]
+    assert subprocess.run(command, capture_output=True, text=True).stdout.startswith("muonlab ")

@@ -1,4 +1,4 @@
-"""What must not change when the code does: the runs of every preset, the numbers of every record."""
+"""What must not change when the code does: every preset's runs, every record's numbers."""
 
 import dataclasses
 import hashlib

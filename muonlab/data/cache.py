@@ -6,7 +6,6 @@ line, so it names the text, the tokenizer and the split.
 """
 
 import json
-import os
 import time
 import warnings
 from collections.abc import Callable
@@ -15,10 +14,9 @@ from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
-import platformdirs
 
 from muonlab.data.tokenization import TOKEN
-from muonlab.files import UNFINISHED, replace_file
+from muonlab.files import UNFINISHED, cache_folder, replace_file
 
 FORMAT = 1
 MAGIC = f"muonlab corpus {FORMAT} "
@@ -51,15 +49,6 @@ class Stored:
         tokens = self.train.astype(TOKEN).tobytes() + self.held_out.astype(TOKEN).tobytes()
         body = json.dumps(facts).encode() + b"\n" + tokens
         return f"{MAGIC}{sha256(body).hexdigest()}\n".encode() + body
-
-
-def cache_folder() -> Path:
-    """Returns the folder for what can be made again: $MUONLAB_CACHE, else the system's own place.
-
-    The folder may not exist yet.
-    """
-    chosen = os.environ.get("MUONLAB_CACHE")
-    return Path(chosen).expanduser() if chosen else platformdirs.user_cache_path("muonlab")
 
 
 def load_or_build(name: str, build: Callable[[], Stored]) -> tuple[Stored, str]:
