@@ -6,10 +6,8 @@ lesson needs of them stands here, so that nothing inside can move a lesson.
 
 from muonlab.benchmark.bench import read_bench
 from muonlab.cost import formulas as cost
-from muonlab.cost import plans as budget
-from muonlab.cost.estimate import estimate, speed
-from muonlab.cost.formulas import bytes_held
-from muonlab.cost.plans import cost_table, muon_overhead
+from muonlab.cost.formulas import bytes_held, muon_overhead
+from muonlab.cost.plans import cost_table, estimate, speed
 from muonlab.distributed.rehearse import rehearse
 from muonlab.distributed.sharded import orthogonalize_apart
 from muonlab.records.store import RESULTS, best_trial, recorded
@@ -40,7 +38,6 @@ __all__ = [
     "TrainConfig",
     "ablation",
     "best_trial",
-    "budget",
     "build_model",
     "by_seed",
     "bytes_held",

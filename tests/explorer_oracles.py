@@ -17,7 +17,8 @@ from scipy.optimize import brentq
 from muonlab import polar
 from muonlab.classroom import bands
 from muonlab.classroom.curves import facts_name
-from muonlab.cost.plans import busiest, muon_overhead
+from muonlab.cost.formulas import muon_overhead
+from muonlab.cost.plans import busiest
 from muonlab.data.corpus import HEAD, MIDDLE
 from muonlab.data.facts import selections
 from muonlab.data.zipf import zipf as zipf_law
@@ -498,7 +499,7 @@ def share(x, width, tokens, layers, steps, gpus):
     """The package's counts; attention and head, which the explorer leaves out, are never added."""
     C, B = 2**width, 2**tokens
     costs = [steps * (4 * C**2 * m + 2 * C**3) for m in [C] * 4 + [4 * C] * 2] * layers
-    model = sum(costs) / muon_overhead(C, B, steps)
+    model = sum(costs) / muon_overhead(C, B) * 5 / steps  # the rule is for five steps
     loads = [[busiest(costs, 2**n) for n in range(11)], [sum(costs)] * 11]
     percent = [
         [100 * muon / (muon + model / 2**n) for n, muon in enumerate(load)] for load in loads

@@ -5,8 +5,6 @@ import json
 
 import pytest
 
-from muonlab.cost.estimate import estimate
-from muonlab.cost.formulas import flops
 from muonlab.records import record as records
 from muonlab.records.record import Record
 from muonlab.statistics import Interval, paired_interval
@@ -131,14 +129,3 @@ def test_a_plan_has_both_sides_of_each_seed_and_each_its_own_rate():
     assert {c.steps for c in configs} == {20}
     with pytest.raises(ValueError, match=r"no rate is tuned for Muon on Q\+W_in; .* VO"):
         capstone.plan(Hypothesis(("Q", "W_in")), (1,))
-
-
-def test_an_estimate_adds_the_runs_up_and_gives_each_gpu_whole_runs():
-    short, long = TrainConfig(steps=10), TrainConfig(steps=40)
-    nine = estimate([short] * 8 + [long], speed=1e9)
-    assert nine.flop == pytest.approx(8 * flops(short) + flops(long))
-    assert nine.hours == pytest.approx(nine.flop / 1e9 / 3600)
-    assert nine.gpu_hours == pytest.approx(nine.flop / (989e12 * 0.4) / 3600)
-    assert nine.eight_gpus == pytest.approx(2 * flops(long) / (989e12 * 0.4) / 3600)
-    with pytest.raises(ValueError, match="got 0 and"):
-        estimate([], 1e9)

@@ -4,11 +4,12 @@ import dataclasses
 import importlib
 import importlib.metadata
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.optim import AdamW, Optimizer
 
 from muonlab.models.gpt import GPT, SIZES
 from muonlab.optim.muon import Muon
@@ -18,73 +19,38 @@ GPT_SHAPES = [(3 * WIDTH, WIDTH), (WIDTH, WIDTH), (4 * WIDTH, WIDTH), (WIDTH, 4 
 OTHER_SHAPES = [(VOCABULARY, WIDTH), (CONTEXT, WIDTH)]  # embeddings, stepped by AdamW
 CLOSEST = {"ns_coefficients": "polar_express", "ns_norm": "schatten4"}
 CLOSE_AND_FAST = {"ns_coefficients": "polar_express_safe", "ns_norm": "schatten4"}
+PUBLIC = {"timm": "timm.optim", "pytorch_optimizer": "pytorch_optimizer"}  # and where Muon is
 
 
-def rivals() -> dict[str, Callable[[list, list], list]]:
-    """Returns functions from (matrices, embeddings) to the optimizers that step them, by name.
+def rivals() -> dict[str, list[Optimizer]]:
+    """Returns optimizers by name; those of one name step the 6×384 GPT together.
 
     Public Muons join where they are installed (`pip install -e .[bench]`) and load.
     """
-
-    def ours(**options: Any) -> Callable[[list, list], list]:
-        return lambda matrices, rest: [
-            Muon([{"params": matrices, **options}, {"params": rest, "rule": "adamw"}])
-        ]
-
-    rivals = {
-        "torch.optim.Muon": lambda matrices, rest: [torch.optim.Muon(matrices), adamw(rest)],
-        "AdamW, fused": lambda matrices, rest: [adamw([*matrices, *rest])],
-        "muonlab": ours(),
-        "muonlab, Polar Express safe": ours(**CLOSE_AND_FAST),
-        "muonlab, Polar Express": ours(**CLOSEST),
+    found: dict[str, list[Optimizer]] = {
+        "torch.optim.Muon": [torch.optim.Muon(matrices()), _adamw()],
+        "AdamW, fused": [AdamW([*matrices(), *embeddings()], fused=True)],
+        "muonlab": _ours(),
+        "muonlab, Polar Express safe": _ours(**CLOSE_AND_FAST),
+        "muonlab, Polar Express": _ours(**CLOSEST),
     }
-    for package in ("timm", "pytorch_optimizer", "dion"):
-        try:
-            version = importlib.metadata.version(package)
-            their_muon = importlib.import_module(
-                "timm.optim" if package == "timm" else package
-            ).Muon
-        except importlib.metadata.PackageNotFoundError:
-            continue
-        except (ImportError, RuntimeError) as error:
-            print(f"{package} {version} is installed but does not load: {error}", file=sys.stderr)
-            continue
-        rivals[f"{package} {version}"] = lambda matrices, rest, M=their_muon: [
-            M([{"params": matrices, "use_muon": True, "algorithm": "muon"}]),
-            adamw(rest),
-        ]
-    return rivals
+    for name, their_muon in _public():
+        group = {"params": matrices(), "use_muon": True, "algorithm": "muon"}
+        found[name] = [their_muon([group]), _adamw()]
+    return found
 
 
-def parameters() -> tuple[list[nn.Parameter], list[nn.Parameter]]:
-    """Returns the matrices and the embeddings of the 6×384 GPT, with gradients."""
-    generator = torch.Generator().manual_seed(0)
-    groups = []
-    for shapes in (GPT_SHAPES, OTHER_SHAPES):
-        groups.append([nn.Parameter(0.02 * torch.randn(s, generator=generator)) for s in shapes])
-        for p in groups[-1]:
-            p.grad = torch.randn(p.shape, generator=generator)
-    return groups[0], groups[1]
+def matrices() -> list[nn.Parameter]:
+    """Returns matrices like those of the 6×384 GPT, with gradients."""
+    return _parameters(GPT_SHAPES, seed=0)
 
 
-def adamw(params: Iterable[Tensor]) -> torch.optim.Optimizer:
-    """Returns torch's fastest AdamW."""
-    return torch.optim.AdamW(params, fused=True)
+def embeddings() -> list[nn.Parameter]:
+    """Returns what else it has, with gradients."""
+    return _parameters(OTHER_SHAPES, seed=1)
 
 
-def stepper(optimizers: list[torch.optim.Optimizer]) -> Callable[[], None]:
-    """Returns a function that steps them all."""
-
-    def run() -> None:
-        for optimizer in optimizers:
-            optimizer.step()
-
-    return run
-
-
-def trainer(
-    tokens: Tensor, bf16: bool, make: Callable[[GPT], torch.optim.Optimizer]
-) -> Callable[[], None]:
+def trainer(tokens: Tensor, bf16: bool, make: Callable[[GPT], Optimizer]) -> Callable[[], None]:
     """Returns a function that trains a 6×384 GPT for one step on these tokens (B, T + 1)."""
     torch.manual_seed(0)
     model = GPT(dataclasses.replace(SIZES["small"], vocab_size=VOCABULARY))
@@ -98,3 +64,32 @@ def trainer(
         optimizer.zero_grad()
 
     return run
+
+
+def _parameters(shapes: list[tuple[int, int]], seed: int) -> list[nn.Parameter]:
+    generator = torch.Generator().manual_seed(seed)
+    params = [nn.Parameter(0.02 * torch.randn(s, generator=generator)) for s in shapes]
+    for p in params:
+        p.grad = torch.randn(p.shape, generator=generator)
+    return params
+
+
+def _adamw() -> Optimizer:
+    return AdamW(embeddings(), fused=True)
+
+
+def _ours(**options: Any) -> list[Optimizer]:
+    rest = {"params": embeddings(), "rule": "adamw"}
+    return [Muon([{"params": matrices(), **options}, rest])]
+
+
+def _public() -> Iterator[tuple[str, Any]]:
+    """Yields the name and the Muon of each package that is there."""
+    for package, module in PUBLIC.items():
+        try:
+            name = f"{package} {importlib.metadata.version(package)}"
+            yield name, importlib.import_module(module).Muon
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        except (ImportError, RuntimeError) as error:
+            print(f"{name} is installed but does not load: {error}", file=sys.stderr)

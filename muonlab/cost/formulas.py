@@ -1,81 +1,132 @@
-"""What a run costs: products, memory and hours on a large GPU before it starts, bytes after."""
+"""What a run computes and keeps: counted from the shapes of its model, before it starts.
 
-from collections.abc import Iterable
-from functools import cache
+A product of m×k by k×n is 2mkn operations; all that is no product is left out.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from functools import cache, partial
 
 import psutil
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from muonlab.models.gpt import GPT, SIZES, GPTConfig
+from muonlab.data import shards
+from muonlab.data.corpus import load_corpus
+from muonlab.models.gpt import GPT
 from muonlab.optim.muon import Muon
-from muonlab.optim.update import matrix_shape
-from muonlab.training.build import model_shape, pick_device
+from muonlab.optim.routing import route
+from muonlab.training.build import build_model, model_for, pick_device, picks_bf16
 from muonlab.training.config import TrainConfig
 
 CARD, SHARE = 989e12, 0.4  # bf16 FLOP/s of one H100, and how much of it training usually reaches
-VOCABULARIES = {"docs": 4096, "fineweb": 50_304}
-KEPT = 34  # bytes that the backward pass needs for a number of each layer's stream
-MORE = {"latent": 27, "experts": 19}  # and how many more: as measured in bf16, and in the tests
+NS_STEPS = 5
+LOGIT = 10  # bytes a logit: in bf16, in float32, and its log-probability
+KEPT = {  # bytes that backward needs for a number of each layer's stream: measured, see the tests
+    "bf16": {"block": 51, "latent": 20, "experts": 15, "gated": 8},
+    "fp32": {"block": 77, "latent": 10, "experts": 25, "gated": 11},
+}
+
+
+def muon_overhead(width: float, tokens: float) -> float:
+    """Returns Muon's operations over those of the model, for the matrices of a GPT: 5sC / 6B.
+
+    C is the width, B the tokens of a step, s the five Newton-Schulz steps. So it grows with the
+    width and falls with the batch, and the number of layers does not matter. A layer has four
+    matrices (C, C), whose orthogonalization takes 6sC³ operations each, and two (4C, C), which take
+    18sC³; forward and backward take 6 for each of 12C² weights and each token. Attention's products
+    and the head, left out, lower it: `Counts` has them. Of a whole step it is x / (1 + x).
+
+    The rule is for dense models. All experts are orthogonalized while a token uses a few, which
+    multiplies it by about total over active parameters; `Counts` has each expert.
+
+    >>> round(muon_overhead(768, 65_536), 4)
+    0.0488
+    """
+    return 5 * NS_STEPS * width / (6 * tokens)
+
+
+class Counts:
+    """What the shapes of a model tell: its numbers, and what a step with it computes and keeps.
+
+    Args:
+        build: makes the model. It is called on torch's meta device, where a model has shapes and no
+            numbers, so that 70 billion take no memory.
+        groups: what Muon takes, as for `route`; AdamW takes the rest.
+    """
+
+    def __init__(
+        self, build: Callable[[], GPT], groups: Iterable[str] = ("QK", "VO", "FFN")
+    ) -> None:
+        with torch.device("meta"):
+            model = build()
+        ends, stacks = model.embedding, [r for r in route(model, groups).routes if r.rule == "muon"]
+        looked_up = ends.weight.numel() if isinstance(ends, nn.Embedding) else 0
+        self.shape = model.config
+        self.numbers = sum(p.numel() for p in model.parameters())
+        self.multiplied = model.count_active() - looked_up  # numbers that meet each token
+        self.matrices = [r.shape[-2:] for r in stacks for _ in range(math.prod(r.shape[:-2]))]
+        self.muon_numbers = sum(map(math.prod, self.matrices))
+
+    def flops(self, tokens: int, context: int) -> float:
+        """Returns the operations of forward and backward: six for each weight that a token uses.
+
+        Attention's products are added, as if each token saw all others of its context.
+        Source: Kaplan et al., arXiv 2001.08361, section 2.1.
+        """
+        shape = self.shape
+        rotary = shape.heads * shape.rotary_width if shape.attention == "latent" else 0
+        attention = shape.layers * (2 * shape.width + rotary) * context  # queries, and values
+        return 6.0 * (self.multiplied + attention) * tokens
+
+    def muon_flops(self, steps: int = NS_STEPS) -> list[int]:
+        """Returns Muon's operations for each matrix: in a step k²M twice and k³ once, times two."""
+        sides = map(sorted, self.matrices)
+        return [steps * (4 * k**2 * M + 2 * k**3) for k, M in sides]
+
+    def states(self) -> int:
+        """Returns the bytes of weights, gradients and averages, in float32.
+
+        They are 12 for each number that Muon steps and 16 for AdamW's, which has two averages.
+        """
+        return 16 * self.numbers - 4 * self.muon_numbers
+
+    def activations(self, tokens: float, precision: str = "bf16") -> float:
+        """Returns about how many bytes the backward pass needs, if nothing is computed twice.
+
+        Counted are the tensors that autograd saves, as measured, and the logits. Not counted are
+        the copies of weights in bf16 (two bytes a number), and what a kernel takes while it runs.
+        """
+        shape, kept = self.shape, KEPT[precision]
+        parts = {"block": 1, "latent": shape.attention == "latent", "gated": shape.gated}
+        parts["experts"] = shape.experts > 0
+        each = sum(kept[name] for name, there in parts.items() if there)
+        return tokens * (each * shape.layers * shape.width + LOGIT * shape.vocab_size)
 
 
 def flops(config: TrainConfig) -> float:
-    """Returns the floating-point operations of a run: model and Muon, evaluation left out.
+    """Returns the floating-point operations of a run: model and Muon.
 
-    Two for each weight that a token uses and six with the backward pass; attention's products, as
-    if each token saw all others; for Muon five steps of three products, for all matrices of the
-    blocks but routers, even if the run gives it fewer.
-    Source: Kaplan et al., arXiv 2001.08361, section 2.1.
+    Muon's are those of the matrices that the run gives it, whatever its `rule` does with them.
+    Evaluation, and the run that it may be pre-trained by, are left out.
     """
-    model, tokens = _model(config), config.steps * config.batch * config.context
-    weights = model.count_active() - model.embedding.weight.numel()  # a look-up is no product
-    attention = config.context * sum(map(_products, model.blocks))
-    muon = sum(
-        config.ns_steps * (4 * min(m, n) ** 2 * max(m, n) + 2 * min(m, n) ** 3)
-        for name, m, n in _matrices(config)
-        if "router" not in name
-    )
-    return 6 * (weights + attention) * tokens + (muon * config.steps if config.muon else 0)
+    counts = _counts(config)
+    model = counts.flops(config.batch * config.context, config.context)
+    return config.steps * (model + sum(counts.muon_flops(config.ns_steps)))
 
 
 def memory(config: TrainConfig) -> float:
-    """Returns about how many bytes a run needs at once: weights, states, activations, logits."""
-    model, tokens = _model(config), config.batch * config.context
-    weights = 16 * sum(p.numel() for p in model.parameters())  # with gradient and two averages
-    kept = KEPT + MORE.get(config.attention, 0) + (MORE["experts"] if config.experts else 0)
-    activations = tokens * kept * model.config.layers * model.config.width
-    return weights + activations + 10 * tokens * _vocabulary(config)  # logits in bf16 and float32
-
-
-def bytes_held(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, int]:
-    """Returns the bytes of "parameters", "gradients", "state" and "scratch", as they are now.
-
-    After a step and before `zero_grad`, that is all that training holds between two batches. A
-    memory that tensors share counts once; scratch is what `Muon` computes in, and uses again.
-    """
-    params = list(model.parameters())
-    states = [t for state in optimizer.state.values() for t in state.values()]
-    return {
-        "parameters": _bytes(params),
-        "gradients": _bytes(p.grad for p in params if p.grad is not None),
-        "state": _bytes(t for t in states if isinstance(t, Tensor)),
-        "scratch": optimizer.scratch.nbytes if isinstance(optimizer, Muon) else 0,
-    }
-
-
-def _bytes(tensors: Iterable[Tensor]) -> int:
-    storages = [t.untyped_storage() for t in tensors]
-    return sum({s.data_ptr(): s.nbytes() for s in storages}.values())
+    """Returns about how many bytes a run needs at once, in the precision that it has here."""
+    counts, bf16 = _counts(config), picks_bf16(config, pick_device("auto"))
+    tokens = config.batch * config.context
+    return counts.states() + counts.activations(tokens, "bf16" if bf16 else "fp32")
 
 
 def check_memory(config: TrainConfig) -> None:
     """Raises ValueError when the run cannot fit what is free on its device."""
-    device = pick_device(config.device)
-    free = (
-        torch.cuda.mem_get_info(device)[0]
-        if device.type == "cuda"
-        else psutil.virtual_memory().available
-    )
+    device, free = pick_device(config.device), psutil.virtual_memory().available
+    if device.type == "cuda":
+        free = torch.cuda.mem_get_info(device)[0]
     if memory(config) > free:
         raise ValueError(
             f"a run of size {config.size!r} with {config.batch} × {config.context} tokens a step "
@@ -87,38 +138,41 @@ def check_memory(config: TrainConfig) -> None:
 def summary(configs: list[TrainConfig]) -> str:
     """Returns one line for a terminal: runs, operations, and hours on one H100-class card."""
     total = sum(map(flops, configs))
-    hours = total / (CARD * SHARE) / 3600
     return (
-        f"{len(configs)} runs of {total / 1e15:.3g} PFLOP together: {hours:.2g} hours on one card "
+        f"{len(configs)} runs of {total / 1e15:.3g} PFLOP together: "
+        f"{total / (CARD * SHARE) / 3600:.2g} hours on one card "
         f"of {CARD / 1e12:.0f} TFLOP/s that reaches {SHARE:.0%} of it"
     )
 
 
-def _model(config: TrainConfig) -> GPT:
-    return _empty(model_shape(config, vocab_size=_vocabulary(config)))
+def bytes_held(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, int]:
+    """Returns the bytes of "parameters", "gradients", "state" and "scratch", as they are now.
+
+    After a step and before `zero_grad`, that is all that training holds between two batches. A
+    memory that tensors share counts once; scratch is what `Muon` computes in, and uses again.
+    """
+    params = list(model.parameters())
+    kept = [t for state in optimizer.state.values() for t in state.values()]
+    return {
+        "parameters": _bytes(params),
+        "gradients": _bytes(p.grad for p in params if p.grad is not None),
+        "state": _bytes(t for t in kept if isinstance(t, Tensor)),
+        "scratch": optimizer.scratch.nbytes if isinstance(optimizer, Muon) else 0,
+    }
 
 
-@cache  # a grid has hundreds of runs and a few shapes
-def _empty(shape: GPTConfig) -> GPT:
-    with torch.device("meta"):  # shapes, and no numbers
-        return GPT(shape)
+def _bytes(tensors: Iterable[Tensor]) -> int:
+    storages = [t.untyped_storage() for t in tensors]
+    return sum({s.data_ptr(): s.nbytes() for s in storages}.values())
 
 
-def _matrices(config: TrainConfig) -> list[tuple[str, int, int]]:
-    """Returns name, rows and columns of each matrix in the blocks, one by one out of its stack."""
-    return [
-        (name, *matrix_shape(p))
-        for name, p in _model(config).blocks.named_parameters()
-        for _ in range(p.shape[:-2].numel())
-    ]
+def _counts(config: TrainConfig) -> Counts:
+    decide = ("corpus", "size", "gated", "attention", "experts", "muon")
+    return _counts_of(TrainConfig(**{field: getattr(config, field) for field in decide}))
 
 
-def _products(block: torch.nn.Module) -> int:
-    """Returns how many numbers of a token's queries meet one key, plus those of its values."""
-    layer = block.attention
-    queries = [matrix for name, matrix in layer.named_children() if name in ("q", "q_rope")]
-    return sum(matrix.out_features for matrix in queries) + layer.o.in_features
-
-
-def _vocabulary(config: TrainConfig) -> int:
-    return VOCABULARIES.get(config.corpus, SIZES[config.size].vocab_size)
+@cache  # a grid has hundreds of runs and a few models
+def _counts_of(config: TrainConfig) -> Counts:
+    if config.corpus == "fineweb":  # its words are known without the download
+        return Counts(partial(build_model, config, shards.VOCABULARY), config.muon)
+    return Counts(partial(model_for, config, load_corpus(config.corpus)), config.muon)

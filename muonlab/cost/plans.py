@@ -1,60 +1,81 @@
-"""What training costs on machines that we do not have: computed from formulas, never measured.
+"""What a plan costs before it is run: here at a measured speed, on GPUs by formula.
 
 >>> [row.name for row in cost_table()][-1]
 '70B, 1,000 GPUs'
 
-Two parts: how much of a step is Muon's (`muon_overhead`, `step_flops`), and a table of the 160M
-ablation and of two models that are trained on paper (`cost_table`). The assumptions have names:
-`CARD` and `SHARE` of `cost`, and `NVLINK`, `INFINIBAND`, `TOKENS_PER_PARAMETER` here.
+The table of GPUs is computed, never measured. Its assumptions have names: `CARD` and `SHARE` of
+`formulas`, and here `NVLINK`, `SERVERS` and `TOKENS_PER_PARAMETER`.
 """
 
 import heapq
+import math
+import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
-from muonlab.cost.formulas import CARD, KEPT, SHARE
-from muonlab.models.gpt import SIZES, GPTConfig
-from muonlab.studies.ablation import ALL, SEEDS, TIERS, rows, tuning_adamw
+from muonlab.cost.formulas import CARD, SHARE, Counts, flops, memory
+from muonlab.data.corpus import Corpus
+from muonlab.distributed.traffic import sharded_bytes
+from muonlab.models.gpt import GPT, SIZES, GPTConfig
+from muonlab.studies.ablation import SEEDS, TIERS, rows, tuning_adamw
 from muonlab.studies.grids import KINDS
 from muonlab.training.config import TrainConfig
+from muonlab.training.run import Run
 
-NVLINK, INFINIBAND = 450e9, 50e9  # bytes/s that one GPU sends: within eight GPUs, among a thousand
+GPUS = 8  # of one server
+NVLINK = 450e9  # bytes/s that one GPU sends to the others of its server
+SERVERS = GPUS * 50e9  # bytes/s into a server, over a network card for each of its GPUs
 TOKENS_PER_PARAMETER = 20  # Hoffmann et al., arXiv 2203.15556
-NS_STEPS = 5
 
 GPT_1B = GPTConfig(vocab_size=50_304, context=2048, layers=16, width=2048, heads=16)
 GPT_70B = GPTConfig(vocab_size=50_304, context=4096, layers=86, width=8192, heads=64)
 
 
-def muon_overhead(width: float, tokens: float, ns_steps: int = NS_STEPS) -> float:
-    """Returns Muon's operations over those of the model, for the matrices of a GPT: 5sC / 6B.
+class Estimate(NamedTuple):
+    """What a list of runs costs; evaluation is left out."""
 
-    C is the width, B the tokens of a step, s the Newton-Schulz steps. So it grows with the width
-    and falls with the batch, and the number of layers does not matter. A layer has four matrices
-    (C, C), whose orthogonalization takes 6sC³ operations each, and two (4C, C), which take 18sC³;
-    forward and backward take 6 for each of 12C² weights and each token. Attention's products and
-    the head, left out, lower it: `step_flops` counts them. Of a whole step it is x / (1 + x).
-
-    >>> round(muon_overhead(768, 65_536), 4)
-    0.0488
-    """
-    return 5 * ns_steps * width / (6 * tokens)
+    runs: int
+    flop: float  # of all runs
+    bytes: float  # that the largest run needs at once, about
+    hours: float  # on this machine, one run after the other
+    gpu_hours: float  # on one GPU that reaches SHARE of CARD
+    eight_gpus: float  # hours on eight such GPUs, a run on each
 
 
-def step_flops(shape: GPTConfig, tokens: int, ns_steps: int = NS_STEPS) -> tuple[float, float]:
-    """Returns the floating-point operations of one step: the model's, then Muon's.
-
-    The model's are 6 for each token and each weight of the layers and the head, and attention's
-    products over a whole context (Kaplan et al., arXiv 2001.08361, section 2.1). Muon takes every
-    matrix of a dense model's layers. AdamW's few operations a weight are left out.
+def estimate(configs: Sequence[TrainConfig], speed: float) -> Estimate:
+    """Returns the cost of a list of runs.
 
     Args:
-        tokens: in the batch of the step, on all GPUs together.
+        speed: FLOP/s of this machine, see `speed`.
+
+    Raises:
+        ValueError: no runs, or a speed that is not above 0.
     """
-    weights = sum(m * n for m, n in _matrices(shape)) + shape.vocab_size * shape.width
-    attention = 2 * shape.layers * shape.width * shape.context
-    return 6.0 * (weights + attention) * tokens, sum(_orthogonalization(shape, ns_steps))
+    if not configs or not speed > 0:
+        raise ValueError(f"expected runs and a speed above 0, got {len(configs)} and {speed}")
+    each = [flops(config) for config in configs]
+    rounds = math.ceil(len(configs) / GPUS)  # the last round may leave GPUs idle
+    return Estimate(
+        runs=len(configs),
+        flop=sum(each),
+        bytes=max(map(memory, configs)),
+        hours=sum(each) / speed / 3600,
+        gpu_hours=sum(each) / (CARD * SHARE) / 3600,
+        eight_gpus=rounds * max(each) / (CARD * SHARE) / 3600,
+    )
+
+
+def speed(config: TrainConfig, corpus: Corpus) -> float:
+    """Returns the FLOP/s at which this machine trains: the median of six steps, after the first.
+
+    Seconds change with what else the machine does, so the number is good to a factor of two.
+    """
+    run = Run(replace(config, steps=7), corpus)
+    while run.step < run.config.steps:
+        run.train_step()
+    return flops(run.config) / run.config.steps / statistics.median(run.step_seconds[1:])
 
 
 def busiest(costs: Iterable[float], gpus: int) -> float:
@@ -71,167 +92,73 @@ def busiest(costs: Iterable[float], gpus: int) -> float:
     return max(load)
 
 
-class Sent(NamedTuple):
-    """Bytes that one GPU sends in a step of fully sharded training."""
-
-    adamw: float
-    owners: float  # Muon, when a matrix travels to its owner alone, as in our engine
-    at_most: float  # Muon, by the count of NorMuon's authors
-
-
-def bytes_sent(shape: GPTConfig, gpus: int) -> Sent:
-    """Returns what one GPU sends in a step, weights and gradients in float32.
-
-    Under AdamW 12 bytes a parameter: the weights are collected twice and the gradients summed once.
-    Muon's momenta travel to an owner and come back as updates, in bf16. Counted as if they reached
-    all GPUs, as the weights do, that makes 16 a parameter of a matrix (arXiv 2510.05491); but one
-    of many GPUs receives each, so that the four more are shared among all.
-    """
-    inner, outer = _counts(shape)
-    others = (gpus - 1) / gpus  # a GPU keeps its own shard
-    adamw, more = 12 * (inner + outer) * others, 4 * inner * others
-    return Sent(adamw, adamw + more / gpus, adamw + more)
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What is trained, and on how many GPUs."""
-
-    name: str
-    shape: GPTConfig
-    tokens: float  # that one run reads
-    batch: int  # tokens in a step, on all GPUs of a run
-    gpus: int = 1  # that share one run
-    runs: int = 1
-    at_once: int = 1  # runs side by side, each on its own GPUs
-    link: float = NVLINK  # bytes/s that one GPU sends
-
-
 @dataclass(frozen=True)
 class Row:
-    """What a plan costs, by formula: bytes and operations are counted, seconds are at best.
+    """What a plan costs if its GPUs reach SHARE of CARD operations a second: by formula.
 
-    `seconds` and the hours hold if the links keep up; where `link_seconds` is more, the GPUs wait.
+    Every run has Muon on all matrices. `seconds` and the hours hold if the links, which send while
+    GPUs compute, keep up; where `link_seconds` is more, the GPUs wait. From server to server bytes
+    go round a ring, so that each enters a server once. What short messages wait is left out.
     """
 
     name: str
-    gpus: int  # all together
-    runs: int
-    parameters: int
     flop: float  # of all runs
     hours: float
     gpu_hours: float
     seconds: float  # of one step: the model, then Muon on the busiest owner
     muon_flop: float  # Muon's share of the operations
     muon_time: float  # Muon's share of `seconds`: more, where some GPUs own no matrix
-    sent: Sent  # bytes a GPU and step
-    link_seconds: float  # a step, to send what Muon sends to its owners
-    states: float  # bytes a GPU: weights, gradients, averages
-    activations: float  # bytes a GPU, if nothing is computed twice; logits included
-
-    @property
-    def slowdown(self) -> float:
-        """How many times longer the run takes if its links are too slow (1 if they keep up)."""
-        return max(1.0, self.link_seconds / self.seconds)
+    sent: tuple[float, float]  # bytes a GPU and step, under AdamW and under Muon
+    link_seconds: float  # a step, for what Muon sends
+    states: float  # bytes a GPU: weights, gradients, averages; the GPUs of a run divide them
+    activations: float  # bytes a GPU, for its own tokens, if nothing is computed twice
 
 
-def cost(plan: Plan) -> Row:
-    """Returns what a plan costs if its GPUs reach SHARE of CARD operations a second.
+def cost_table() -> list[Row]:
+    """Returns the cost of the 160M ablation in three ways, and of two larger models.
 
-    Every run is counted as one with Muon on all matrices. A GPU holds 12 bytes for each number
-    that Muon steps (weight, gradient, momentum) and 16 for the others, divided by the GPUs of its
-    run, and the activations of its own tokens.
-
-    Raises:
-        ValueError: a batch that the GPUs of a run cannot share equally.
-    """
-    if plan.batch % plan.gpus:
-        raise ValueError(
-            f"a batch of {plan.batch:,} tokens cannot be shared equally by {plan.gpus} GPUs: "
-            f"choose a multiple of {plan.gpus}"
-        )
-    shape, steps = plan.shape, plan.tokens / plan.batch
-    model, muon = step_flops(shape, plan.batch)
-    own = busiest(_orthogonalization(shape), plan.gpus)
-    seconds = (model / plan.gpus + own) / (CARD * SHARE)
-    hours = seconds * steps * plan.runs / plan.at_once / 3600
-    inner, outer = _counts(shape)
-    sent = bytes_sent(shape, plan.gpus)
-    tokens = plan.batch / plan.gpus
-    return Row(
-        name=plan.name,
-        gpus=plan.gpus * plan.at_once,
-        runs=plan.runs,
-        parameters=inner + outer,
-        flop=(model + muon) * steps * plan.runs,
-        hours=hours,
-        gpu_hours=hours * plan.gpus * plan.at_once,
-        seconds=seconds,
-        muon_flop=muon / (model + muon),
-        muon_time=own / (CARD * SHARE) / seconds,
-        sent=sent,
-        link_seconds=sent.owners / plan.link,
-        states=(12 * inner + 16 * outer) / plan.gpus,
-        activations=tokens * (shape.layers * shape.width * KEPT + 10 * shape.vocab_size),
-    )
-
-
-def ablation_runs() -> list[TrainConfig]:
-    """Returns runs that cost what the preset "paper" and its two tunings cost.
-
-    The rates are not those that the tuning will choose; no cost depends on them.
+    The large ones read a sequence a GPU and step, and as many tokens as their size asks for.
     """
     tier = TIERS["paper"]
-    tuning = tuning_adamw(tier)
-    table = [
-        replace(tier.base, gated=gated, muon=groups, seed=seed)
-        for gated in KINDS
-        for groups in rows(gated)
-        for seed in range(1, SEEDS + 1)
-    ]
-    return [*tuning, *(replace(config, muon=ALL) for config in tuning), *table]
-
-
-def plans() -> list[Plan]:
-    """Returns the plans of the table: the 160M ablation in three ways, and two larger models."""
-    base, runs = TIERS["paper"].base, len(ablation_runs())
-    batch = base.batch * base.context
-    one = Plan("160M ablation, 1 GPU", SIZES["paper"], base.steps * batch, batch, runs=runs)
+    trials = 2 * len(tuning_adamw(tier))  # AdamW's, and as many of Muon
+    runs = trials + SEEDS * sum(len(rows(gated)) for gated in KINDS)
+    batch = tier.base.batch * tier.base.context
+    row = partial(_row, shape=SIZES["paper"], batch=batch, steps=tier.base.steps, runs=runs)
     return [
-        one,
-        replace(one, name="160M ablation, 8 GPUs, a run on each", at_once=8),
-        replace(one, name="160M ablation, 8 GPUs share each run", gpus=8),
-        _large("1B, 1,000 GPUs", GPT_1B),
-        _large("70B, 1,000 GPUs", GPT_70B),
+        row("160M ablation, 1 GPU"),
+        row("160M ablation, 8 GPUs, a run on each", at_once=8),
+        row("160M ablation, 8 GPUs share each run", gpus=8),
+        _row("1B, 1,000 GPUs", GPT_1B, 1000 * GPT_1B.context, gpus=1000),
+        _row("70B, 1,000 GPUs", GPT_70B, 1000 * GPT_70B.context, gpus=1000),
     ]
 
 
-def cost_table(chosen: Sequence[Plan] | None = None) -> list[Row]:
-    """Returns one row a plan: computed from the assumptions above, not measured.
-
-    Args:
-        chosen: other plans than `plans()`.
-    """
-    return [cost(plan) for plan in (plans() if chosen is None else chosen)]
-
-
-def _large(name: str, shape: GPTConfig, gpus: int = 1000) -> Plan:
-    """Returns a run of one sequence a GPU, on as many tokens as the model's size asks for."""
-    tokens = TOKENS_PER_PARAMETER * sum(_counts(shape))
-    return Plan(name, shape, tokens, gpus * shape.context, gpus=gpus, link=INFINIBAND)
-
-
-def _counts(shape: GPTConfig) -> tuple[int, int]:
-    """Returns how many numbers the matrices of the layers hold, and embedding and head."""
-    return sum(m * n for m, n in _matrices(shape)), 2 * shape.vocab_size * shape.width
-
-
-def _matrices(shape: GPTConfig) -> list[tuple[int, int]]:
-    feedforward = [(shape.hidden, shape.width)] * (3 if shape.gated else 2)
-    return shape.layers * [*[(shape.width, shape.width)] * 4, *feedforward]
-
-
-def _orthogonalization(shape: GPTConfig, ns_steps: int = NS_STEPS) -> list[float]:
-    """Returns the operations for each matrix: in each step k²M twice and k³ once, times two."""
-    sides = [(min(pair), max(pair)) for pair in _matrices(shape)]
-    return [ns_steps * (4.0 * k**2 * m + 2.0 * k**3) for k, m in sides]
+def _row(
+    name: str,
+    shape: GPTConfig,
+    batch: int,  # tokens in a step, on all GPUs of a run, which share them equally
+    steps: float | None = None,  # None: as many as TOKENS_PER_PARAMETER makes them
+    gpus: int = 1,  # that share one run
+    runs: int = 1,
+    at_once: int = 1,  # runs side by side, each on its own GPUs
+) -> Row:
+    counts, speed = Counts(partial(GPT, shape)), CARD * SHARE
+    steps = runs * (steps or TOKENS_PER_PARAMETER * counts.numbers / batch)
+    model, each = counts.flops(batch, shape.context), counts.muon_flops()
+    muon, own = sum(each), busiest(each, gpus) / speed
+    seconds = model / gpus / speed + own
+    sent = sharded_bytes(counts.numbers, counts.muon_numbers, gpus, message=2)  # bf16 to owners
+    received = sum(sent.values())
+    return Row(
+        name=name,
+        flop=(model + muon) * steps,
+        hours=seconds * steps / at_once / 3600,
+        gpu_hours=seconds * steps * gpus / 3600,
+        seconds=seconds,
+        muon_flop=muon / (model + muon),
+        muon_time=own / seconds,
+        sent=(received - sent["all-to-all"], received),
+        link_seconds=received / (SERVERS if gpus > GPUS else NVLINK),
+        states=counts.states() / gpus,
+        activations=counts.activations(batch / gpus),
+    )

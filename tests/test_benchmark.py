@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from muonlab import machine as allocator
-from muonlab.benchmark import bench, gains, rivals, timing
+from muonlab.benchmark import bench, rivals, timing
 from muonlab.benchmark.report import report
 from muonlab.cli import main
 
@@ -60,8 +60,7 @@ def one_call_each(monkeypatch):
             run()
         return {name: timing.Timing([1.0]) for name in contestants}
 
-    for module in (bench, gains):
-        monkeypatch.setattr(module, "race", once)
+    monkeypatch.setattr(bench, "race", once)
     monkeypatch.setattr(bench, "SHAPES", [(16, 16), (8, 40)])
     small = [(48, 16), (16, 16), (64, 16), (16, 64)]
     monkeypatch.setattr(rivals, "GPT_SHAPES", small)
@@ -75,18 +74,19 @@ def test_every_table_has_a_row_for_each_rival(one_call_each):
     assert {row["name"] for row in bench.newton_schulz_steps()} >= {"torch.optim.Muon", "muonlab"}
     names = [row["name"] for row in bench.optimizer_step()]
     assert names[:3] == ["torch.optim.Muon", "AdamW, fused", "muonlab"]
-    assert len(gains.step_without()) == len(gains.IDEAS)
 
 
-def test_an_idea_taken_away_changes_the_time_and_not_the_update(one_call_each):
-    steps = {}
-    for name, patches in gains.IDEAS.items():
-        matrices, rest = rivals.parameters()
-        gains._step(patches, matrices, rest)()
-        steps[name] = matrices
-    for name, weights in steps.items():
-        for mine, full in zip(weights, steps["all ideas together"], strict=True):
-            torch.testing.assert_close(mine, full, rtol=0, atol=1e-5, msg=name)
+def test_a_new_record_has_every_part_and_can_be_written_read_and_shown(
+    one_call_each, tmp_path, capsys
+):
+    path = tmp_path / "bench.json"
+    assert main(["bench", "--record", str(path)]) == 0
+    printed = capsys.readouterr().out
+    assert main(["bench", "--show", str(path)]) == 0
+    assert capsys.readouterr().out == printed
+    assert set(bench.read_bench(path)) == {"provenance", *(part.__name__ for part in bench.PARTS)}
+    assert printed.count("| muonlab |") == len(bench.SHAPES) + 1
+    assert f"{len(bench.SHAPES) * 4 + len(rivals.rivals()) + 3} samples count" in printed
 
 
 def test_the_floor_counts_the_products_of_the_fast_path(monkeypatch):
@@ -106,6 +106,22 @@ def test_the_book_shows_the_record_of_committed_code(record):
     shown = (ROOT / "book" / "tables" / f"{record.stem}.md").read_text(encoding="utf-8")
     assert shown == report(bench.read_bench(record))
     assert "dirty" not in json.loads(record.read_text(encoding="utf-8"))["provenance"]["code"]
+
+
+def test_what_was_timed_once_stands_in_the_book_as_it_was_recorded():
+    page = (ROOT / "book" / "speed.md").read_text(encoding="utf-8")
+    pair = [bench.read_bench(path) for path in (RECORD, RECORD.with_name("bench-avx512.json"))]
+    for made in (record["provenance"] for record in pair):
+        assert f"measured on {made['utc'][:10]} by code {made['code']}" in page
+    for each in zip(*(record["gains"][1:] for record in pair), strict=True):
+        ratios = " | ".join(f"{row['ratio']:.2f}" for row in each)
+        assert f"| {each[0]['name']} | {ratios} |" in page
+    for part in ("step_without_bf16", "memory"):
+        for each in zip(*(record[part] for record in pair), strict=True):
+            times = " | ".join(f"{row['milliseconds']:,.0f} ms" for row in each)
+            assert f"{each[0]['name']} | {times} |" in page
+    for row in pair[0]["quality"]:
+        assert f"| {row['name']} | {row['matrix']} | {row['mean']:.3f} |" in page
 
 
 def test_a_record_is_printed_and_a_broken_one_named(tmp_path, capsys):
