@@ -17,8 +17,6 @@ from muonlab.optim.muon import Muon
 LAYERS, WIDTH, VOCABULARY, CONTEXT = 6, 384, 65, 256  # nanoGPT's small GPT, 10.7M numbers
 GPT_SHAPES = [(3 * WIDTH, WIDTH), (WIDTH, WIDTH), (4 * WIDTH, WIDTH), (WIDTH, 4 * WIDTH)] * LAYERS
 OTHER_SHAPES = [(VOCABULARY, WIDTH), (CONTEXT, WIDTH)]  # embeddings, stepped by AdamW
-CLOSEST = {"ns_coefficients": "polar_express", "ns_norm": "schatten4"}
-CLOSE_AND_FAST = {"ns_coefficients": "polar_express_safe", "ns_norm": "schatten4"}
 PUBLIC = {"timm": "timm.optim", "pytorch_optimizer": "pytorch_optimizer"}  # and where Muon is
 
 
@@ -28,26 +26,16 @@ def rivals() -> dict[str, list[Optimizer]]:
     Public Muons join where they are installed (`pip install -e .[bench]`) and load.
     """
     found: dict[str, list[Optimizer]] = {
-        "torch.optim.Muon": [torch.optim.Muon(matrices()), _adamw()],
-        "AdamW, fused": [AdamW([*matrices(), *embeddings()], fused=True)],
+        "torch.optim.Muon": [torch.optim.Muon(_parameters(GPT_SHAPES)), _adamw(OTHER_SHAPES)],
+        "AdamW, fused": [_adamw([*GPT_SHAPES, *OTHER_SHAPES])],
         "muonlab": _ours(),
-        "muonlab, Polar Express safe": _ours(**CLOSE_AND_FAST),
-        "muonlab, Polar Express": _ours(**CLOSEST),
+        "muonlab, Polar Express safe": _ours("polar_express_safe"),
+        "muonlab, Polar Express": _ours("polar_express"),
     }
     for name, their_muon in _public():
-        group = {"params": matrices(), "use_muon": True, "algorithm": "muon"}
-        found[name] = [their_muon([group]), _adamw()]
+        group = {"params": _parameters(GPT_SHAPES), "use_muon": True, "algorithm": "muon"}
+        found[name] = [their_muon([group]), _adamw(OTHER_SHAPES)]
     return found
-
-
-def matrices() -> list[nn.Parameter]:
-    """Returns matrices like those of the 6×384 GPT, with gradients."""
-    return _parameters(GPT_SHAPES, seed=0)
-
-
-def embeddings() -> list[nn.Parameter]:
-    """Returns what else it has, with gradients."""
-    return _parameters(OTHER_SHAPES, seed=1)
 
 
 def trainer(tokens: Tensor, bf16: bool, make: Callable[[GPT], Optimizer]) -> Callable[[], None]:
@@ -66,21 +54,24 @@ def trainer(tokens: Tensor, bf16: bool, make: Callable[[GPT], Optimizer]) -> Cal
     return run
 
 
-def _parameters(shapes: list[tuple[int, int]], seed: int) -> list[nn.Parameter]:
-    generator = torch.Generator().manual_seed(seed)
+def _parameters(shapes: list[tuple[int, int]]) -> list[nn.Parameter]:
+    """Returns matrices of these shapes, with gradients."""
+    generator = torch.Generator().manual_seed(0)
     params = [nn.Parameter(0.02 * torch.randn(s, generator=generator)) for s in shapes]
     for p in params:
         p.grad = torch.randn(p.shape, generator=generator)
     return params
 
 
-def _adamw() -> Optimizer:
-    return AdamW(embeddings(), fused=True)
+def _adamw(shapes: list[tuple[int, int]]) -> Optimizer:
+    return AdamW(_parameters(shapes), fused=True)
 
 
-def _ours(**options: Any) -> list[Optimizer]:
-    rest = {"params": embeddings(), "rule": "adamw"}
-    return [Muon([{"params": matrices(), **options}, rest])]
+def _ours(coefficients: str = "jordan") -> list[Optimizer]:
+    norm = "frobenius" if coefficients == "jordan" else "schatten4"  # closer, and no more work
+    options = {"ns_coefficients": coefficients, "ns_norm": norm}
+    rest = {"params": _parameters(OTHER_SHAPES), "rule": "adamw"}
+    return [Muon([{"params": _parameters(GPT_SHAPES), **options}, rest])]
 
 
 def _public() -> Iterator[tuple[str, Any]]:

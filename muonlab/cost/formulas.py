@@ -22,23 +22,20 @@ from muonlab.training.config import TrainConfig
 CARD, SHARE = 989e12, 0.4  # bf16 FLOP/s of one H100, and how much of it training usually reaches
 NS_STEPS = 5
 LOGIT = 10  # bytes a logit: in bf16, in float32, and its log-probability
-KEPT = {  # bytes that backward needs for a number of each layer's stream: measured, see the tests
-    "bf16": {"block": 51, "latent": 20, "experts": 15, "gated": 8},
-    "fp32": {"block": 77, "latent": 10, "experts": 25, "gated": 11},
-}
+# bytes that backward needs for a number of each layer's stream, as measured (see the tests):
+# in a plain layer, and how many more with latent attention, with experts, with gates
+KEPT = {"bf16": (51, 20, 15, 8), "fp32": (77, 10, 25, 11)}
 
 
 def muon_overhead(width: float, tokens: float) -> float:
     """Returns Muon's operations over those of the model, for the matrices of a GPT: 5sC / 6B.
 
-    C is the width, B the tokens of a step, s the five Newton-Schulz steps. So it grows with the
-    width and falls with the batch, and the number of layers does not matter. A layer has four
-    matrices (C, C), whose orthogonalization takes 6sC³ operations each, and two (4C, C), which take
-    18sC³; forward and backward take 6 for each of 12C² weights and each token. Attention's products
-    and the head, left out, lower it: `Counts` has them. Of a whole step it is x / (1 + x).
-
-    The rule is for dense models. All experts are orthogonalized while a token uses a few, which
-    multiplies it by about total over active parameters; `Counts` has each expert.
+    C is the width, B the tokens of a step, s the five Newton-Schulz steps. A layer has four square
+    matrices, whose orthogonalization takes 6sC³ operations each, and two (4C, C), which take 18sC³;
+    forward and backward take 6 for each of 12C² weights and each token. Of a whole step it is
+    x / (1 + x). `Counts` has what is left out: attention's products and the head, which lower it,
+    and experts. All are orthogonalized while a token uses a few, which multiplies the rule by about
+    total over active parameters.
 
     >>> round(muon_overhead(768, 65_536), 4)
     0.0488
@@ -55,9 +52,7 @@ class Counts:
         groups: what Muon takes, as for `route`; AdamW takes the rest.
     """
 
-    def __init__(
-        self, build: Callable[[], GPT], groups: Iterable[str] = ("QK", "VO", "FFN")
-    ) -> None:
+    def __init__(self, build: Callable[[], GPT], groups: Iterable[str] = TrainConfig.muon) -> None:
         with torch.device("meta"):
             model = build()
         ends, stacks = model.embedding, [r for r in route(model, groups).routes if r.rule == "muon"]
@@ -97,10 +92,9 @@ class Counts:
         Counted are the tensors that autograd saves, as measured, and the logits. Not counted are
         the copies of weights in bf16 (two bytes a number), and what a kernel takes while it runs.
         """
-        shape, kept = self.shape, KEPT[precision]
-        parts = {"block": 1, "latent": shape.attention == "latent", "gated": shape.gated}
-        parts["experts"] = shape.experts > 0
-        each = sum(kept[name] for name, there in parts.items() if there)
+        shape = self.shape
+        parts = (True, shape.attention == "latent", shape.experts > 0, shape.gated)
+        each = sum(kept for kept, there in zip(KEPT[precision], parts, strict=True) if there)
         return tokens * (each * shape.layers * shape.width + LOGIT * shape.vocab_size)
 
 
@@ -153,17 +147,12 @@ def bytes_held(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, 
     """
     params = list(model.parameters())
     kept = [t for state in optimizer.state.values() for t in state.values()]
-    return {
-        "parameters": _bytes(params),
-        "gradients": _bytes(p.grad for p in params if p.grad is not None),
-        "state": _bytes(t for t in kept if isinstance(t, Tensor)),
-        "scratch": optimizer.scratch.nbytes if isinstance(optimizer, Muon) else 0,
-    }
-
-
-def _bytes(tensors: Iterable[Tensor]) -> int:
-    storages = [t.untyped_storage() for t in tensors]
-    return sum({s.data_ptr(): s.nbytes() for s in storages}.values())
+    gradients = [p.grad for p in params]
+    held, parts = {}, (("parameters", params), ("gradients", gradients), ("state", kept))
+    for name, tensors in parts:
+        storages = [t.untyped_storage() for t in tensors if isinstance(t, Tensor)]
+        held[name] = sum({s.data_ptr(): s.nbytes() for s in storages}.values())
+    return held | {"scratch": optimizer.scratch.nbytes if isinstance(optimizer, Muon) else 0}
 
 
 def _counts(config: TrainConfig) -> Counts:
