@@ -80,7 +80,7 @@ def _memory() -> Finding:
 
 
 def _cache() -> Finding:
-    from muonlab.data.corpus import cache_folder  # here: it needs libraries checked above
+    from muonlab.data.cache import cache_folder  # here: it needs libraries checked above
 
     folder = cache_folder()
     try:

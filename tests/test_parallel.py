@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from muonlab.optim import muon as optim
 from muonlab.distributed import parallel
 from muonlab.distributed.rehearse import train_step
 from muonlab.models.gpt import GPT, GPTConfig
+from muonlab.optim import muon as optim
 from muonlab.optim.routing import route
 from muonlab.training import checkpoints
 

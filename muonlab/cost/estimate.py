@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from muonlab.cost.formulas import CARD, SHARE, flops, memory
-from muonlab.data.corpus import Corpus
+from muonlab.data.task import Task
 from muonlab.training.config import TrainConfig
 from muonlab.training.run import Run
 
@@ -25,7 +25,7 @@ class Estimate:
     eight_gpus: float  # hours on eight such GPUs, a run on each
 
 
-def speed(config: TrainConfig, corpus: Corpus, steps: int = 6) -> float:
+def speed(config: TrainConfig, corpus: Task, steps: int = 6) -> float:
     """Returns the FLOP/s at which this machine trains: the median of a few steps, after the first.
 
     Seconds change with what else the machine does, so the number is good to a factor of two.

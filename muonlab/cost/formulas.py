@@ -7,14 +7,15 @@ import psutil
 import torch
 from torch import Tensor
 
-from muonlab.models.gpt import GPT, SIZES, GPTConfig
+from muonlab.data.load import shape_for
+from muonlab.models.gpt import GPT, GPTConfig
+from muonlab.models.regressor import build
 from muonlab.optim.muon import Muon
 from muonlab.optim.update import matrix_shape
 from muonlab.training.build import model_shape, pick_device
 from muonlab.training.config import TrainConfig
 
 CARD, SHARE = 989e12, 0.4  # bf16 FLOP/s of one H100, and how much of it training usually reaches
-VOCABULARIES = {"docs": 4096, "fineweb": 50_304}
 KEPT = 34  # bytes that the backward pass needs for a number of each layer's stream
 MORE = {"latent": 27, "experts": 19}  # and how many more: as measured in bf16, and in the tests
 
@@ -44,7 +45,9 @@ def memory(config: TrainConfig) -> float:
     weights = 16 * sum(p.numel() for p in model.parameters())  # with gradient and two averages
     kept = KEPT + MORE.get(config.attention, 0) + (MORE["experts"] if config.experts else 0)
     activations = tokens * kept * model.config.layers * model.config.width
-    return weights + activations + 10 * tokens * _vocabulary(config)  # logits in bf16 and float32
+    return (
+        weights + activations + 10 * tokens * model.config.vocab_size
+    )  # logits in bf16 and float32
 
 
 def bytes_held(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, int]:
@@ -95,13 +98,13 @@ def summary(configs: list[TrainConfig]) -> str:
 
 
 def _model(config: TrainConfig) -> GPT:
-    return _empty(model_shape(config, vocab_size=_vocabulary(config)))
+    return _empty(shape_for(config.corpus, model_shape(config)))
 
 
 @cache  # a grid has hundreds of runs and a few shapes
 def _empty(shape: GPTConfig) -> GPT:
     with torch.device("meta"):  # shapes, and no numbers
-        return GPT(shape)
+        return build(shape)
 
 
 def _matrices(config: TrainConfig) -> list[tuple[str, int, int]]:
@@ -118,7 +121,3 @@ def _products(block: torch.nn.Module) -> int:
     layer = block.attention
     queries = [matrix for name, matrix in layer.named_children() if name in ("q", "q_rope")]
     return sum(matrix.out_features for matrix in queries) + layer.o.in_features
-
-
-def _vocabulary(config: TrainConfig) -> int:
-    return VOCABULARIES.get(config.corpus, SIZES[config.size].vocab_size)
