@@ -9,10 +9,10 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from muonlab.data import shards
 from muonlab.data.corpus import VOCABULARY, load_code, load_docs, load_fineweb, load_folder
 from muonlab.data.facts import load_facts
 from muonlab.data.regression import load_regression
+from muonlab.data.shards import VOCABULARY as GPT2_WORDS
 from muonlab.data.task import Task, with_words
 from muonlab.models.gpt import GPTConfig
 
@@ -62,7 +62,7 @@ def shape_for(name: str, model: GPTConfig) -> GPTConfig:
     """
     if make := _maker(name):
         return make(name).shape(model)
-    return with_words(model, shards.VOCABULARY if name == "fineweb" else VOCABULARY)
+    return with_words(model, GPT2_WORDS if name == "fineweb" else VOCABULARY)
 
 
 def _maker(name: str) -> Callable[[str], Task] | None:
