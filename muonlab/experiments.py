@@ -8,6 +8,7 @@ from muonlab.benchmark.bench import read_bench
 from muonlab.cost import formulas as cost
 from muonlab.cost.formulas import bytes_held, muon_overhead
 from muonlab.cost.plans import cost_table, estimate, speed
+from muonlab.data.facts import first_token_accuracy
 from muonlab.distributed.rehearse import rehearse
 from muonlab.distributed.sharded import orthogonalize_apart
 from muonlab.records.store import RESULTS, best_trial, recorded
@@ -27,7 +28,6 @@ from muonlab.studies.table1 import paper_losses, recovered, row_losses, row_name
 from muonlab.sweeps.sweep import sweep
 from muonlab.training.build import build_model
 from muonlab.training.config import TrainConfig
-from muonlab.training.evaluate import first_token_accuracy
 from muonlab.training.run import Run
 
 __all__ = [

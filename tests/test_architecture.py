@@ -133,7 +133,7 @@ def test_lessons_come_in_by_the_doors():
     assert len(DOORS) <= 6
 
 
-SLOW = {"muonlab.data.corpus"}  # its example builds the corpus
+SLOW = {"muonlab.data.load"}  # its example builds the corpus
 
 
 @pytest.mark.parametrize("module", NAMES)

@@ -17,15 +17,16 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muonlab.data import cache, code, corpus, documents, summary, tokenization
-from muonlab.data.corpus import Corpus, load_corpus
+from muonlab.data import cache, corpus, documents, summary, tokenization
+from muonlab.data.corpus import Corpus
+from muonlab.data.load import load_corpus
 
 BUILD = """
 import json, sys
-from muonlab.data.corpus import load_corpus
+from muonlab.data.load import load_corpus
+before = set(sys.modules)  # what the package itself needs
 corpus = load_corpus("docs")
-heavy = {"matplotlib", "IPython", "ipywidgets", "pandas", "scipy"} & set(sys.modules)
-print(json.dumps([corpus.sha256, corpus.documents, sorted(heavy)]))
+print(json.dumps([corpus.sha256, corpus.documents, sorted(set(sys.modules) - before)]))
 """
 
 
@@ -59,6 +60,7 @@ def docs(docs_built, monkeypatch):
 def own_cache(tmp_path, monkeypatch):
     """An empty cache folder, which load_corpus uses in this test."""
     monkeypatch.setenv("MUONLAB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(corpus, "VOCABULARY", 300)  # enough for texts as small as these
     return tmp_path / "cache"
 
 
@@ -92,7 +94,14 @@ def test_two_builds_of_docs_are_the_same_bytes(docs_built):
 
 
 def test_packages_are_read_not_imported(docs_built):
-    assert docs_built[1][0][2] == []
+    imported = {name.partition(".")[0] for name in docs_built[1][0][2]}
+    read = {folder for name, folder in folders_by_name() if name != "python"}
+    assert {"torch", "PIL", "mpl_toolkits", "jinja2"} <= read
+    assert not imported & read
+
+
+def folders_by_name():
+    return [(name, folder.name) for name, folder in documents.source_folders()]
 
 
 def test_docs_is_real_and_large_enough_to_train_on(docs):
@@ -126,10 +135,11 @@ def test_a_second_load_reads_the_cache(docs, monkeypatch):
 
 def test_another_version_or_vocabulary_is_another_file(own_cache, monkeypatch):
     monkeypatch.setattr(documents, "documentation", lambda: [f"{i} " * 60 for i in range(30)])
-    load_corpus("docs", vocab_size=270)
-    load_corpus("docs", vocab_size=280)
+    load_corpus("docs")
+    monkeypatch.setattr(corpus, "VOCABULARY", 280)
+    load_corpus("docs")
     monkeypatch.setattr(documents, "installed", lambda: [("python", "3.99")])
-    load_corpus("docs", vocab_size=270)
+    load_corpus("docs")
     assert len([*own_cache.iterdir()]) == 3
 
 
@@ -227,10 +237,8 @@ def test_code_has_the_tokens_of_docs_and_none_of_its_text(own_cache, tmp_path, m
         source = f'"""Documentation {i}."""\n' + f"value_{i} = {i} * 2\n" * (i + 5)
         (folder / f"m{i:02}.py").write_text(source)
         (folder / "tests" / f"t{i:02}.py").write_text(source.replace("value", "tested"))
-    docs = load_corpus(
-        folder_of(tmp_path / "docs", ["value documentation\n" * 9] * 2), vocab_size=300
-    )
-    monkeypatch.setattr(code, "load_corpus", lambda name: docs)
+    docs = load_corpus(folder_of(tmp_path / "docs", ["value documentation\n" * 9] * 2))
+    monkeypatch.setattr(corpus, "load_docs", lambda: docs)
     monkeypatch.setattr(documents, "source_folders", lambda: iter([("python", folder)]))
     found = load_corpus("code")
     assert found.documents == 30
@@ -409,7 +417,7 @@ def test_frequency_classes_of_docs_cover_half_and_nine_tenths(docs):
 
 
 def test_a_folder_becomes_a_corpus(own_cache, texts):
-    found = load_corpus(str(texts), vocab_size=300)
+    found = load_corpus(str(texts))
     assert found.name == "letters"
     assert found.documents == 40
     written = {path.read_text().strip() for path in texts.rglob("*.txt")}
@@ -420,19 +428,19 @@ def test_a_folder_becomes_a_corpus(own_cache, texts):
 
 
 def test_a_changed_folder_is_read_again(own_cache, texts):
-    before = load_corpus(texts, vocab_size=300)
+    before = load_corpus(texts)
     changed = texts / "00.txt"
     stamp = changed.stat()
     changed.write_text(changed.read_text().replace("rains", "snows"))
     os.utime(changed, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
-    assert load_corpus(texts, vocab_size=300).sha256 != before.sha256
+    assert load_corpus(texts).sha256 != before.sha256
 
 
 def test_line_ends_and_byte_order_marks_do_not_matter(own_cache, texts):
-    before = load_corpus(texts, vocab_size=300)
+    before = load_corpus(texts)
     changed = texts / "00.txt"
     changed.write_bytes(b"\xef\xbb\xbf" + changed.read_text().encode() + b"\r\n")
-    assert load_corpus(texts, vocab_size=300).sha256 == before.sha256
+    assert load_corpus(texts).sha256 == before.sha256
 
 
 def test_one_long_file_is_cut_at_blank_lines(own_cache, tmp_path):
@@ -440,7 +448,7 @@ def test_one_long_file_is_cut_at_blank_lines(own_cache, tmp_path):
     folder.mkdir()
     paragraphs = [f"Paragraph {i}. " + "It goes on. " * 30 for i in range(60)]
     (folder / "novel.md").write_text("\n\n".join(paragraphs))
-    found = load_corpus(folder, vocab_size=300)
+    found = load_corpus(folder)
     assert found.documents == 6
     assert len(found.held_out) > 0
 
@@ -511,12 +519,12 @@ def damage_header(content):
     ids=["bit", "header", "cut", "cut early", "empty", "other"],
 )
 def test_a_broken_cache_is_named_and_built_again(own_cache, texts, damage):
-    before = load_corpus(texts, vocab_size=300)
+    before = load_corpus(texts)
     (path,) = own_cache.iterdir()
     good = path.read_bytes()
     path.write_bytes(damage(good))
     with pytest.warns(UserWarning, match=rf"{path.name} should .* built again") as caught:
-        after = load_corpus(texts, vocab_size=300)
+        after = load_corpus(texts)
     assert caught[0].filename == __file__
     assert after.sha256 == before.sha256
     assert path.read_bytes() == good
@@ -528,7 +536,7 @@ def test_a_build_that_fails_leaves_nothing(own_cache, texts, monkeypatch):
 
     monkeypatch.setattr(tokenization, "encode", fail)
     with pytest.raises(MemoryError):
-        load_corpus(texts, vocab_size=300)
+        load_corpus(texts)
     assert not [*own_cache.iterdir()]
 
 
@@ -568,7 +576,7 @@ def test_a_cache_that_cannot_be_a_folder_is_refused(texts, monkeypatch, tmp_path
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("MUONLAB_CACHE", str(tmp_path / "file"))
     with pytest.raises(OSError, match="set MUONLAB_CACHE to another folder"):
-        load_corpus(texts, vocab_size=300)
+        load_corpus(texts)
 
 
 def test_a_cache_file_that_cannot_be_read_is_named(own_cache, monkeypatch):
@@ -624,9 +632,9 @@ def test_stored_content_comes_back(own_cache):
 
 def test_the_cache_folder_is_the_systems_or_yours(monkeypatch, tmp_path):
     monkeypatch.setenv("MUONLAB_CACHE", str(tmp_path))
-    assert corpus.cache_folder() == tmp_path
+    assert cache.cache_folder() == tmp_path
     monkeypatch.delenv("MUONLAB_CACHE")
-    assert "muonlab" in str(corpus.cache_folder())
+    assert "muonlab" in str(cache.cache_folder())
 
 
 # the summary

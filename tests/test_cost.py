@@ -14,7 +14,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from muonlab import GPT, Muon, NorMuon, newton_schulz, route
 from muonlab.cost import formulas as cost
 from muonlab.cost import plans, table
-from muonlab.data.corpus import load_corpus
+from muonlab.data.load import load_corpus
 from muonlab.models.gpt import SIZES, GPTConfig
 from muonlab.studies.ablation import ALL, SEEDS, TIERS, rows, tuning_adamw
 from muonlab.training.build import build_model, build_optimizer, model_for

@@ -6,7 +6,7 @@ import os
 import pytest
 import torch
 
-from muonlab.data.corpus import load_corpus
+from muonlab.data.load import load_corpus
 from muonlab.studies.presets import PRESETS, recorded
 from muonlab.training.config import TrainConfig
 from muonlab.training.run import Run

@@ -27,7 +27,6 @@ from muonlab.models import gpt
 from muonlab.models.gpt import GPTConfig
 from muonlab.optim.orthogonalize import polar
 from muonlab.training import checkpoints
-from muonlab.training.evaluate import evaluate
 from muonlab.training.run import load_model
 from muonlab.training.run import train as train_run
 
@@ -203,7 +202,8 @@ def test_a_run_of_many_processes_goes_on_in_one(one, worlds, monkeypatch, number
     assert losses == pytest.approx([row["overall"] for row in unbroken.held_out], abs=1e-4)
     weights = load_model(folder)
     with torch.no_grad():
-        measured = evaluate(weights, Cycle(), CONFIG)["overall"]
+        sizes = CONFIG.batch, CONFIG.context, CONFIG.eval_tokens
+        measured = Cycle().measure(weights, *sizes)["overall"]
     assert measured == pytest.approx(losses[-1], abs=1e-6)
 
 

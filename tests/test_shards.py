@@ -9,8 +9,9 @@ import pytest
 import torch
 from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
+from muonlab.data import corpus as corpora
 from muonlab.data import shards
-from muonlab.data.corpus import load_corpus
+from muonlab.data.load import load_corpus
 
 
 def write_shard(path, tokens, *, magic=20240520, version=1, count=None, tail=b""):
@@ -142,19 +143,11 @@ def failing(error):
     return fetch
 
 
-def test_fineweb_asks_for_the_shards_by_name(hub):
-    found = load_corpus("fineweb", training_shards=2)
+def test_fineweb_is_one_training_shard_and_the_held_out_one(hub):
+    found = load_corpus("fineweb")
     assert found.name == "fineweb"
-    assert sorted(hub) == [
-        "fineweb_train_000001.bin",
-        "fineweb_train_000002.bin",
-        "fineweb_val_000000.bin",
-    ]
-    assert len(found.train) == 10
-
-
-def test_fineweb_takes_one_training_shard_unless_told(hub):
-    assert len(load_corpus("fineweb").train) == 7
+    assert sorted(hub) == ["fineweb_train_000001.bin", "fineweb_val_000000.bin"]
+    assert (len(found.train), len(found.held_out)) == (7, 5)
 
 
 def test_a_shard_on_the_machine_needs_no_network(folder, monkeypatch):
@@ -191,18 +184,13 @@ def test_a_full_disk_says_what_to_do(monkeypatch):
     assert caught.value.errno == errno.ENOSPC
 
 
-@pytest.mark.parametrize(("count", "named"), [(0, "at least 1, got 0"), (104, "1 to 103, got 104")])
-def test_a_number_of_shards_that_does_not_exist_is_refused(monkeypatch, count, named):
-    monkeypatch.setattr(shards, "download", lambda name: pytest.fail(f"{name} was asked for"))
-    with pytest.raises(ValueError, match=named):
-        load_corpus("fineweb", training_shards=count)
-
-
-def test_a_corpus_travels_as_shards(tmp_path):
+def test_a_corpus_travels_as_shards(tmp_path, monkeypatch):
+    monkeypatch.setenv("MUONLAB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(corpora, "VOCABULARY", 300)
     texts = tmp_path / "texts"
     texts.mkdir()
     (texts / "a.txt").write_text("\n\n".join(f"the fact number {i} is a fact" for i in range(400)))
-    corpus = load_corpus(texts, vocab_size=300)
+    corpus = load_corpus(texts)
     corpus.save(tmp_path / "shards")
     found = load_corpus(tmp_path / "shards")
     assert torch.equal(found.train, corpus.train)

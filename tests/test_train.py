@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from muonlab.data.corpus import Corpus
 from muonlab.models import gpt
 from muonlab.records import store as results
 from muonlab.records.record import Record, append, read
@@ -27,6 +28,7 @@ class Cycle:
     """A stand-in for a Corpus: token ids that count up, so a model can learn them quickly."""
 
     name, sha256, vocab_size = "cycle", "c0ffee", VOCABULARY
+    shape, measure = Corpus.shape, Corpus.measure
 
     def __init__(self, fail_at=None):
         self.fail_at = fail_at

@@ -11,12 +11,12 @@ import psutil
 import torch
 from torch import Tensor, nn
 
-from muonlab.data import shards
-from muonlab.data.corpus import load_corpus
+from muonlab.data.load import shape_for
 from muonlab.models.gpt import GPT
+from muonlab.models.regressor import build
 from muonlab.optim.muon import Muon
 from muonlab.optim.routing import route
-from muonlab.training.build import build_model, model_for, pick_device, picks_bf16
+from muonlab.training.build import model_shape, pick_device, picks_bf16
 from muonlab.training.config import TrainConfig
 
 CARD, SHARE = 989e12, 0.4  # bf16 FLOP/s of one H100, and how much of it training usually reaches
@@ -162,6 +162,4 @@ def _counts(config: TrainConfig) -> Counts:
 
 @cache  # a grid has hundreds of runs and a few models
 def _counts_of(config: TrainConfig) -> Counts:
-    if config.corpus == "fineweb":  # its words are known without the download
-        return Counts(partial(build_model, config, shards.VOCABULARY), config.muon)
-    return Counts(partial(model_for, config, load_corpus(config.corpus)), config.muon)
+    return Counts(partial(build, shape_for(config.corpus, model_shape(config))), config.muon)

@@ -67,7 +67,9 @@ def load_or_build(name: str, build: Callable[[], Stored]) -> tuple[Stored, str]:
     except FileNotFoundError:
         pass
     except Broken as error:
-        warnings.warn(f"{path} {error}; it is built again", stacklevel=4)
+        warnings.warn(
+            f"{path} {error}; it is built again", stacklevel=5
+        )  # the caller of load_corpus
     except OSError as error:
         raise _refused("read the cache", error, path) from error
     content = build().to_bytes()

@@ -1,24 +1,32 @@
-"""Load text as tokens: `docs` is on every learner's machine, `fineweb` is a download.
+"""Text as tokens, from this machine, a folder of yours, or a download.
 
->>> from muonlab.data.corpus import load_corpus
->>> corpus = load_corpus("docs")
->>> inputs, targets = corpus.batch(step=0, batch=16, context=64, seed=0)  # (16, 64) each
+`code` is a text for a model that has learned `docs` to move on to: the source of Python's standard
+library in the tokens of docs, without its documentation. No string in triple quotes is left, so
+nothing that docs holds comes again.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from hashlib import blake2b, sha256
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from tokenizers import Tokenizer
+from torch import Tensor
 
-from muonlab.data import documents, shards, tokenization
-from muonlab.data.cache import FORMAT, Stored, cache_folder, load_or_build
+import muonlab.data.documents as documents
+import muonlab.data.shards as shards
+import muonlab.data.tokenization as tokenization
+from muonlab.data.cache import FORMAT, Stored, load_or_build
+from muonlab.data.task import with_words
+from muonlab.data.windows import chance, check_sizes, windows
+from muonlab.models.gpt import GPT, GPTConfig
 
-__all__ = ["Corpus", "cache_folder", "load_corpus"]
-NAMES = ("docs", "code", "fineweb")
+VOCABULARY = 4096  # tokens of a tokenizer that is trained on a text
+SHORTEST = 80  # characters: shorter source files do little beyond importing
+CLASSES = ("head", "middle", "tail")  # of tokens, by how often they occur
 HEAD, MIDDLE = 0.5, 0.9  # the share of training tokens that the most frequent tokens cover
 
 
@@ -27,17 +35,15 @@ class Corpus:
     """Text as tokens, split by document into training and held-out text."""
 
     name: str
-    train: torch.Tensor  # (tokens,) int32
-    held_out: torch.Tensor  # (tokens,) int32
+    train: Tensor  # (tokens,) int32
+    held_out: Tensor  # (tokens,) int32
     vocab_size: int
     sha256: str  # names the tokens, the tokenizer and the split
     documents: int
     characters: int | None  # None where only the tokens are known
     tokenizer: Tokenizer | None  # None where it is not on this machine
 
-    def batch(
-        self, step: int, batch: int, context: int, seed: int
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    def batch(self, step: int, batch: int, context: int, seed: int) -> tuple[Tensor, Tensor]:
         """Returns inputs and targets of one training step: (batch, context) int64 each.
 
         The windows are drawn with replacement; they follow from `seed` and `step` alone.
@@ -45,14 +51,14 @@ class Corpus:
         Raises:
             ValueError: a context that is longer than the training text.
         """
-        _check_sizes(batch, context, len(self.train), "training")
-        generator = torch.Generator().manual_seed(_mix(seed, step))
-        start = torch.randint(len(self.train) - context, (batch,), generator=generator)
-        return _windows(self.train, start, context)
+        check_sizes(batch, context, len(self.train), "training")
+        fit = len(self.train) - context
+        start = torch.randint(fit, (batch,), generator=chance(seed, step))
+        return windows(self.train, start, context)
 
     def held_out_batches(
         self, batch: int, context: int, tokens: int
-    ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    ) -> Iterator[tuple[Tensor, Tensor]]:
         """Yields inputs and targets, (batch, context) int64 each, of the first `tokens` held out.
 
         Windows follow one another, each target is predicted once, and every call yields the same.
@@ -61,14 +67,34 @@ class Corpus:
         Raises:
             ValueError: `tokens` or the held-out text is less than one window.
         """
-        _check_sizes(batch, context, len(self.held_out), "held-out")
+        check_sizes(batch, context, len(self.held_out), "held-out")
         if tokens < context:
             raise ValueError(f"expected tokens of at least one context of {context}, got {tokens}")
         count = min(tokens, len(self.held_out) - 1) // context
         for start in (torch.arange(count) * context).split(batch):
-            yield _windows(self.held_out, start, context)
+            yield windows(self.held_out, start, context)
 
-    def frequency_class(self) -> torch.Tensor:
+    def shape(self, model: GPTConfig) -> GPTConfig:
+        """Returns the shape of a model for these tokens."""
+        return with_words(model, self.vocab_size)
+
+    def measure(self, model: GPT, batch: int, context: int, tokens: int) -> dict[str, Any]:
+        """Returns the mean loss in nats a token: "overall", and for each of CLASSES.
+
+        The class is that of the token to be predicted; None where the text has none of it.
+        """
+        device, of_token = model.head.weight.device, self.frequency_class().long()
+        total, count = torch.zeros(2, len(CLASSES), dtype=torch.float64)
+        for inputs, targets in self.held_out_batches(batch, context, tokens):
+            losses = model(inputs.to(device), targets.to(device), reduction="none")  # (B, T)
+            of = of_token[targets].flatten()  # (B·T,)
+            total.index_add_(0, of, losses.flatten().double().cpu())
+            count += torch.bincount(of, minlength=len(CLASSES))
+        means = [t / n if n else None for t, n in zip(total.tolist(), count.tolist(), strict=True)]
+        overall = (total.sum() / count.sum()).item()
+        return {"overall": overall, **dict(zip(CLASSES, means, strict=True))}
+
+    def frequency_class(self) -> Tensor:
         """Returns the class of each token, (vocab_size,) int8: 0 head, 1 middle, 2 tail.
 
         The head is the most frequent tokens that cover half of the training text; the middle
@@ -85,9 +111,9 @@ class Corpus:
         """Returns the tokens of a text; raises RuntimeError without a tokenizer."""
         return self._needs_tokenizer().encode(text).ids
 
-    def decode(self, tokens: torch.Tensor | list[int]) -> str:
+    def decode(self, tokens: Tensor | list[int]) -> str:
         """Returns the text of tokens (n,); raises RuntimeError without a tokenizer."""
-        ids = tokens.tolist() if isinstance(tokens, torch.Tensor) else list(tokens)
+        ids = tokens.tolist() if isinstance(tokens, Tensor) else list(tokens)
         return self._needs_tokenizer().decode(ids, skip_special_tokens=False)
 
     def save(self, folder: Path | str) -> None:
@@ -110,74 +136,48 @@ class Corpus:
         return self.tokenizer
 
 
-def load_corpus(
-    name: str | Path = "docs", *, vocab_size: int = 4096, training_shards: int = 1
-) -> Corpus:
-    """Returns a corpus by name.
+def load_docs() -> Corpus:
+    """Returns the documentation that is on this machine."""
+    key = (FORMAT, VOCABULARY, documents.installed())
+    return _cached("docs", "docs", key, lambda: _build(documents.documentation()))
 
-    Args:
-        name: "docs", the documentation on this machine; "code", source files in the tokens of
-            docs; "fineweb", public shards of GPT-2 tokens (a download); "facts-M", the biographies
-            of `facts`; "regression-D", the prompts of `regression`; or a folder, of text files or
-            of such shards.
-        vocab_size: the size of the tokenizer that is trained on docs or on your text.
-        training_shards: how many shards of FineWeb, of 100 million tokens each.
+
+def load_code() -> Corpus:
+    """Returns source files in the tokens of docs, split by file.
 
     Raises:
-        ValueError: an unknown name, or a file with the wrong content.
-        OSError: a folder that cannot be read, a full disk, no network.
+        FileNotFoundError: Python is installed without its source files.
     """
-    if name == "docs":
-        return _docs(vocab_size)
-    if name == "code":
-        from muonlab.data.code import load_code  # it builds on this module, like the next two
+    docs = load_docs()  # its hash stands for the versions of Python and of the tokenizer
+    return _cached("code", "code", (FORMAT, docs.sha256), lambda: _build_code(docs))
 
-        return load_code()
-    if str(name).startswith("facts-"):
-        from muonlab.data.facts import load_facts
 
-        return load_facts(str(name))
-    if str(name).startswith("regression-"):
-        from muonlab.data.regression import load_regression
+def load_fineweb() -> Corpus:
+    """Returns web text: 100 million GPT-2 tokens, a download of 200 MB, and those held out."""
+    held_out = [shards.download(shards.HELD_OUT)]  # the smaller one first: it fails sooner
+    return _from_shards("fineweb", [shards.download(shards.TRAINING)], held_out)
 
-        return load_regression(str(name))
-    if name == "fineweb":
-        names = [shards.training_shard(1 + i) for i in range(max(training_shards, 0))]
-        if not names:
-            raise ValueError(f"expected training_shards of at least 1, got {training_shards}")
-        held_out = [shards.download(shards.HELD_OUT)]  # the smaller one first: it fails sooner
-        return _from_shards("fineweb", [shards.download(name) for name in names], held_out)
-    folder = Path(name).expanduser()
-    if not folder.is_dir():
-        what = "a file" if folder.exists() else "neither"
-        raise ValueError(
-            f"expected {' or '.join(map(repr, NAMES))} or the path of a folder, got {str(name)!r}, "
-            f"which is {what}: check the spelling, or the folder that paths start from"
-        )
+
+def load_folder(folder: Path) -> Corpus:
+    """Returns a folder's shards where it has some, else its text files."""
     if any(folder.glob("*.bin")):
         return _from_shards(folder.name, *shards.find(folder))
-    return _folder(folder, vocab_size)
-
-
-def _docs(vocab_size: int) -> Corpus:
-    key = _key(FORMAT, vocab_size, documents.installed())
-    stored, digest = load_or_build(
-        f"docs-{key}.corpus", lambda: _build(documents.documentation(), vocab_size)
-    )
-    return _from_stored("docs", stored, digest)
-
-
-def _folder(folder: Path, vocab_size: int) -> Corpus:
     texts = documents.passages(folder)
-    key = _key(FORMAT, vocab_size, texts)
-    stored, digest = load_or_build(f"folder-{key}.corpus", lambda: _build(texts, vocab_size))
-    return _from_stored(folder.resolve().name, stored, digest)
+    key = (FORMAT, VOCABULARY, texts)
+    return _cached(folder.resolve().name, "folder", key, lambda: _build(texts))
 
 
-def _build(texts: list[str], vocab_size: int) -> Stored:
+def _build(texts: list[str]) -> Stored:
     """Returns what goes into the cache: the texts split, a tokenizer of their own, the tokens."""
     train, held_out = documents.split(texts)
-    return _encoded(train, held_out, tokenization.train_tokenizer(train, vocab_size))
+    return _encoded(train, held_out, tokenization.train_tokenizer(train, VOCABULARY))
+
+
+def _build_code(docs: Corpus) -> Stored:
+    _, folder = next(documents.source_folders())  # Python's own comes first
+    found = map(documents.bare_code, documents.python_files(folder))
+    long = (text for text in found if len(text) >= SHORTEST)
+    return _encoded(*documents.split(long), docs._needs_tokenizer())
 
 
 def _encoded(train: list[str], held_out: list[str], tokenizer: Tokenizer) -> Stored:
@@ -190,7 +190,10 @@ def _encoded(train: list[str], held_out: list[str], tokenizer: Tokenizer) -> Sto
     )
 
 
-def _from_stored(name: str, stored: Stored, digest: str) -> Corpus:
+def _cached(name: str, kind: str, key: tuple[object, ...], build: Callable[[], Stored]) -> Corpus:
+    """Returns the corpus of a file of the cache, which is built unless one with this key exists."""
+    file = f"{kind}-{sha256(repr(key).encode()).hexdigest()[:16]}.corpus"
+    stored, digest = load_or_build(file, build)
     tokenizer = tokenization.as_text(Tokenizer.from_str(stored.tokenizer))
     return Corpus(
         name=name,
@@ -216,38 +219,3 @@ def _from_shards(name: str, training: list[Path], held_out: list[Path]) -> Corpu
         characters=None,
         tokenizer=None,
     )
-
-
-def _key(*parts: object) -> str:
-    return sha256(repr(parts).encode()).hexdigest()[:16]
-
-
-def _mix(seed: int, step: int) -> int:
-    """Returns 32 bits, all that torch's generator takes in, that differ for each seed and step."""
-    return int.from_bytes(blake2b(f"{seed} {step}".encode(), digest_size=4).digest(), "big")
-
-
-def _windows(
-    tokens: torch.Tensor, start: torch.Tensor, context: int
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Returns the windows that begin at `start` (B,), and the same one token on: (B, T) each."""
-    window = tokens[start[:, None] + torch.arange(context + 1)].long()  # (B, T + 1)
-    return window[:, :-1].contiguous(), window[:, 1:].contiguous()
-
-
-def _check_sizes(batch: int, context: int, length: int, which: str) -> None:
-    if batch < 1 or context < 1:
-        raise ValueError(f"expected batch and context of at least 1, got {batch} and {context}")
-    if length <= context:
-        raise ValueError(
-            f"expected a context below {length:,}, the tokens of the {which} text, "
-            f"got {context:,}: shorten the context, or add text"
-        )
-
-
-if __name__ == "__main__":
-    import sys
-
-    from muonlab.data.summary import report  # it imports this module, so not at the top
-
-    print(report(*sys.argv[1:]))

@@ -17,29 +17,34 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 # What the course's own dependencies bring, never its extras: so the text does not depend on them.
-PACKAGES = {  # name to install: folders to read
-    "torch": ("torch",),
-    "numpy": ("numpy",),
-    "scipy": ("scipy",),
-    "pandas": ("pandas",),
+PACKAGES = [
+    "torch",
+    "numpy",
+    "scipy",
+    "pandas",
+    "matplotlib",
+    "seaborn",
+    "networkx",
+    "einops",
+    "pillow",
+    "ipython",
+    "ipywidgets",
+    "traitlets",
+    "tornado",
+    "jupyter_client",
+    "jupyter_core",
+    "jupyter_server",
+    "nbformat",
+    "nbconvert",
+    "requests",
+    "jinja2",
+    "tqdm",
+    "psutil",
+]
+FOLDERS = {  # of source files, where they are named otherwise than what is installed
     "matplotlib": ("matplotlib", "mpl_toolkits"),
-    "seaborn": ("seaborn",),
-    "networkx": ("networkx",),
-    "einops": ("einops",),
     "pillow": ("PIL",),
     "ipython": ("IPython",),
-    "ipywidgets": ("ipywidgets",),
-    "traitlets": ("traitlets",),
-    "tornado": ("tornado",),
-    "jupyter_client": ("jupyter_client",),
-    "jupyter_core": ("jupyter_core",),
-    "jupyter_server": ("jupyter_server",),
-    "nbformat": ("nbformat",),
-    "nbconvert": ("nbconvert",),
-    "requests": ("requests",),
-    "jinja2": ("jinja2",),
-    "tqdm": ("tqdm",),
-    "psutil": ("psutil",),
 }
 # Test suites, copies of other people's packages, and what Linux systems package apart from Python.
 LEFT_OUT = re.compile(
@@ -107,7 +112,7 @@ def source_folders() -> Iterator[tuple[str, Path]]:
     """Yields the name of Python and of each installed package with a folder of its source files."""
     yield "python", Path(sysconfig.get_path("stdlib"))
     for name, _ in installed()[1:]:
-        for folder in PACKAGES[name]:
+        for folder in FOLDERS.get(name, (name,)):
             yield name, Path(str(distribution(name).locate_file(folder)))
 
 

@@ -13,14 +13,17 @@ import re
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from numpy.random import RandomState  # numpy promises never to change its numbers
 from torch import Tensor
 
-from muonlab.data.corpus import _check_sizes, _mix, _windows
+from muonlab.data.task import with_words
+from muonlab.data.windows import chance, check_sizes, windows
+from muonlab.models.gpt import GPT, GPTConfig
 
 LARGEST, STEEPEST = 15, 2  # m and the exponent go up to these
 SEPARATOR = "<fact>"  # token 0, begins each pair
@@ -38,6 +41,7 @@ POOLS = ("first", "surname", "city", "university", "major", "employer")
 SIZES = (400, 1000, 200, 300, 100, 300)
 ENDINGS = ("", "ley", "ton", "ra", "tics", "tar")
 ROOT = ("bdfglmnrst", "aeiou", "lnr", "bmsvz", "aiou")  # two syllables, a letter from each
+AT_ONCE = 256  # questions asked in one batch
 WORDS_SEED, PEOPLE_SEED, ORDER_SEED = range(3)
 
 
@@ -78,11 +82,18 @@ class Facts:
         Raises:
             ValueError: a context that is longer than the training text.
         """
-        _check_sizes(batch, context, len(self.train), "training")
-        generator = torch.Generator().manual_seed(_mix(seed, step))
+        check_sizes(batch, context, len(self.train), "training")
         fit = int(torch.searchsorted(self.starts, len(self.train) - context))
-        chosen = torch.randint(fit, (batch,), generator=generator)
-        return _windows(self.train, self.starts[chosen], context)
+        chosen = torch.randint(fit, (batch,), generator=chance(seed, step))
+        return windows(self.train, self.starts[chosen], context)
+
+    def shape(self, model: GPTConfig) -> GPTConfig:
+        """Returns the shape of a model for these words."""
+        return with_words(model, self.vocab_size)
+
+    def measure(self, model: GPT, batch: int, context: int, tokens: int) -> dict[str, Any]:
+        """Returns `first_token_accuracy`; the questions are few, and all of them are asked."""
+        return first_token_accuracy(model, self)
 
     def questions(self, people_per_group: int = 100) -> Questions:
         """Returns all six questions about the first people of each group, or all where fewer.
@@ -111,6 +122,25 @@ class Facts:
     def text(self, tokens: Tensor | list[int]) -> str:
         """Returns the words of tokens (n,), with blanks between them."""
         return " ".join(self.words[int(token)] for token in tokens)
+
+
+def first_token_accuracy(model: GPT, facts: Facts) -> dict[str, Any]:
+    """Returns how often the likeliest token after a question is the first one of the answer.
+
+    "accuracy" holds a share for each group of people, the best known first; "overall" is the mean
+    loss of that token in nats, each group weighing the same.
+    Source: arXiv 2509.26030, section 4.3.
+    """
+    asked, device = facts.questions(), model.head.weight.device
+    right, loss = torch.zeros(2, facts.m + 1, dtype=torch.float64)
+    for some in torch.arange(len(asked.answers)).split(AT_ONCE):
+        logits = model(asked.prompts[some].to(device)).cpu()  # (N, L, V)
+        logits = logits[torch.arange(len(some)), asked.last[some]]  # (N, V)
+        answers, of = asked.answers[some], asked.groups[some]
+        right.index_add_(0, of, (logits.argmax(-1) == answers).double())
+        loss.index_add_(0, of, F.cross_entropy(logits, answers, reduction="none").double())
+    count = torch.bincount(asked.groups, minlength=facts.m + 1)
+    return {"overall": (loss / count).mean().item(), "accuracy": (right / count).tolist()}
 
 
 def people_in_group(g: int) -> int:
@@ -167,10 +197,9 @@ def load_facts(name: str) -> Facts:
     words, pools = _vocabulary(m)
     people = _people(m, pools)
     pairs = tuple(_pairs(template, people, words) for template in TEMPLATES)
-    train, starts = _stream(pairs, times[people["group"]])
-    digest = sha256(" ".join(words).encode() + train.astype("<i4").tobytes()).hexdigest()
+    train, starts = map(torch.from_numpy, _stream(pairs, times[people["group"]]))
+    digest = sha256(" ".join(words).encode() + train.numpy().astype("<i4").tobytes()).hexdigest()
     name = f"facts-{m}" + (f"-zipf{exponent:g}" if exponent != 1 else "")
-    train, starts = torch.from_numpy(train), torch.from_numpy(starts)
     return Facts(name, m, exponent, train, starts, words, people, pairs, digest)
 
 

@@ -14,13 +14,15 @@ learnable in a minute. That w has variance 1/d gives y variance 1 in any dimensi
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from muonlab.data.corpus import _mix
+from muonlab.data.windows import chance
+from muonlab.models.gpt import GPT, GPTConfig
 
 LARGEST = 32  # dimensions: half as many as the pairs of the longest prompt that is usual here
 HELD_OUT = -1  # the seed of prompts that no run trains on: a run's own is at least 0
@@ -43,11 +45,6 @@ class Regression:
         """What names the task (its numbers follow from this, from a seed and from a step)."""
         return sha256(f"x, y = w.x; {self.name}".encode()).hexdigest()
 
-    @property
-    def inputs(self) -> int:
-        """How many numbers describe one token."""
-        return self.dimension + KINDS
-
     def batch(self, step: int, batch: int, context: int, seed: int) -> tuple[Tensor, Tensor]:
         """Returns tokens (batch, context, d + 3) and the labels y (batch, context / 2), float32.
 
@@ -62,11 +59,11 @@ class Regression:
                 f"expected a context of 2, 4, 6, … tokens, since a question and its answer take "
                 f"one each; got {context}"
             )
-        generator = torch.Generator().manual_seed(_mix(seed, step))
+        generator = chance(seed, step)
         x = torch.randn(batch, context // 2, self.dimension, generator=generator)
         w = torch.randn(batch, self.dimension, 1, generator=generator) / self.dimension**0.5
         y = x @ w  # (B, n, 1)
-        tokens = torch.zeros(batch, context, self.inputs)
+        tokens = torch.zeros(batch, context, self.dimension + KINDS)
         tokens[:, 0::2, :-KINDS], tokens[:, 0::2, -2] = x, 1.0
         tokens[:, 1::2, :-KINDS], tokens[:, 1::2, -1] = x, 1.0
         tokens[:, 1::2, -KINDS] = y[..., 0]
@@ -79,15 +76,19 @@ class Regression:
         for number in range(max(1, tokens // (batch * context))):
             yield self.batch(number, batch, context, HELD_OUT)
 
-    def least_squares(self, examples: int) -> float:
-        """Returns the mean squared error of the shortest w that fits so many examples: 1 − k/d.
+    def shape(self, model: GPTConfig) -> GPTConfig:
+        """Returns the shape of a model for these tokens, which are no words."""
+        return replace(model, vocab_size=1, inputs=self.dimension + KINDS)
 
-        The part of w in the span of k random x is known, the rest is guessed to be 0.
+    def measure(self, model: GPT, batch: int, context: int, tokens: int) -> dict[str, Any]:
+        """Returns the mean squared error of y, where the guess 0 has error 1.
 
-        >>> [Regression(4).least_squares(k) for k in range(6)]
-        [1.0, 0.75, 0.5, 0.25, 0.0, 0.0]
+        "errors" holds it after 0, 1, 2, … examples, "overall" their mean.
         """
-        return max(0.0, 1 - examples / self.dimension)
+        device, prompts = model.head.weight.device, self.held_out_batches(batch, context, tokens)
+        losses = [model(x.to(device), y.to(device), reduction="none").cpu() for x, y in prompts]
+        errors = torch.cat(losses).double().mean(0)  # (T/2,)
+        return {"overall": errors.mean().item(), "errors": errors.tolist()}
 
 
 def load_regression(name: str) -> Regression:

@@ -21,25 +21,10 @@ REPOSITORY = "kjj0/fineweb10B-gpt2"
 MAGIC, VERSION, HEADER = 20240520, 1, 256 * 4  # the last in bytes
 VOCABULARY = 50_257  # GPT-2's; its last token ends a document
 END = VOCABULARY - 1
-HELD_OUT = "fineweb_val_000000.bin"
+TRAINING, HELD_OUT = "fineweb_train_000001.bin", "fineweb_val_000000.bin"
 DISK = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
-LAST_TRAINING = 103  # the repository's training shards are numbered from 1
 _TRAINING = re.compile(r".*_train_\d+\.bin")
 _HELD_OUT = re.compile(r".*_val_\d+\.bin")
-
-
-def training_shard(number: int) -> str:
-    """Returns the file name of a FineWeb training shard: 100 million tokens, 200 MB.
-
-    Raises:
-        ValueError: no shard has this number.
-    """
-    if not 1 <= number <= LAST_TRAINING:
-        raise ValueError(
-            f"expected the number of a training shard of {REPOSITORY}, 1 to {LAST_TRAINING}, "
-            f"got {number}"
-        )
-    return f"fineweb_train_{number:06d}.bin"
 
 
 def download(name: str) -> Path:
@@ -64,10 +49,21 @@ def download(name: str) -> Path:
     except Exception as error:
         missing = isinstance(error, EntryNotFoundError)
         if missing and not isinstance(error, LocalEntryNotFoundError):
-            raise _unknown(name) from error
+            raise ValueError(
+                f"expected a shard of {REPOSITORY}, such as {HELD_OUT} or {TRAINING}, "
+                f"got {name!r}: there is no such file"
+            ) from error
         if isinstance(error, OSError) and error.errno in DISK:
-            raise _no_room(name, error) from error
-        raise _unreachable(name, error) from error
+            raise OSError(
+                error.errno,
+                f"expected to write {name} (200 MB), got: {error.strerror}; "
+                "make room, or set HF_HOME to another folder",
+                error.filename,
+            ) from error
+        raise ConnectionError(
+            f"expected to download {name} of {REPOSITORY}, got {type(error).__name__}: connect to "
+            'the network, use load_corpus("docs"), which needs none, or name a folder of shards'
+        ) from error
 
 
 def find(folder: Path) -> tuple[list[Path], list[Path]]:
@@ -81,7 +77,7 @@ def find(folder: Path) -> tuple[list[Path], list[Path]]:
     held_out = [path for path in names if _HELD_OUT.fullmatch(path.name)]
     if not (training and held_out):
         raise FileNotFoundError(
-            f"expected shards named like {training_shard(1)} and {HELD_OUT} in {folder}, "
+            f"expected shards named like {TRAINING} and {HELD_OUT} in {folder}, "
             f"got {len(training)} of the first kind and {len(held_out)} of the second: add one"
         )
     return training, held_out
@@ -139,9 +135,7 @@ def digest(paths: list[Path]) -> str:
     """Returns one sha256 for the shards, from their bytes in this order."""
     total = sha256()
     for path in paths:
-        with path.open("rb") as file:
-            while block := file.read(1 << 20):
-                total.update(block)
+        total.update(np.memmap(path, mode="r").data)
     return total.hexdigest()
 
 
@@ -170,27 +164,4 @@ def _check_header(path: Path) -> int:
 def _broken(path: Path, expected: str, came: str) -> ValueError:
     return ValueError(
         f"expected {expected} in {path}, got {came}. Delete the file and download it again"
-    )
-
-
-def _unknown(name: str) -> ValueError:
-    return ValueError(
-        f"expected a shard of {REPOSITORY}, such as {HELD_OUT} or {training_shard(1)}, "
-        f"got {name!r}: there is no such file"
-    )
-
-
-def _no_room(name: str, error: OSError) -> OSError:
-    return OSError(
-        error.errno,
-        f"expected to write {name} (200 MB), got: {error.strerror}; "
-        "make room, or set HF_HOME to another folder",
-        error.filename,
-    )
-
-
-def _unreachable(name: str, error: Exception) -> ConnectionError:
-    return ConnectionError(
-        f"expected to download {name} of {REPOSITORY}, got {type(error).__name__}: connect to the "
-        'network, use load_corpus("docs"), which needs none, or name a folder that holds shards'
     )

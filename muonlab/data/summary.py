@@ -1,15 +1,17 @@
-"""Describe a corpus in numbers: what `python -m muonlab.data.corpus` prints.
+"""A corpus in numbers: `python -m muonlab.data.summary [NAME]` prints them.
 
-`python -m muonlab.data.summary` prints where the documents of `docs` come from.
+For `docs`, the corpus without a name, it also prints where the documents come from.
 """
 
+import sys
 import time
 
 import numpy as np
 import torch
 
-from muonlab.data import documents
-from muonlab.data.corpus import Corpus, load_corpus
+import muonlab.data.documents as documents
+from muonlab.data.corpus import Corpus
+from muonlab.data.load import load_corpus
 
 SPAN = 16  # tokens: long enough that a repetition is a shared phrase, not chance
 
@@ -41,10 +43,17 @@ def summary(corpus: Corpus, seconds: float) -> str:
 
 
 def report(name: str = "docs") -> str:
-    """Returns the summary of a corpus by name, with the time that it took to load."""
+    """Returns the summary of a corpus by name, with the time that it took to load.
+
+    Raises:
+        ValueError: a task by rule, which has no text.
+    """
     start = time.perf_counter()
     corpus = load_corpus(name)
-    return summary(corpus, time.perf_counter() - start)
+    if not isinstance(corpus, Corpus):
+        raise ValueError(f"expected a text, got {name!r}: data/ has a card for each task by rule")
+    found = summary(corpus, time.perf_counter() - start)
+    return f"{found}\n\n{sources()}" if name == "docs" else found
 
 
 def sources() -> str:
@@ -76,4 +85,4 @@ def _spans(tokens: torch.Tensor) -> np.ndarray:
 
 
 if __name__ == "__main__":
-    print(sources())
+    print(report(*sys.argv[1:]))

@@ -61,11 +61,10 @@ def as_text(tokenizer: Tokenizer) -> Tokenizer:
 
 def encode(tokenizer: Tokenizer, documents: Iterable[str]) -> np.ndarray:
     """Returns the tokens of all documents, each followed by END: (tokens,) little-endian uint16."""
-    pieces_of = re.compile(PIECES).findall
-    documents = [pieces_of(text) for text in documents]
-    known = _encode_each(tokenizer, list(set().union(*documents)))
+    texts: list[list[str]] = [re.findall(PIECES, text) for text in documents]
+    known = _encode_each(tokenizer, list(set().union(*texts)))
     end = np.array(tokenizer.token_to_id(END), TOKEN).tobytes()
-    joined = (b"".join(map(known.__getitem__, pieces)) for pieces in documents)
+    joined = (b"".join(map(known.__getitem__, pieces)) for pieces in texts)
     return np.frombuffer(b"".join(part + end for part in joined), TOKEN)
 
 

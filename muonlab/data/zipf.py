@@ -12,6 +12,8 @@ from scipy.optimize import brentq
 from muonlab.data.corpus import Corpus
 
 LARGEST = 20.0  # exponents are sought between minus and plus this
+RESAMPLES = 200  # how often blocks are drawn again
+BLOCKS = 100  # of text that are counted, and as many that decide the ranks
 
 
 def zipf(words: int, exponent: float) -> torch.Tensor:
@@ -59,9 +61,7 @@ def exponent(counts: Sequence[float] | np.ndarray, first: int = 1) -> float:
     return float(brentq(lambda s: _mean(log_rank, s) - seen, -LARGEST, LARGEST))
 
 
-def exponent_interval(
-    blocks: np.ndarray, first: int = 1, *, resamples: int = 200, seed: int = 0
-) -> tuple[float, float, float]:
+def exponent_interval(blocks: np.ndarray, first: int = 1) -> tuple[float, float, float]:
     """Returns the exponent of all blocks together and its 95 % interval: (exponent, low, high).
 
     Blocks of text are drawn again with replacement, since the tokens of one block are not
@@ -71,8 +71,6 @@ def exponent_interval(
     Args:
         blocks: how often each rank occurs in each block, (blocks, ranks), at least two blocks.
         first: the rank of the first column.
-        resamples: how often the blocks are drawn again.
-        seed: of the draws.
 
     Raises:
         ValueError: fewer than two blocks, or counts that `exponent` refuses.
@@ -83,28 +81,25 @@ def exponent_interval(
             "expected counts of the shape (blocks, ranks) with two blocks or more, got the shape "
             f"{blocks.shape}: cut the text into more blocks"
         )
-    generator = np.random.default_rng(seed)
-    weights = generator.multinomial(len(blocks), [1 / len(blocks)] * len(blocks), size=resamples)
+    count, generator = len(blocks), np.random.default_rng(0)
+    weights = generator.multinomial(count, [1 / count] * count, size=RESAMPLES)
     found = [exponent(counts, first) for counts in weights @ blocks]
     low, high = np.percentile(found, [2.5, 97.5])
     return exponent(blocks.sum(0), first), float(low), float(high)
 
 
-def ranked_blocks(corpus: Corpus, blocks: int = 100) -> np.ndarray:
-    """Returns how often each rank occurs in every second block of the text, (blocks, vocab_size).
+def ranked_blocks(corpus: Corpus) -> np.ndarray:
+    """Returns how often each rank occurs in every second of 200 blocks of text, (100, vocab_size).
 
     The blocks in between decide the ranks, so that a token does not owe its rank to the same
     chance as its count.
 
     Raises:
-        ValueError: fewer than two blocks, or less text than that.
+        ValueError: less text than that.
     """
-    if blocks < 2 or len(corpus.train) < 2 * blocks:
-        raise ValueError(
-            f"expected two blocks or more and a token for each of twice as many, got {blocks} "
-            f"blocks and {len(corpus.train):,} tokens"
-        )
-    parts = corpus.train.tensor_split(2 * blocks)
+    if len(corpus.train) < 2 * BLOCKS:
+        raise ValueError(f"expected at least {2 * BLOCKS} tokens, got {len(corpus.train)}")
+    parts = corpus.train.tensor_split(2 * BLOCKS)
     counts = torch.stack([torch.bincount(p, minlength=corpus.vocab_size) for p in parts])
     order = counts[0::2].sum(0).argsort(descending=True, stable=True)
     return counts[1::2][:, order].numpy()

@@ -8,9 +8,10 @@ import math
 
 import torch
 import torch.nn.functional as F
+from einops import rearrange
 from torch import Tensor, einsum, nn
 
-from muonlab.models.caches import Cache, KeyValueCache, LatentCache, visible
+from muonlab.models.caches import Cache, visible
 from muonlab.models.config import GPTConfig
 
 
@@ -65,9 +66,11 @@ class Attention(nn.Module):
 
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()
-        self.heads = config.heads
-        for name in "qkvo":
-            self.add_module(name, nn.Linear(config.width, config.width, bias=False))
+        C, self.heads = config.width, config.heads
+        self.q = nn.Linear(C, C, bias=False)
+        self.k = nn.Linear(C, C, bias=False)
+        self.v = nn.Linear(C, C, bias=False)
+        self.o = nn.Linear(C, C, bias=False)
 
     @property
     def cache_numbers(self) -> int:
@@ -76,13 +79,13 @@ class Attention(nn.Module):
 
     def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         """Returns (B, T, C) for a sequence x (B, T, C)."""
-        q, k, v = self._parts(x, cos, sin)
+        q, k, v = self._parts(x, cos, sin)  # (B, H, T, h) each
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)  # (B, H, T, h)
-        return self.o(join(y))  # (B, T, C)
+        return self.o(rearrange(y, "B H T h -> B T (H h)"))  # (B, T, C)
 
     def decode(
-        self, x: Tensor, cos: Tensor, sin: Tensor, cache: KeyValueCache | None = None
-    ) -> tuple[Tensor, KeyValueCache]:
+        self, x: Tensor, cos: Tensor, sin: Tensor, cache: Cache | None = None
+    ) -> tuple[Tensor, Cache]:
         """Returns what `forward` gives for tokens that follow those in the cache, and a new cache.
 
         Args:
@@ -93,28 +96,20 @@ class Attention(nn.Module):
         Raises:
             ValueError: more tokens than the tables have positions.
         """
-        cos, sin = new_rows(cos, sin, cache, x)
-        q, k, v = self._parts(x, cos, sin)
-        cache = KeyValueCache(k, v) if cache is None else cache.extended(k, v)
-        seen = visible(x.shape[1], cache)
+        cos, sin = new_rows(cos, sin, cache, x)  # (T, h/2) each
+        q, k, v = self._parts(x, cos, sin)  # (B, H, T, h) each
+        cache = Cache(k, v) if cache is None else cache.extended(k, v)
+        seen = visible(x.shape[1], cache)  # (T, t)
         y = F.scaled_dot_product_attention(q, cache.keys, cache.values, attn_mask=seen)
-        return self.o(join(y)), cache
+        return self.o(rearrange(y, "B H T h -> B T (H h)")), cache
 
-    def _parts(self, x: Tensor, cos: Tensor, sin: Tensor) -> list[Tensor]:
+    def _parts(self, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Returns queries and keys, rotated, and values, (B, H, T, h) each."""
-        q, k, v = (split(matrix(x), self.heads) for matrix in (self.q, self.k, self.v))
+        q = rearrange(self.q(x), "B T (H h) -> B H T h", H=self.heads)
+        k = rearrange(self.k(x), "B T (H h) -> B H T h", H=self.heads)
+        v = rearrange(self.v(x), "B T (H h) -> B H T h", H=self.heads)
         cos, sin = cos.type_as(q), sin.type_as(q)  # float32 tables would undo autocast
-        return [rotate(norm(q), cos, sin), rotate(norm(k), cos, sin), v]
-
-
-def split(x: Tensor, heads: int) -> Tensor:
-    """Returns x (B, T, H·h) as (B, H, T, h)."""
-    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
-
-
-def join(x: Tensor) -> Tensor:
-    """Returns x (B, H, T, h) as (B, T, H·h)."""
-    return x.transpose(1, 2).flatten(2)
+        return rotate(norm(q), cos, sin), rotate(norm(k), cos, sin), v
 
 
 class LatentAttention(nn.Module):
@@ -147,18 +142,15 @@ class LatentAttention(nn.Module):
 
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()
-        self.heads = config.heads
         C, r, p = config.width, config.latent_width, config.rotary_width
-        for name, inputs, outputs in (
-            ("q", C, C),
-            ("q_rope", C, config.heads * p),
-            ("kv_down", C, r),
-            ("k_rope", C, p),
-            ("k_up", r, C),
-            ("v_up", r, C),
-            ("o", C, C),
-        ):
-            self.add_module(name, nn.Linear(inputs, outputs, bias=False))
+        self.heads = config.heads
+        self.q = nn.Linear(C, C, bias=False)
+        self.q_rope = nn.Linear(C, self.heads * p, bias=False)
+        self.kv_down = nn.Linear(C, r, bias=False)
+        self.k_rope = nn.Linear(C, p, bias=False)
+        self.k_up = nn.Linear(r, C, bias=False)
+        self.v_up = nn.Linear(r, C, bias=False)
+        self.o = nn.Linear(C, C, bias=False)
 
     @property
     def cache_numbers(self) -> int:
@@ -167,26 +159,28 @@ class LatentAttention(nn.Module):
 
     def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         """Returns (B, T, C) for a whole sequence x (B, T, C), by its full keys and values."""
-        c, s = self._remembered(x, cos, sin)
-        k, v = split(self.k_up(c), self.heads), split(self.v_up(c), self.heads)  # (B, H, T, h)
-        s = s[:, None].expand(-1, self.heads, -1, -1)  # (B, H, T, p)
+        c, s = self._remembered(x, cos, sin)  # (B, T, r), (B, T, p)
+        k = rearrange(self.k_up(c), "B T (H h) -> B H T h", H=self.heads)
+        v = rearrange(self.v_up(c), "B T (H h) -> B H T h", H=self.heads)
+        k = torch.cat((k, s[:, None].expand(-1, self.heads, -1, -1)), dim=-1)  # (B, H, T, h+p)
         q = torch.cat(self._queries(x, cos, sin), dim=-1)  # (B, H, T, h+p)
-        y = F.scaled_dot_product_attention(q, torch.cat((k, s), -1), v, is_causal=True)
-        return self.o(join(y))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)  # (B, H, T, h)
+        return self.o(rearrange(y, "B H T h -> B T (H h)"))  # (B, T, C)
 
     def decode(
-        self, x: Tensor, cos: Tensor, sin: Tensor, cache: LatentCache | None = None
-    ) -> tuple[Tensor, LatentCache]:
+        self, x: Tensor, cos: Tensor, sin: Tensor, cache: Cache | None = None
+    ) -> tuple[Tensor, Cache]:
         """Returns what `forward` gives for tokens that follow those in the cache, and a new cache.
 
         It multiplies by absorbed matrices, see above. Arguments and errors: see `Attention.decode`.
         """
-        cos, sin = new_rows(cos, sin, cache, x)
+        cos, sin = new_rows(cos, sin, cache, x)  # (T, p/2) each
         c, s = self._remembered(x, cos, sin)
-        cache = LatentCache(c, s) if cache is None else cache.extended(c, s)
-        c, s = cache.latents, cache.keys  # (B, t, r) and (B, t, p), as one head for all
+        cache = Cache(s, c) if cache is None else cache.extended(s, c)
+        c, s = cache.values, cache.keys  # (B, t, r) and (B, t, p), as one head for all
         q, q_rope = self._queries(x, cos, sin)  # (B, H, T, h), (B, H, T, p)
-        W_uk, W_uv = (m.weight.unflatten(0, (self.heads, -1)) for m in (self.k_up, self.v_up))
+        W_uk = rearrange(self.k_up.weight, "(H h) r -> H h r", H=self.heads)
+        W_uv = rearrange(self.v_up.weight, "(H h) r -> H h r", H=self.heads)
         # einsum lets all heads' queries meet the latents in one product. With @, PyTorch would
         # first copy the latents for every head, H·r numbers a token: three times as slow
         absorbed = einsum("bhti,hir->bhtr", q, W_uk)
@@ -194,7 +188,8 @@ class LatentAttention(nn.Module):
         logits = logits / math.sqrt(q.shape[-1] + q_rope.shape[-1])  # (B, H, T, t)
         weights = logits.masked_fill(~visible(x.shape[1], cache), -math.inf).softmax(-1)
         mean = einsum("bhts,bsr->bhtr", weights, c)  # of latents
-        return self.o(join(einsum("bhtr,hir->bhti", mean, W_uv))), cache
+        y = einsum("bhtr,hir->bhti", mean, W_uv)  # (B, H, T, h)
+        return self.o(rearrange(y, "B H T h -> B T (H h)")), cache
 
     def _remembered(self, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the latent (B, T, r) and the shared rotary key (B, T, p)."""
@@ -203,5 +198,6 @@ class LatentAttention(nn.Module):
 
     def _queries(self, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the queries' parts, (B, H, T, h) for the latent and (B, H, T, p) rotary."""
-        q, q_rope = (norm(split(matrix(x), self.heads)) for matrix in (self.q, self.q_rope))
+        q = norm(rearrange(self.q(x), "B T (H h) -> B H T h", H=self.heads))
+        q_rope = norm(rearrange(self.q_rope(x), "B T (H p) -> B H T p", H=self.heads))
         return q, rotate(q_rope, cos.type_as(q), sin.type_as(q))

@@ -25,11 +25,12 @@ class GPTConfig:
     shared_experts: int = 1  # and how many more see every token
     expert_hidden: int | None = None  # width inside each; a token then uses as much as when dense
     balance: float = 0.01  # how fast the choice moves towards experts with few tokens
+    inputs: int | None = None  # numbers that describe a token, where it is no id; see `Regressor`
 
     def __post_init__(self) -> None:
         for name in ("vocab_size", "context", "layers", "width", "heads"):
             _at_least(name, getattr(self, name), 1)
-        for name in ("latent", "rotary", "expert_hidden"):
+        for name in ("latent", "rotary", "expert_hidden", "inputs"):
             _at_least(name, getattr(self, name), 1)
         for name in ("experts", "shared_experts"):
             _at_least(name, getattr(self, name), 0)

@@ -74,6 +74,9 @@ class Experts(nn.Module):
     (bias, sigmoid).
     """
 
+    bias: Tensor  # (E,)
+    load: Tensor  # (E,) int64
+
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()
         self.k, self.rate = config.active_experts, config.balance

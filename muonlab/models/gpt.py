@@ -6,6 +6,7 @@ C the width, H the heads, h = C/H the width of a head, V the words.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Literal
 
 import torch
@@ -18,7 +19,10 @@ from muonlab.models.config import ATTENTIONS, SIZES, GPTConfig
 from muonlab.models.feedforward import Experts, FeedForward
 
 __all__ = ["ATTENTIONS", "GPT", "SIZES", "GPTConfig"]
-LAYERS = {"multi-head": Attention, "latent": LatentAttention}
+LAYERS: dict[str, type[Attention | LatentAttention]] = {
+    "multi-head": Attention,
+    "latent": LatentAttention,
+}
 
 
 class Block(nn.Module):
@@ -48,6 +52,10 @@ class GPT(nn.Module):
     >>> model(torch.tensor([[1, 2, 3]])).shape
     torch.Size([1, 3, 10])
     """
+
+    embedding: nn.Embedding | nn.Linear  # a Linear in `Regressor`, whose tokens are vectors
+    cos: Tensor  # (context, h/2)
+    sin: Tensor
 
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()
@@ -112,9 +120,11 @@ class GPT(nn.Module):
         """
         self._check(tokens)
         x, after = self.embedding(tokens), []
-        for block, cache in zip(self.blocks, caches or [None] * len(self.blocks), strict=True):
-            x, cache = block.decode(x, self.cos, self.sin, cache)
-            after.append(cache)
+        blocks = [block for block in self.blocks if isinstance(block, Block)]
+        before: Sequence[Cache | None] = caches or [None] * len(self.blocks)
+        for block, cache in zip(blocks, before, strict=True):
+            x, longer = block.decode(x, self.cos, self.sin, cache)
+            after.append(longer)
         return self.head(norm(x)).float(), after
 
     def _features(self, tokens: Tensor) -> Tensor:

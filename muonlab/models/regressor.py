@@ -16,14 +16,15 @@ class Regressor(GPT):
     """Predicts a number at every other token, from the first on; the matrices are the GPT's.
 
     Args:
-        config: the shape of the blocks; the size of the vocabulary does not matter.
-        inputs: how many numbers describe a token.
+        config: the shape, with `inputs`; the size of the vocabulary does not matter.
     """
 
-    def __init__(self, config: GPTConfig, inputs: int) -> None:
+    def __init__(self, config: GPTConfig) -> None:
+        if config.inputs is None:
+            raise ValueError("expected a shape with inputs, the numbers of a token; got None")
         super().__init__(replace(config, vocab_size=1))  # one number comes out of the head
-        self.embedding = nn.Linear(inputs, config.width, bias=False)
-        nn.init.normal_(self.embedding.weight, std=0.5 / inputs**0.5)
+        self.embedding = nn.Linear(config.inputs, config.width, bias=False)
+        nn.init.normal_(self.embedding.weight, std=0.5 / config.inputs**0.5)
 
     def forward(
         self,
@@ -44,10 +45,15 @@ class Regressor(GPT):
         return predicted if targets is None else F.mse_loss(predicted, targets, reduction=reduction)
 
     def _check(self, tokens: Tensor) -> None:
-        inputs, context = self.embedding.in_features, self.config.context
+        inputs, context = self.config.inputs, self.config.context
         whole = tokens.ndim == 3 and tokens.shape[2] == inputs and tokens.shape[1] % 2 == 0
         if not whole or not 2 <= tokens.shape[1] <= context:
             raise ValueError(
                 f"expected tokens (B, T, {inputs}) with an even T of 2 to {context}, got shape "
                 f"{tuple(tokens.shape)}: cut the prompt, or load the task of this dimension"
             )
+
+
+def build(config: GPTConfig) -> GPT:
+    """Returns an untrained model: a `Regressor` where tokens are vectors, else a GPT."""
+    return GPT(config) if config.inputs is None else Regressor(config)

@@ -100,14 +100,12 @@ def _heads(runs: Sequence[Record]) -> list[str]:
 
 
 def _measures(run: Record) -> dict[str, float | None]:
-    last = run.held_out[-1]
-    if "accuracy" in last:
-        shares = {f"group {g}": share for g, share in enumerate(last["accuracy"])}
-        return {"overall": last["overall"], **shares}
-    if "errors" in last:
-        after = {f"after {k}": error for k, error in enumerate(last["errors"])}
-        return {"overall": last["overall"], **after}
-    return {name: last[name] for name in ("overall", "head", "middle", "tail")}
+    """Returns what a task measured at the end; numbers in a list count from 0."""
+    found: dict[str, float | None] = {}
+    for name, value in run.held_out[-1].items():
+        several = {f"{name} {i}": v for i, v in enumerate(value)} if isinstance(value, list) else {}
+        found |= several or {name: value}
+    return {name: value for name, value in found.items() if name not in ("step", "seconds")}
 
 
 def fits(config: Mapping[str, Any], wanted: Mapping[str, str]) -> bool:

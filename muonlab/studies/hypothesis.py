@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from muonlab.data.corpus import CLASSES
 from muonlab.files import replace_file
 from muonlab.optim.routing import GROUPS
 from muonlab.records.record import Record
 from muonlab.statistics import Interval, paired_interval
-from muonlab.training.evaluate import CLASSES
 
 METRICS = ("overall", *CLASSES)
 STATEMENT, RUNS = "hypothesis.json", "runs.jsonl"

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from muonlab.data.corpus import load_corpus
+from muonlab.data.load import load_corpus
 from muonlab.records.record import code_version
 from muonlab.sweeps.sweep import run
 from muonlab.training.build import pick_device

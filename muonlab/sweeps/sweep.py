@@ -7,12 +7,12 @@ from pathlib import Path
 
 from filelock import Timeout
 
-from muonlab.data.corpus import load_corpus
+from muonlab.data.load import load_corpus
+from muonlab.data.task import Task
 from muonlab.distributed import parallel
 from muonlab.records import record as records
 from muonlab.records.record import Record, provenance, run_id
 from muonlab.records.store import read_runs
-from muonlab.training.build import Task
 from muonlab.training.config import TrainConfig
 from muonlab.training.run import Diverged, train
 

@@ -1,17 +1,13 @@
 """What a run is made of: the model, its optimizer, the device, the precision."""
 
 import dataclasses
-import math
-from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from muonlab.data.corpus import Corpus
-from muonlab.data.facts import Facts
-from muonlab.data.regression import Regression
+from muonlab.data.task import Task, with_words
 from muonlab.models.gpt import GPT, SIZES, GPTConfig
-from muonlab.models.regressor import Regressor
+from muonlab.models.regressor import build
 from muonlab.optim.muon import Muon
 from muonlab.optim.normuon import NorMuon
 from muonlab.optim.orthogonalize import fast_bf16
@@ -20,32 +16,27 @@ from muonlab.training.config import TrainConfig
 from muonlab.training.controls import Controlled
 from muonlab.training.rows import NORMUON
 
-Task = Corpus | Facts | Regression  # what a model can be trained on
-
 
 def model_for(config: TrainConfig, task: Task) -> GPT:
     """Returns the untrained model for a task, with the seed of the config."""
-    if isinstance(task, Regression):
-        return _seeded(config, lambda: Regressor(model_shape(config), task.inputs))
-    return build_model(config, task.vocab_size)
+    return _seeded(config, task.shape(model_shape(config)))
 
 
 def build_model(config: TrainConfig, vocab_size: int) -> GPT:
     """Returns the untrained model: the same bits for the same seed, on every device."""
-    padded = 64 * math.ceil(vocab_size / 64)  # products of such a width are faster
-    return _seeded(config, lambda: GPT(model_shape(config, vocab_size=padded)))
+    return _seeded(config, with_words(model_shape(config), vocab_size))
 
 
-def _seeded(config: TrainConfig, build: Callable[[], GPT]) -> GPT:
+def _seeded(config: TrainConfig, shape: GPTConfig) -> GPT:
     with torch.random.fork_rng(devices=[]):  # leave the caller's chance alone
         torch.manual_seed(config.seed)
-        return build()
+        return build(shape)
 
 
-def model_shape(config: TrainConfig, **options: int) -> GPTConfig:
-    """Returns the shape of a run's model; `options` go into it as they are."""
+def model_shape(config: TrainConfig) -> GPTConfig:
+    """Returns the shape of a run's model, before a task says what its tokens are."""
     chosen = {name: getattr(config, name) for name in ("gated", "attention", "experts")}
-    return dataclasses.replace(SIZES[config.size], **chosen, **options)
+    return dataclasses.replace(SIZES[config.size], **chosen)
 
 
 def build_optimizer(config: TrainConfig, model: GPT) -> Muon:

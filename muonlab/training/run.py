@@ -14,18 +14,17 @@ from torch import Tensor
 from torch.optim.lr_scheduler import LambdaLR
 from tqdm.auto import tqdm
 
-from muonlab.data.corpus import load_corpus
-from muonlab.data.regression import load_regression
+from muonlab.data.load import load_corpus
+from muonlab.data.task import Task
 from muonlab.distributed import parallel, sharded
 from muonlab.machine import keep_freed_memory
 from muonlab.models.gpt import GPT, GPTConfig
-from muonlab.models.regressor import Regressor
+from muonlab.models.regressor import build
 from muonlab.records.record import Record, code_version, provenance
 from muonlab.theory.spectra import layer_spectra
 from muonlab.training import checkpoints
-from muonlab.training.build import Task, build_optimizer, model_for, pick_device, picks_bf16
+from muonlab.training.build import build_optimizer, model_for, pick_device, picks_bf16
 from muonlab.training.config import TrainConfig
-from muonlab.training.evaluate import evaluate
 from muonlab.training.pretraining import first_run
 
 CURVES = ("step", "train_loss", "step_seconds", "held_out", "spectra")  # what a run adds to
@@ -85,14 +84,12 @@ def train(
 def load_model(checkpoint: Path | str) -> GPT:
     """Returns the model that a checkpoint holds, on the CPU."""
     if Path(checkpoint).is_dir():
-        model = GPT(GPTConfig(**checkpoints.read_index(checkpoint)["shape"]))
+        model = build(GPTConfig(**checkpoints.read_index(checkpoint)["shape"]))
         named = {f"model.{name}": t for name, t in model.state_dict().items()}
         checkpoints.load_parts(named, checkpoint)
         return model
     state = checkpoints.load(checkpoint)
-    shape, corpus = GPTConfig(**state["shape"]), state["config"]["corpus"]
-    regression = corpus.startswith("regression-")
-    model = Regressor(shape, load_regression(corpus).inputs) if regression else GPT(shape)
+    model = build(GPTConfig(**state["shape"]))
     model.load_state_dict(state["model"])
     return model
 
@@ -153,8 +150,9 @@ class Run:
 
     def evaluate(self) -> dict[str, Any]:
         """Returns and keeps what the held-out text, or the questions, say about the model now."""
+        sizes = (self.config.batch, self.config.context, self.config.eval_tokens)
         with torch.no_grad(), self._precision():
-            found = evaluate(self.model, self.corpus, self.config)
+            found = self.corpus.measure(self.model, *sizes)
         if not math.isfinite(found["overall"]):
             raise self._diverged(f"the held-out loss is {found['overall']}")
         self.held_out.append({"step": self.step, "seconds": sum(self.step_seconds), **found})

@@ -1,0 +1,69 @@
+"""A name → what a model is trained on: `docs` is on every learner's machine.
+
+>>> from muonlab.data import load_corpus
+>>> corpus = load_corpus("docs")
+>>> inputs, targets = corpus.batch(step=0, batch=16, context=64, seed=0)  # (16, 64) each
+"""
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from muonlab.data.corpus import VOCABULARY, load_code, load_docs, load_fineweb, load_folder
+from muonlab.data.facts import load_facts
+from muonlab.data.regression import load_regression
+from muonlab.data.shards import VOCABULARY as GPT2_WORDS
+from muonlab.data.task import Task, with_words
+from muonlab.models.gpt import GPTConfig
+
+TEXTS: dict[str, Callable[[], Task]] = {
+    "docs": load_docs,
+    "code": load_code,
+    "fineweb": load_fineweb,
+}
+MADE: dict[str, Callable[[str], Task]] = {  # by rule; the name goes on: "facts-9"
+    "facts-": load_facts,
+    "regression-": load_regression,
+}
+
+
+def load_corpus(name: str | Path = "docs") -> Task:
+    """Returns a task by name.
+
+    Args:
+        name: "docs", the documentation on this machine; "code", source files in the tokens of
+            docs; "fineweb", public GPT-2 tokens (a download); "facts-M", the biographies of
+            `facts`; "regression-D", the prompts of `regression`; or a folder, of text files or of
+            shards of tokens.
+
+    Raises:
+        ValueError: an unknown name, or a file with the wrong content.
+        OSError: a folder that cannot be read, a full disk, no network.
+    """
+    if name in TEXTS:
+        return TEXTS[str(name)]()
+    if make := _maker(str(name)):
+        return make(str(name))
+    folder = Path(name).expanduser()
+    if not folder.is_dir():
+        what = "a file" if folder.exists() else "neither"
+        raise ValueError(
+            f"expected {' or '.join(map(repr, TEXTS))} or the path of a folder, got {str(name)!r}, "
+            f"which is {what}: check the spelling, or the folder that paths start from"
+        )
+    return load_folder(folder)
+
+
+@cache  # a grid has hundreds of runs and a few shapes
+def shape_for(name: str, model: GPTConfig) -> GPTConfig:
+    """Returns the shape that a model of the task has, known from the name alone: for estimates.
+
+    Nothing is read or downloaded; a folder is taken to hold text.
+    """
+    if make := _maker(name):
+        return make(name).shape(model)
+    return with_words(model, GPT2_WORDS if name == "fineweb" else VOCABULARY)
+
+
+def _maker(name: str) -> Callable[[str], Task] | None:
+    return next((make for start, make in MADE.items() if name.startswith(start)), None)

@@ -1,0 +1,44 @@
+"""What a model is trained on, and how it is asked what it has learned."""
+
+import math
+from dataclasses import replace
+from typing import Any, Protocol
+
+from torch import Tensor
+
+from muonlab.models.gpt import GPT, GPTConfig
+
+
+class Task(Protocol):
+    """All that a run knows of what it learns. A further task keeps this and joins `data.load`."""
+
+    @property
+    def name(self) -> str:
+        """The name that `load_corpus` takes, or that of the folder."""
+
+    @property
+    def sha256(self) -> str:
+        """What names the data: records of one task can be compared where it is the same."""
+
+    def batch(self, step: int, batch: int, context: int, seed: int) -> tuple[Tensor, Tensor]:
+        """Returns inputs (batch, context, …) and targets of a training step, by seed and step."""
+
+    def shape(self, model: GPTConfig) -> GPTConfig:
+        """Returns a shape with this task's tokens; `models.regressor.build` makes the model."""
+
+    def measure(self, model: GPT, batch: int, context: int, tokens: int) -> dict[str, Any]:
+        """Returns what the model knows, asked with about so many held-out tokens.
+
+        Numbers, None, or lists of them: "overall", the loss that judges a run; "accuracy", a list
+        of shares that judges it instead; and whatever else a table shows. `muonlab.records` knows
+        no task, only these names.
+        """
+
+
+def with_words(model: GPTConfig, words: int) -> GPTConfig:
+    """Returns the shape with a vocabulary for so many words: products of multiples of 64 are fast.
+
+    >>> with_words(GPTConfig(), 867).vocab_size
+    896
+    """
+    return replace(model, vocab_size=64 * math.ceil(words / 64))

@@ -1,0 +1,29 @@
+"""Where a batch comes from: draws that follow from a seed and a step, and windows of a text."""
+
+from hashlib import blake2b
+
+import torch
+from torch import Tensor
+
+
+def chance(seed: int, step: int) -> torch.Generator:
+    """Returns a generator that starts alike for the same seed and step, and else differently."""
+    mixed = blake2b(f"{seed} {step}".encode(), digest_size=4).digest()  # all that torch takes in
+    return torch.Generator().manual_seed(int.from_bytes(mixed, "big"))
+
+
+def windows(tokens: Tensor, start: Tensor, context: int) -> tuple[Tensor, Tensor]:
+    """Returns the windows that begin at `start` (B,), and the same one token on: (B, T) each."""
+    window = tokens[start[:, None] + torch.arange(context + 1)].long()  # (B, T + 1)
+    return window[:, :-1].contiguous(), window[:, 1:].contiguous()
+
+
+def check_sizes(batch: int, context: int, length: int, which: str) -> None:
+    """Raises ValueError unless a text of so many tokens holds a window and its last target."""
+    if batch < 1 or context < 1:
+        raise ValueError(f"expected batch and context of at least 1, got {batch} and {context}")
+    if length <= context:
+        raise ValueError(
+            f"expected a context below {length:,}, the tokens of the {which} text, "
+            f"got {context:,}: shorten the context, or add text"
+        )
