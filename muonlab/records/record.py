@@ -5,7 +5,6 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -46,11 +45,6 @@ class Record:
     def tokens_per_second(self) -> float:
         """Tokens trained on by second of training time."""
         return self.tokens / self.seconds if self.seconds else 0.0
-
-    @property
-    def elapsed(self) -> list[float]:
-        """Training time when each step of `train_loss` ended: the axis "loss by second" needs."""
-        return list(accumulate(self.step_seconds))
 
     def summary(self) -> str:
         """Returns one line for a terminal."""

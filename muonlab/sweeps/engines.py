@@ -17,7 +17,7 @@ from typing import Any
 from muonlab.data.corpus import load_corpus
 from muonlab.records.provenance import code_version
 from muonlab.records.record import Record
-from muonlab.sweeps.sweep import Engine, Lost, run, spread, sweep
+from muonlab.sweeps.sweep import Here, Lost, run, spread, sweep
 from muonlab.training.config import TrainConfig
 
 SLURM_JOBS = 8  # in the queue at once, unless --workers says otherwise
@@ -25,7 +25,7 @@ SLURM_MINUTES = 24 * 60  # after which Slurm ends a job, unless SBATCH_TIMELIMIT
 POLL = 0.2  # seconds between two looks at the jobs of Slurm
 
 
-class Ray:
+class Ray(Here):
     """A Ray cluster: $RAY_ADDRESS, or the one of this machine, or a new one on its cores.
 
     A run takes a CPU, and a GPU where the cluster has any.
@@ -60,7 +60,7 @@ class Ray:
         self.ray.cancel(job, force=True)
 
 
-class Slurm:
+class Slurm(Here):
     """A Slurm queue, by submitit. What sbatch must know stands in its own variables, `SBATCH_*`.
 
     Each job leaves its log in .jobs, beside the records: a folder that all machines must see.
@@ -99,7 +99,7 @@ class Slurm:
         job.cancel(check=False)
 
 
-ENGINES: dict[str, Callable[[Path, int | None], Engine]] = {"ray": Ray, "slurm": Slurm}
+ENGINES: dict[str, Callable[[Path, int | None], Here]] = {"ray": Ray, "slurm": Slurm}
 
 
 def run_here(fields: dict[str, Any], code: str) -> dict[str, Any] | str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from filelock import Timeout
@@ -57,44 +57,34 @@ class Lost(OSError):
     """A worker ended before its run did."""
 
 
-class Engine(Protocol):
-    """Workers somewhere; a job is what stands for one run there."""
+class Here:
+    """Where runs are done: by this process, one after the other. Other engines look the same.
 
-    workers: int  # how many jobs it may hold at once
+    A job is what stands for one run there.
+    """
 
-    def submit(self, config: TrainConfig) -> Any: ...
+    workers = 1  # how many jobs it may hold at once
+
+    def __init__(self, progress: bool = True) -> None:
+        self.progress, self.load = progress, cache(load_corpus)
+
+    def submit(self, config: TrainConfig) -> Any:
+        """Begins a run and returns its job."""
+        return config
 
     def finished(self, jobs: list[Any]) -> Any:
         """Waits, and returns one of the jobs that has ended."""
+        return jobs[0]
 
     def result(self, job: Any) -> dict[str, Any] | str:
         """Returns a record's fields, or why the worker cannot do it; raises Lost when it died."""
-
-    def cancel(self, job: Any) -> None: ...
-
-
-class Here:
-    """This process as the only worker: it does a run when it is asked for the result."""
-
-    workers = 1
-
-    def __init__(self, progress: bool) -> None:
-        self.progress, self.load = progress, cache(load_corpus)
-
-    def submit(self, config: TrainConfig) -> TrainConfig:
-        return config
-
-    def finished(self, jobs: list[TrainConfig]) -> TrainConfig:
-        return jobs[0]
-
-    def result(self, job: TrainConfig) -> dict[str, Any]:
         return dataclasses.asdict(run(job, self.load, progress=self.progress))
 
-    def cancel(self, job: TrainConfig) -> None:
-        pass
+    def cancel(self, job: Any) -> None:
+        """Ends a job that nobody waits for."""
 
 
-def spread(configs: Iterable[TrainConfig], path: Path | str, engine: Engine) -> Iterator[Record]:
+def spread(configs: Iterable[TrainConfig], path: Path | str, engine: Here) -> Iterator[Record]:
     """Yields the record of each configuration, in the order in which they end.
 
     A worker that dies costs the run that it was doing, which is begun again; the end of this
@@ -122,10 +112,10 @@ def spread(configs: Iterable[TrainConfig], path: Path | str, engine: Engine) -> 
 
 
 class _Driver:
-    def __init__(self, configs: Iterable[TrainConfig], path: Path | str, engine: Engine) -> None:
+    def __init__(self, configs: Iterable[TrainConfig], path: Path | str, engine: Here) -> None:
         self.path, self.engine, self.known = path, engine, Known(path)
         self.waiting = deque(configs)
-        self.running: dict[Any, tuple[TrainConfig, ExitStack]] = {}  # with the lock that is held
+        self.running: dict[Any, tuple[TrainConfig, ExitStack]] = {}  # by job; with its lock
         self.losses: Counter[TrainConfig] = Counter()
         self.elsewhere: list[TrainConfig] = []  # begun by another driver
         self.given_up: list[str] = []
@@ -164,20 +154,17 @@ class _Driver:
             try:
                 answer = self.engine.result(job)
             except Lost as error:
-                self._lost(config, error)
+                self.losses[config] += 1
+                if self.losses[config] < TRIES:
+                    self.waiting.append(config)
+                else:
+                    self.given_up.append(f"{config.command()} ({error})")
                 return None
             if isinstance(answer, str):
                 raise OSError(answer)
             record = Record(**answer)
             append(record, self.path)
             return record
-
-    def _lost(self, config: TrainConfig, error: Lost) -> None:
-        self.losses[config] += 1
-        if self.losses[config] < TRIES:
-            self.waiting.append(config)
-        else:
-            self.given_up.append(f"{config.command()} ({error})")
 
 
 def run(config: TrainConfig, load: Callable[[str], Task], *, progress: bool = True) -> Record:
@@ -196,7 +183,7 @@ def run(config: TrainConfig, load: Callable[[str], Task], *, progress: bool = Tr
     pick_device(config.device)
     task = load(config.corpus)
     if config.pretraining:
-        load("docs")
+        load("docs")  # which is what it reads first
     try:
         return train(config, task, progress=progress)
     except Diverged as error:
