@@ -13,7 +13,7 @@ MOST = 100_000  # seeds: nobody runs as many
 
 
 class Interval(NamedTuple):
-    """A mean with the interval that holds it with the stated confidence."""
+    """A mean, and the interval that holds it in 95 % of the cases."""
 
     mean: float
     low: float
@@ -23,8 +23,8 @@ class Interval(NamedTuple):
         return f"{self.mean:+.3f} [{self.low:+.3f}, {self.high:+.3f}]"
 
 
-def paired_interval(a: Sequence[float], b: Sequence[float], confidence: float = 0.95) -> Interval:
-    """Returns the mean of a − b over seeds, with Student's t interval.
+def paired_interval(a: Sequence[float], b: Sequence[float]) -> Interval:
+    """Returns the mean of a − b over seeds, with Student's t interval at 95 %.
 
     Run i of both must share its seed: data order and initial weights then cancel. A bootstrap over
     so few seeds promises too much: of three normal differences, its 95 % interval holds the true
@@ -32,7 +32,6 @@ def paired_interval(a: Sequence[float], b: Sequence[float], confidence: float = 
 
     Args:
         a, b: one result a seed, in the same order of seeds, at least two.
-        confidence: the share of such intervals that hold the true mean difference.
 
     Raises:
         ValueError: different lengths, or fewer than two seeds.
@@ -45,11 +44,11 @@ def paired_interval(a: Sequence[float], b: Sequence[float], confidence: float = 
             f"expected two results for each of at least two seeds, got {len(a)} and {len(b)}"
         )
     difference = numpy.subtract(a, b)
-    mean, error = difference.mean(), stats.sem(difference)
-    if error == 0:
+    mean = float(difference.mean())
+    if not difference.std():  # t would be 0 / 0
         return Interval(mean, mean, mean)
-    low, high = stats.t.interval(confidence, len(a) - 1, loc=mean, scale=error)
-    return Interval(float(mean), float(low), float(high))
+    low, high = stats.ttest_rel(a, b).confidence_interval()
+    return Interval(mean, float(low), float(high))
 
 
 def contrast(results: ArrayLike, *factors: int) -> Interval:
@@ -67,11 +66,8 @@ def contrast(results: ArrayLike, *factors: int) -> Interval:
     -0.100 [-1.371, +1.171]
     """
     found = numpy.asarray(results, dtype=float)
-    if (
-        not factors
-        or set(found.shape[:-1]) != {2}
-        or not set(factors) <= set(range(found.ndim - 1))
-    ):
+    known = range(found.ndim - 1)
+    if not factors or set(found.shape[:-1]) != {2} or not set(factors) <= set(known):
         raise ValueError(
             f"expected results (2, …, 2, seeds) and factors among its first axes, got the shape "
             f"{found.shape} and {factors}"
@@ -82,7 +78,7 @@ def contrast(results: ArrayLike, *factors: int) -> Interval:
     return paired_interval(each, [0.0] * len(each))
 
 
-def half_width(spread: float, seeds: int, confidence: float = 0.95) -> float:
+def half_width(spread: float, seeds: int) -> float:
     """Returns how far the interval of `paired_interval` reaches either way: t·s/√n.
 
     Args:
@@ -93,7 +89,7 @@ def half_width(spread: float, seeds: int, confidence: float = 0.95) -> float:
     0.05
     """
     _check(seeds, spread)
-    return float(stats.t.ppf((1 + confidence) / 2, seeds - 1)) * spread / seeds**0.5
+    return float(stats.t.ppf(0.975, seeds - 1)) * spread / seeds**0.5
 
 
 def chance_to_see(effect: float, spread: float, seeds: int) -> float:

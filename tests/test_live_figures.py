@@ -18,8 +18,8 @@ from muonlab.classroom.quiz import Quiz
 from muonlab.classroom.widget import Widget
 from muonlab.publishing.release import LESSONS
 from muonlab.publishing.source import STATE
-from muonlab.records.store import recorded
 from muonlab.studies.table1 import table1_data
+from muonlab.sweeps.results import recorded
 
 pytestmark = pytest.mark.browser
 browser = browser  # the fixture of test_browser

@@ -4,8 +4,8 @@ import pytest
 
 from muonlab.classroom import bands, curves
 from muonlab.publishing import picture
-from muonlab.records import store as results
-from muonlab.studies.presets import recorded
+from muonlab.records import store
+from muonlab.sweeps.results import recorded
 
 
 def test_the_stored_picture_is_drawn_from_the_records():
@@ -13,8 +13,8 @@ def test_the_stored_picture_is_drawn_from_the_records():
 
 
 def test_without_records_it_says_what_to_run(monkeypatch, tmp_path):
-    monkeypatch.setattr(results, "RESULTS", tmp_path)
-    with pytest.raises(FileNotFoundError, match="muonlab ablate lesson-04-seeds"):
+    monkeypatch.setattr(store, "RESULTS", tmp_path)
+    with pytest.raises(ValueError, match="muonlab ablate lesson-04-seeds"):
         picture.draw()
     with pytest.raises(ValueError, match="muonlab ablate lesson-04-tuning"):
         curves.runs_data(recorded("lesson-04-tuning"))

@@ -26,7 +26,8 @@ from muonlab.optim.fast import fast_newton_schulz, steps_together
 from muonlab.optim.muon import Muon
 from muonlab.optim.orthogonalize import fast_bf16, newton_schulz, work_dtype
 from muonlab.optim.routing import route
-from muonlab.records.record import provenance, rounded
+from muonlab.records.provenance import provenance
+from muonlab.records.record import rounded
 
 SHAPES = [(128, 128), (128, 512), (384, 1536), (768, 768), (768, 3072), (1024, 4096)]
 STACKED = 12  # matrices of each shape

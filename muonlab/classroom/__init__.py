@@ -2,13 +2,13 @@
 
 from muonlab.classroom import paper, report
 from muonlab.classroom.bands import GROUPS, ahead_from, bands_data, final_losses, measured_spectra
-from muonlab.classroom.contests import by_contestant, saved_steps
 from muonlab.classroom.curves import facts_data, facts_name, runs_data
 from muonlab.classroom.figures import intervals, lines, spectra
 from muonlab.classroom.lesson import Lesson, start
 from muonlab.classroom.predict import home
 from muonlab.doctor import examine
 from muonlab.files import course
+from muonlab.records.runs import by_contestant, saved_steps
 
 __all__ = [
     "GROUPS",

@@ -1,17 +1,15 @@
 """Recorded spectra by group of matrices, and what the explorer `isotropy` draws from."""
 
 from collections.abc import Iterable
-from functools import cache
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from muonlab.records.record import Record
+from muonlab.records.record import Record, contestant
+from muonlab.records.runs import grouped
 from muonlab.statistics import paired_interval
-from muonlab.theory.spectra import Isotropy, layer_spectra
-from muonlab.training.build import build_model
-from muonlab.training.config import TrainConfig
+from muonlab.theory.spectra import Isotropy
 
 GROUPS = {
     "VO": ("v", "o"),
@@ -21,8 +19,6 @@ GROUPS = {
     "QK": ("q", "k"),
 }
 KINDS = {False: "not gated", True: "gated"}
-RULES = {"flat_adam": "flat Adam", "noisy_adam": "noisy Adam", "muon": "Muon"}
-VOCABULARY = 4096  # of the corpus `docs`: the first weights depend on it
 DIGITS = 4
 Spectra = dict[str, dict[str, dict[str, Tensor]]]
 
@@ -30,8 +26,8 @@ Spectra = dict[str, dict[str, dict[str, Tensor]]]
 def measured_spectra(records: Iterable[Record]) -> Spectra:
     """Returns spectra[feed-forward kind][name][group], each (seeds, steps, matrices, layers, 4).
 
-    The four numbers are those of `theory.spectra.Isotropy`. Step 0, the first weights, comes first:
-    a record does not hold it, since the seed gives it back. VO has two matrices a layer.
+    The four numbers are those of `theory.spectra.Isotropy`; step 0 is that of the first weights. VO
+    has two matrices a layer.
 
     Raises:
         ValueError: no finished run with spectra.
@@ -83,42 +79,30 @@ def bands_data(records: Iterable[Record]) -> dict[str, Any]:
 
 
 def _sorted(records: Iterable[Record]) -> dict[str, dict[str, list[Record]]]:
-    runs = [run for run in records if run.spectra and not run.failure]
-    if not runs:
-        raise ValueError("no finished run with spectra: run `muonlab ablate lesson-09-seeds`")
-    found: dict[str, dict[str, list[Record]]] = {}
-    for run in sorted(runs, key=lambda run: run.config["seed"]):
-        config = run.config
-        name = RULES[config["rule"]] if config["muon"] else "AdamW"
-        found.setdefault(KINDS[config["gated"]], {}).setdefault(name, []).append(run)
-    return {kind: found[kind] for kind in KINDS.values() if kind in found}
+    runs = [run for run in records if run.spectra]
+    key = lambda config: (KINDS[config["gated"]], contestant(config))  # noqa: E731
+    found = grouped(runs, key, paired=False, preset="lesson-09-seeds")
+    return {
+        kind: {name: group for (its_kind, name), group in found.items() if its_kind == kind}
+        for kind in KINDS.values()
+        if any(its_kind == kind for its_kind, _ in found)
+    }
 
 
 def _by_group(runs: list[Record]) -> dict[str, Tensor]:
-    curves = [
-        [_untrained(*(run.config[key] for key in ("size", "gated", "seed"))), *run.spectra]
-        for run in runs
-    ]
-    known = {group: names for group, names in GROUPS.items() if names[0] in curves[0][0]}
+    known = {group: names for group, names in GROUPS.items() if names[0] in runs[0].spectra[0]}
     return {
         group: torch.tensor(
-            [[[at[name] for name in names] for at in curve] for curve in curves],
+            [[[at[name] for name in names] for at in run.spectra] for run in runs],
             dtype=torch.float64,
         )
         for group, names in known.items()
     }
 
 
-@cache  # several runs begin with the same weights
-def _untrained(size: str, gated: bool, seed: int) -> dict[str, list[list[float]]]:
-    """What `Run.measure_spectra` would have found before the first step."""
-    model = build_model(TrainConfig(size=size, gated=gated, seed=seed, device="cpu"), VOCABULARY)
-    return layer_spectra(model.blocks.named_parameters())
-
-
 def _steps(records: list[Record]) -> list[int]:
     first = next(run for run in records if run.spectra and not run.failure)
-    return [0, *(at["step"] for at in first.spectra)]
+    return [at["step"] for at in first.spectra]
 
 
 def _band(by_seed: Tensor) -> dict[str, list[float]]:

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from muonlab.data.facts import selections
-from muonlab.records.record import Record
+from muonlab.records.record import Record, contestant
+from muonlab.records.runs import grouped
 
 PARTS = ("overall", "head", "tail")
 
@@ -17,9 +18,8 @@ def runs_data(records: Iterable[Record]) -> dict[str, Any]:
     Raises:
         ValueError: no finished run.
     """
-    runs = [_run(record) for record in records if not record.failure]
-    if not runs:
-        raise ValueError("no recorded run is finished: run `muonlab ablate lesson-04-tuning`")
+    found = grouped(records, paired=False, preset="lesson-04-tuning")
+    runs = [_run(record) for group in found.values() for record in group]
     runs.sort(key=lambda run: run["overall"][-1])
     ranges = {part: _range([loss for run in runs for loss in run[part]]) for part in PARTS}
     return {"runs": runs, "range": ranges}
@@ -48,21 +48,21 @@ def facts_data(records: Iterable[Record]) -> dict[str, Any]:
     Raises:
         ValueError: no finished run.
     """
-    runs = sorted((r for r in records if not r.failure), key=lambda r: r.config["seed"])
-    if not runs:
-        raise ValueError("no recorded run is finished: run `muonlab ablate facts`")
-    accuracy: dict[str, dict[str, list[Any]]] = {"not gated": {}, "gated": {}}
-    for run in runs:
-        kind = accuracy["gated" if run.config["gated"] else "not gated"]
-        kind.setdefault(facts_name(run), []).append([m["accuracy"] for m in run.held_out])
-    steps = [measured["step"] for measured in runs[0].held_out]
-    m = len(runs[0].held_out[0]["accuracy"]) - 1
-    return {"steps": steps, "asked": selections(m), "accuracy": accuracy}
+    kinds = {False: "not gated", True: "gated"}
+    key = lambda config: (kinds[config["gated"]], contestant(config))  # noqa: E731
+    found = grouped(records, key, paired=False, preset="facts")
+    accuracy: dict[str, dict[str, list[Any]]] = {kind: {} for kind in kinds.values()}
+    for (kind, name), runs in found.items():
+        accuracy[kind][name] = [[at["accuracy"] for at in run.held_out] for run in runs]
+    first = next(iter(found.values()))[0].held_out
+    groups = len(first[0]["accuracy"])
+    return {
+        "steps": [measured["step"] for measured in first],
+        "asked": selections(groups - 1),
+        "accuracy": accuracy,
+    }
 
 
 def facts_name(run: Record) -> str:
-    """Returns what steps the matrices of a run: AdamW, SGD, Muon, or Muon for some of them."""
-    groups = tuple(run.config["muon"])
-    if groups and run.config["rule"] == "sgd":
-        return "SGD with momentum"
-    return {(): "AdamW", ("QK", "VO", "FFN"): "Muon"}.get(groups, f"Muon({', '.join(groups)})")
+    """Returns what steps the matrices of a run, and which of them, see `contestant`."""
+    return contestant(run.config)

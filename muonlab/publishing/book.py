@@ -19,8 +19,8 @@ from muonlab.classroom import explore, paper
 from muonlab.classroom.claims import Claim, collect
 from muonlab.classroom.widget import Widget
 from muonlab.publishing import picture
-from muonlab.records.store import recorded
 from muonlab.studies.ablation import TIERS
+from muonlab.sweeps.results import recorded
 
 ROOT = Path(__file__).parents[2]
 PART = re.compile(r"<!-- made: (\w+) ?(\w*) -->")

@@ -11,7 +11,20 @@ from muonlab.statistics import paired_interval
 Setting = tuple[tuple[str, str], ...]
 
 
-def table(
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Returns rows of cells as text, its columns aligned.
+
+    >>> print(table(["name", "n"], [["a", "10"], ["bcdef", "2"]]))
+    name   n
+    a      10
+    bcdef  2
+    """
+    lines = [heads, *rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+
+
+def runs_table(
     runs: Iterable[Record], where: Mapping[str, str] = {}, against: Mapping[str, str] = {}
 ) -> str:
     """Returns the runs as text: what differs between settings, seeds, measures, differences.
@@ -24,16 +37,14 @@ def table(
     Raises:
         ValueError: no run is left, or `against` does not name exactly one setting.
     """
-    runs = [run for run in runs if fits(run.config, where)]
-    if not runs:
+    chosen = [run for run in runs if fits(run.config, where)]
+    if not chosen:
         raise ValueError(f"no recorded run has {_words(where) or 'anything'}")
-    settings = _by_setting(runs)
-    reference = _reference(settings, against) if against else None
-    names = [name for name, _ in next(iter(settings))]
-    rows = [_row(dict(key), group, reference) for key, group in settings.items()]
-    heads = [*names, *_heads(runs), *(["difference"] if against else [])]
-    widths = [max(len(row[i]) for row in [heads, *rows]) for i in range(len(heads))]
-    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in [heads, *rows])
+    settings = _by_setting(chosen)
+    reference = _reference(settings, against) if against else []
+    rows = [dict(setting) | _cells(group, reference) for setting, group in settings.items()]
+    heads = [*dict.fromkeys(head for row in rows for head in row)]
+    return table(heads, [[row.get(head, "") for head in heads] for row in rows])
 
 
 def shown(value: Any) -> str:
@@ -69,17 +80,17 @@ def _reference(
     return fitting[0]
 
 
-def _row(
-    setting: Mapping[str, str], group: Sequence[Record], reference: Sequence[Record] | None
-) -> list[str]:
+def _cells(group: Sequence[Record], reference: Sequence[Record]) -> dict[str, str]:
     finished = [run for run in group if not run.failure]
-    cells = [*setting.values(), f"{len(finished)} of {len(group)}"]
-    measures = [_measures(run) for run in finished]
-    for name in _heads(group)[1:]:
-        values = [m[name] for m in measures if m.get(name) is not None]
-        cells.append(f"{numpy.mean(values):.3f}" if values else "")
-    if reference is not None:
-        cells.append(_difference(finished, reference))
+    cells = {"runs": f"{len(finished)} of {len(group)}"}
+    if not finished:
+        return cells
+    measured = [_measures(run) for run in finished]
+    for name in measured[0]:
+        values = [value for found in measured if (value := found.get(name)) is not None]
+        cells[name] = f"{numpy.mean(values):.3f}" if values else ""
+    if reference:
+        cells["difference"] = "" if group is reference else _difference(finished, reference)
     return cells
 
 
@@ -89,14 +100,9 @@ def _difference(group: Sequence[Record], reference: Sequence[Record]) -> str:
         for runs in (group, reference)
     )
     seeds = sorted(ours.keys() & theirs.keys())
-    if len(seeds) < 2 or group[0] is reference[0]:
+    if len(seeds) < 2:
         return ""
     return str(paired_interval([ours[s] for s in seeds], [theirs[s] for s in seeds]))
-
-
-def _heads(runs: Sequence[Record]) -> list[str]:
-    finished = [run for run in runs if not run.failure]
-    return ["runs", *(_measures(finished[0]) if finished else {})]
 
 
 def _measures(run: Record) -> dict[str, float | None]:

@@ -57,9 +57,9 @@ class TrainConfig:
     device: str = _option("auto", "cpu, cuda, or auto: the GPU where there is one")
 
     def __post_init__(self) -> None:
-        for name in ("muon", "betas"):  # JSON and the command line bring lists
-            if isinstance(getattr(self, name), list):
-                object.__setattr__(self, name, tuple(getattr(self, name)))
+        for name, value in list(vars(self).items()):
+            if isinstance(value, list):  # as JSON and the command line bring it
+                object.__setattr__(self, name, tuple(value))
         self._check_names()
         self._check_numbers()
         self._check_experts()
