@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 from muonlab.cost.formulas import CARD, KEPT, SHARE
 from muonlab.models.gpt import SIZES, GPTConfig
-from muonlab.studies.ablation import ALL, SEEDS, TIERS, rows, tuning_adamw
-from muonlab.studies.grids import KINDS
+from muonlab.studies.table1 import TIERS, tier_runs
 from muonlab.training.config import TrainConfig
 
 NVLINK, INFINIBAND = 450e9, 50e9  # bytes/s that one GPU sends: within eight GPUs, among a thousand
@@ -181,15 +180,8 @@ def ablation_runs() -> list[TrainConfig]:
 
     The rates are not those that the tuning will choose; no cost depends on them.
     """
-    tier = TIERS["paper"]
-    tuning = tuning_adamw(tier)
-    table = [
-        replace(tier.base, gated=gated, muon=groups, seed=seed)
-        for gated in KINDS
-        for groups in rows(gated)
-        for seed in range(1, SEEDS + 1)
-    ]
-    return [*tuning, *(replace(config, muon=ALL) for config in tuning), *table]
+    tuning, table = tier_runs(TIERS["paper"])
+    return tuning + table
 
 
 def plans() -> list[Plan]:

@@ -20,7 +20,7 @@ from muonlab.classroom.claims import Claim, collect
 from muonlab.classroom.widget import Widget
 from muonlab.publishing import picture
 from muonlab.records.store import recorded
-from muonlab.studies.ablation import TIERS
+from muonlab.studies.table1 import TIERS
 
 ROOT = Path(__file__).parents[2]
 PART = re.compile(r"<!-- made: (\w+) ?(\w*) -->")

@@ -14,7 +14,7 @@ from muonlab.classroom import figures
 from muonlab.files import replace_file
 from muonlab.records.record import Record
 from muonlab.statistics import paired_interval
-from muonlab.studies.presets import recorded
+from muonlab.records.store import recorded
 
 PATH = Path(muonlab.__file__).parents[1] / "book" / "assets" / "first-result.svg"
 PARTS = ("head", "middle", "tail")

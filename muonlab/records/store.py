@@ -1,9 +1,8 @@
-"""The records kept in data/results: find them, choose among them, and check them."""
+"""The records kept in data/results: where they are, and whether they are whole."""
 
 import dataclasses
 import json
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -18,9 +17,14 @@ MANIFEST = "manifest.json"
 FIELDS = {field.name for field in dataclasses.fields(TrainConfig)}
 
 
-def recorded(name: str) -> list[Record]:
-    """Returns the records kept in data/results for a grid; empty when it was never run."""
-    return read_runs(RESULTS / f"{name}.jsonl")
+def path_of(name: str, corpus: str | None = None, folder: Path = RESULTS) -> Path:
+    """Returns the file of a grid's records; a text that is not its own stands in the name."""
+    return folder / (f"{name}-{Path(corpus).resolve().name}.jsonl" if corpus else f"{name}.jsonl")
+
+
+def recorded(name: str, folder: Path = RESULTS) -> list[Record]:
+    """Returns the records kept for a grid; empty when it was never run."""
+    return read_runs(path_of(name, folder=folder))
 
 
 def read_runs(path: Path | str) -> list[Record]:
@@ -38,51 +42,6 @@ def read_runs(path: Path | str) -> list[Record]:
                 f"{', '.join(sorted(differing))}: name another file, or go back to that code"
             )
     return found
-
-
-def badness(record: Record) -> float:
-    """Returns what is low for a good run: minus the sum of accuracies, or the loss at the end."""
-    last = record.held_out[-1]
-    return -sum(last["accuracy"]) if "accuracy" in last else last["overall"]
-
-
-def best_trial(trials: Iterable[Record], by: Callable[[Record], float] = badness) -> Record:
-    """Returns the record that ended best, for which `by` is lowest."""
-    finished = [record for record in trials if not record.failure]
-    if not finished:
-        raise ValueError("every trial diverged: choose lower rates")
-    return min(finished, key=by)
-
-
-def best_at_new_seeds(
-    tuning: str,
-    trials: Sequence[TrainConfig],
-    contestant: Callable[[TrainConfig], Hashable],
-    seeds: int,
-    by: Callable[[Record], float] = badness,
-) -> list[TrainConfig]:
-    """Returns, for each contestant of a recorded grid, its best trial at the seeds 1, 2, …
-
-    Args:
-        tuning: the name of the grid.
-        trials: its configurations; they have seed 0, which does not count any more.
-        contestant: gives the same value for all trials that compete with each other.
-        by: what is lowest for the best of them.
-
-    Raises:
-        ValueError: the grid has not been run to its end.
-    """
-    known = {record.run_id: record for record in recorded(tuning)}
-    if missing := sum(records.run_id(config) not in known for config in trials):
-        raise ValueError(
-            f"{missing} of the trials that choose the rates are not in {RESULTS.name}/"
-            f"{tuning}.jsonl: run `muonlab ablate {tuning}` first"
-        )
-    groups: dict[Hashable, list[Record]] = {}
-    for config in trials:
-        groups.setdefault(contestant(config), []).append(known[records.run_id(config)])
-    best = [TrainConfig(**best_trial(group, by).config) for group in groups.values()]
-    return [replace(config, seed=seed) for config in best for seed in range(1, seeds + 1)]
 
 
 def write_manifest(folder: Path = RESULTS) -> None:
