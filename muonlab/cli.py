@@ -232,7 +232,7 @@ def _runs(name: str, folder: Path = RESULTS) -> list[Record]:
         return runs
     there = ", ".join(_names(folder)) or "nothing"
     run = f"; `muonlab ablate {name}` runs it" if name in PHASES or name in STUDIES else ""
-    raise ValueError(f"no runs in {path_of(name, folder=folder)}: there are {there}{run}")
+    raise ValueError(f"no runs in {path_of(name, folder=folder)}: recorded: {there}{run}")
 
 
 def _report(options: argparse.Namespace) -> int:

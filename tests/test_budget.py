@@ -9,7 +9,7 @@ from muonlab.cost import formulas as cost
 from muonlab.cost import plans as budget
 from muonlab.cost import table as budget_table
 from muonlab.models.gpt import GPT, SIZES, GPTConfig
-from muonlab.studies.ablation import TIERS
+from muonlab.studies.table1 import TIERS
 
 TABLE = {row.name: row for row in budget.cost_table()}
 

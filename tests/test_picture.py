@@ -5,7 +5,7 @@ import pytest
 from muonlab.classroom import bands, curves
 from muonlab.publishing import picture
 from muonlab.records import store as results
-from muonlab.studies.presets import recorded
+from muonlab.records.store import recorded
 
 
 def test_the_stored_picture_is_drawn_from_the_records():

@@ -9,7 +9,8 @@ import pytest
 
 from muonlab.records import record as records
 from muonlab.records.record import Record, append, code_version, provenance, read, run_id
-from muonlab.studies import presets
+from muonlab.records.store import recorded
+from muonlab.studies.grids import PRESETS
 from muonlab.training.config import TrainConfig
 
 
@@ -151,10 +152,10 @@ def test_the_code_version_is_that_of_the_code_this_process_loaded(monkeypatch):
     assert code_version() == before
 
 
-@pytest.mark.parametrize("name", [name for name in presets.PRESETS if presets.recorded(name)])
+@pytest.mark.parametrize("name", [name for name in PRESETS if recorded(name)])
 def test_every_recorded_grid_is_whole_and_from_committed_code(name):
-    runs = presets.recorded(name)
-    assert {records.run_id(config) for config in presets.preset(name)} == {r.run_id for r in runs}
+    runs = recorded(name)
+    assert {records.run_id(config) for config in PRESETS[name]()} == {r.run_id for r in runs}
     for run in runs:
         assert not run.failure
         assert not run.provenance["code"].endswith("-dirty")

@@ -13,8 +13,8 @@ import muonlab
 from muonlab.classroom import figures
 from muonlab.files import replace_file
 from muonlab.records.record import Record
-from muonlab.statistics import paired_interval
 from muonlab.records.store import recorded
+from muonlab.statistics import paired_interval
 
 PATH = Path(muonlab.__file__).parents[1] / "book" / "assets" / "first-result.svg"
 PARTS = ("head", "middle", "tail")

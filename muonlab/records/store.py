@@ -17,12 +17,17 @@ MANIFEST = "manifest.json"
 FIELDS = {field.name for field in dataclasses.fields(TrainConfig)}
 
 
-def path_of(name: str, corpus: str | None = None, folder: Path = RESULTS) -> Path:
-    """Returns the file of a grid's records; a text that is not its own stands in the name."""
-    return folder / (f"{name}-{Path(corpus).resolve().name}.jsonl" if corpus else f"{name}.jsonl")
+def path_of(name: str, corpus: str | None = None, folder: Path | None = None) -> Path:
+    """Returns the file of a grid's records; a text that is not its own stands in the name.
+
+    Args:
+        folder: None is data/results.
+    """
+    text = f"-{Path(corpus).resolve().name}" if corpus else ""
+    return (folder or RESULTS) / f"{name}{text}.jsonl"
 
 
-def recorded(name: str, folder: Path = RESULTS) -> list[Record]:
+def recorded(name: str, folder: Path | None = None) -> list[Record]:
     """Returns the records kept for a grid; empty when it was never run."""
     return read_runs(path_of(name, folder=folder))
 
