@@ -90,7 +90,7 @@ def test_a_study_of_several_texts_takes_no_other():
 def test_a_file_is_named_by_its_phase_and_by_a_text_that_is_not_the_studys(tmp_path):
     assert path_of("cpu", folder=tmp_path) == tmp_path / "cpu.jsonl"
     assert path_of("cpu", "fineweb", tmp_path) == tmp_path / "cpu-fineweb.jsonl"
-    assert path_of("cpu", "/data/mine/", tmp_path) == tmp_path / "cpu-mine.jsonl"
+    assert path_of("cpu", "/data/mine/x/..", tmp_path) == tmp_path / "cpu-mine.jsonl"
 
 
 def test_a_diverged_trial_is_never_the_best():

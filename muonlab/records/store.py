@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -23,7 +24,7 @@ def path_of(name: str, corpus: str | None = None, folder: Path | None = None) ->
     Args:
         folder: None is data/results.
     """
-    text = f"-{Path(corpus).resolve().name}" if corpus else ""
+    text = f"-{Path(os.path.abspath(corpus)).name}" if corpus else ""
     return (folder or RESULTS) / f"{name}{text}.jsonl"
 
 

@@ -48,12 +48,12 @@ LESSON_04 = Tuning(
 # Lesson 03. `update_rms` gives every update the same norm, so that a larger step cannot pass for a
 # better direction. "exact" is the polar factor from an SVD in float64. Without the lowest rate, two
 # optima would lie at an edge.
-_SAME_NORM = replace(BASE, adjust_lr_fn="update_rms", adamw_lr=0.02)
+SAME_NORM = replace(BASE, adjust_lr_fn="update_rms", adamw_lr=0.02)
 LESSON_03 = Tuning(
     "lesson-03-tuning",
     cross(
-        cross(_SAME_NORM, ns_coefficients="jordan", ns_steps=[3, 5])
-        + cross(_SAME_NORM, ns_coefficients=["polar_express", "exact"], ns_steps=5),
+        cross(SAME_NORM, ns_coefficients="jordan", ns_steps=[3, 5])
+        + cross(SAME_NORM, ns_coefficients=["polar_express", "exact"], ns_steps=5),
         lr=[0.00125, *MUON_RATES],
     ),
     contest=("ns_coefficients", "ns_steps"),
@@ -81,13 +81,13 @@ def isotropy(at: Place) -> Grid:
 # Lesson 12. "update_rms" is the pure rescale: Muon's rows, NorMuon's norm. The released rule has
 # Muon's original factor, half of the RMS rule's or less for these shapes, so its rates are twice
 # as high.
-_ROWS = replace(BASE, adamw_lr=0.02)
-_ROW_RULES = ["normuon", "muon", "coordinates", "rows_first", "tall_only"]
+ROWS_BASE = replace(BASE, adamw_lr=0.02)
+ROW_RULES = ["normuon", "muon", "coordinates", "rows_first", "tall_only"]
 LESSON_12 = Tuning(
     "lesson-12-tuning",
-    cross(_ROWS, rule="muon", adjust_lr_fn="match_rms_adamw", lr=LOW_MUON_RATES)
-    + cross(_ROWS, rule=_ROW_RULES, adjust_lr_fn="update_rms", lr=LOW_MUON_RATES)
-    + cross(_ROWS, rule="normuon_released", adjust_lr_fn="original", lr=MUON_RATES),
+    cross(ROWS_BASE, rule="muon", adjust_lr_fn="match_rms_adamw", lr=LOW_MUON_RATES)
+    + cross(ROWS_BASE, rule=ROW_RULES, adjust_lr_fn="update_rms", lr=LOW_MUON_RATES)
+    + cross(ROWS_BASE, rule="normuon_released", adjust_lr_fn="original", lr=MUON_RATES),
     contest=("rule", "adjust_lr_fn"),
 )
 
@@ -148,19 +148,14 @@ def _batches() -> Grid:
     to reach a loss" can be read off one curve.
     """
     trials: Grid = []
-    for batch, (adamw, muon) in CENTRES.items():
+    for batch, centres in CENTRES.items():
         steps = TOKENS // (64 * batch)
         base = TrainConfig(batch=batch, steps=steps, context=64, decay=0.0, eval_tokens=8192)
         base = replace(base, eval_every=steps // 8)
-        for outer, inner in _around(adamw):
-            trials += cross(base, muon=(), adamw_lr=outer, adamw_matrix_lr=inner)
-        for outer, inner in _around(muon):
-            trials += cross(base, adamw_lr=outer, lr=inner)
+        adamw, muon = ([(o * x, i * y) for x, y in ARMS] for o, i in centres)
+        trials += [replace(base, muon=(), adamw_lr=o, adamw_matrix_lr=i) for o, i in adamw]
+        trials += [replace(base, adamw_lr=o, lr=i) for o, i in muon]
     return trials
-
-
-def _around(centre: tuple[float, float]) -> list[tuple[float, float]]:
-    return [(centre[0] * outer, centre[1] * inner) for outer, inner in ARMS]
 
 
 LESSON_14 = Tuning("lesson-14-tuning", _batches(), contest=("batch", "muon"))
@@ -307,8 +302,8 @@ def _with_exponents(grid: Grid, exponents: Iterable[float]) -> Grid:
 # Lesson 15: where may Muon's lead end?
 # Lesson 10 gives AdamW one rate for all parameters. Here both tune two, of the matrices and of
 # embedding and head, on even data and on data with a tail.
-_FACTS = replace(FACTS, betas=(0.8, 0.95), eval_every=400)  # the paper's averages
-_QUARTERS = [[rate / 4 for rate in rates] for rates in (ADAMW_RATES, MUON_RATES)]
+FACTS_AS_PAPER = replace(FACTS, betas=(0.8, 0.95), eval_every=400)  # the paper's averages
+QUARTERS = [[rate / 4 for rate in rates] for rates in (ADAMW_RATES, MUON_RATES)]
 
 
 def people_known(measured: dict[str, Any]) -> float:
@@ -320,14 +315,14 @@ def people_known(measured: dict[str, Any]) -> float:
 
 FACTS_TWO_RATES = Tuning(
     "lesson-15-facts-tuning",
-    _with_exponents(two_rates(_FACTS, [0.016, 0.032, 0.064, 0.128], *_QUARTERS), (0, 1)),
+    _with_exponents(two_rates(FACTS_AS_PAPER, [0.016, 0.032, 0.064, 0.128], *QUARTERS), (0, 1)),
     contest=("muon", "corpus"),
     by=lambda record: -people_known(record.held_out[-1]),
 )
 
 
 # three of these seeds with three times the steps: does a lead last?
-_LONGER = FACTS_TWO_RATES.at_new_seeds(3, steps=3 * FACTS.steps, eval_every=200)
+LONGER = FACTS_TWO_RATES.at_new_seeds(3, steps=3 * FACTS.steps, eval_every=200)
 
 # Where decay is off, these trials are those of lesson-16-averages-tuning.
 DECAY = Tuning(
@@ -342,36 +337,36 @@ DECAY = Tuning(
 
 # Two controls of the same norm, in a fifth of lesson 04's runs. Signs need lower rates, as AdamW
 # does: in the first grids the lowest was the best.
-_SHORT = replace(_SAME_NORM, steps=80, batch=8, eval_every=80, eval_tokens=16_384)
+SHORT = replace(SAME_NORM, steps=80, batch=8, eval_every=80, eval_tokens=16_384)
 CONTROLS = Tuning(
     "lesson-15-controls-tuning",
-    cross(_SHORT, rule=["muon", "random_spectrum"], lr=LOW_MUON_RATES)
-    + cross(_SHORT, rule="sign", lr=[rate / 8 for rate in LOW_MUON_RATES])
-    + cross(_SHORT, muon=(), adamw_matrix_lr=[rate / 4 for rate in ADAMW_RATES]),
+    cross(SHORT, rule=["muon", "random_spectrum"], lr=LOW_MUON_RATES)
+    + cross(SHORT, rule="sign", lr=[rate / 8 for rate in LOW_MUON_RATES])
+    + cross(SHORT, muon=(), adamw_matrix_lr=[rate / 4 for rate in ADAMW_RATES]),
     contest=("muon", "rule"),
 )
 
 # Both fine-tune AdamW's model on code, four sequences in a batch, and start from the same model at
 # every seed. Embedding and head have a quarter of the rate of the pretraining.
-_FINETUNING = TrainConfig(
+ON_CODE = TrainConfig(
     corpus="code", pretraining=150, steps=100, batch=4, adamw_lr=0.01, eval_every=100
 )
 FINETUNING = Tuning(
     "lesson-15-finetuning-tuning",
-    cross(_FINETUNING, muon=(), adamw_matrix_lr=ADAMW_RATES)
-    + cross(_FINETUNING, lr=[0.001, 0.002, 0.004, 0.008]),
+    cross(ON_CODE, muon=(), adamw_matrix_lr=ADAMW_RATES)
+    + cross(ON_CODE, lr=[0.001, 0.002, 0.004, 0.008]),
     contest=("muon",),
 )
 
 # Two rates of embedding and head for AdamW, four of the matrices. What is best there for embedding
 # and head is taken with Muon too, so AdamW has the advantage.
-_REGRESSION = TrainConfig(
+ON_REGRESSION = TrainConfig(
     corpus="regression-4", steps=120, batch=16, context=20, eval_every=60, eval_tokens=20_480
 )
-_HALVES = [rate / 2 for rate in ADAMW_RATES]
+HALVES = [rate / 2 for rate in ADAMW_RATES]
 REGRESSION_ADAMW = Tuning(
     "lesson-15-regression-tuning-adamw",
-    cross(_REGRESSION, muon=(), adamw_lr=[0.003, 0.01], adamw_matrix_lr=_HALVES),
+    cross(ON_REGRESSION, muon=(), adamw_lr=[0.003, 0.01], adamw_matrix_lr=HALVES),
     contest=("muon",),
 )
 
@@ -417,7 +412,7 @@ STUDIES = {
         (FACTS_TWO_RATES,),
         {
             "lesson-15-facts": FACTS_TWO_RATES.at_new_seeds(SEEDS, eval_every=100),
-            "lesson-15-facts-longer": _LONGER,
+            "lesson-15-facts-longer": LONGER,
         },
     ),
     "lesson-15-decay": Study((DECAY,), {"lesson-15-decay": SEEDS}),
