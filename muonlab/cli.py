@@ -230,9 +230,12 @@ def _names(folder: Path) -> list[str]:
 def _runs(name: str, folder: Path = RESULTS) -> list[Record]:
     if runs := recorded(name, folder):
         return runs
+    if name in PHASES:
+        raise ValueError(f"{name} has no runs yet: `{Place(folder).command(name)}` makes them")
+    if name in STUDIES:
+        raise ValueError(f"{name} has the phases {', '.join(STUDIES[name].phases())}: name one")
     there = ", ".join(_names(folder)) or "nothing"
-    run = f"; `muonlab ablate {name}` runs it" if name in PHASES or name in STUDIES else ""
-    raise ValueError(f"no runs in {path_of(name, folder=folder)}: recorded: {there}{run}")
+    raise ValueError(f"no runs in {path_of(name, folder=folder)}; recorded: {there}")
 
 
 def _report(options: argparse.Namespace) -> int:

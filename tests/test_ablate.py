@@ -103,6 +103,9 @@ def test_a_name_that_nothing_has_is_answered_with_those_that_there_are(results, 
     assert cli.main(["results", "lesson-99"]) == 2
     assert "lesson-04-tuning, lesson-04-seeds," in capsys.readouterr().err
     assert cli.main(["results", "small-seeds", "--results", str(results)]) == 2
-    assert "recorded: nothing; `muonlab ablate small-seeds` runs it" in capsys.readouterr().err
+    command = f"`muonlab ablate small-seeds --results {results}` makes them"
+    assert f"small-seeds has no runs yet: {command}" in capsys.readouterr().err
+    assert cli.main(["results", "small"]) == 2
+    assert "small has the phases small-tuning, small-seeds: name one" in capsys.readouterr().err
     assert cli.main(["results", "--check", "--results", str(results)]) == 2
     assert "--check is about the records of the course" in capsys.readouterr().err
