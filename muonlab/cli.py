@@ -5,15 +5,34 @@ import dataclasses
 import os
 import subprocess
 import sys
-import time
 import types
 import typing
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tqdm import tqdm
+
 import muonlab
+from muonlab.benchmark.bench import bench, read_bench, write_bench
+from muonlab.benchmark.report import report as bench_report
+from muonlab.classroom import claims, report
+from muonlab.cost import formulas as cost
+from muonlab.distributed import parallel
+from muonlab.doctor import examine
 from muonlab.files import course
+from muonlab.records import record as records
+from muonlab.records.record import Record
+from muonlab.records.store import RESULTS, path_of, write_manifest
+from muonlab.records.table import fits, runs_table
+from muonlab.studies.grids import PHASES, PRESETS, STUDIES, phases
+from muonlab.studies.hypothesis import Hypothesis, judge
+from muonlab.studies.table1 import uncovered
+from muonlab.sweeps.engines import run_grid
+from muonlab.sweeps.results import problems, read_runs, recorded
+from muonlab.sweeps.study import Grid, Place
+from muonlab.training.config import TrainConfig
+from muonlab.training.run import train
 
 LESSONS = course() / "lessons"
 
@@ -40,39 +59,42 @@ def _parser() -> argparse.ArgumentParser:
 
     _verb(verbs, "lab", _lab, "open JupyterLab at lesson 00")
     _verb(verbs, "doctor", _doctor, "say what this machine has, and what to do about the rest")
-    claims = _verb(verbs, "claims", _claims, "the claims of the lessons: value, bound, verdict")
-    claims.add_argument("--lesson", metavar="NN", help="only this lesson, for example 02")
-    train = _verb(verbs, "train", _train, "train one language model and record the run")
-    _add_config(train)
-    train.add_argument("--record", type=Path, metavar="FILE", help="append the record (JSON lines)")
-    train.add_argument("--checkpoint", type=Path, metavar="FILE", help="save and resume here")
+    told = _verb(verbs, "claims", _claims, "the claims of the lessons: value, bound, verdict")
+    told.add_argument("--lesson", metavar="NN", help="only this lesson, for example 02")
+    one = _verb(verbs, "train", _train, "train one language model and record the run")
+    _add_config(one)
+    one.add_argument("--record", type=Path, metavar="FILE", help="append the record (JSON lines)")
+    one.add_argument("--checkpoint", type=Path, metavar="FILE", help="save and resume here")
     text = "under torchrun, keep a share of the weights in each process; a checkpoint is a folder"
-    train.add_argument("--shard", action="store_true", help=text)
-    ablate = _verb(verbs, "ablate", _ablate, "run a named grid of configurations, and keep going")
-    ablate.add_argument("preset", help="a name in muonlab/studies/presets.py")
-    ablate.add_argument("--results", type=Path, help="where to append; default data/results/")
-    ablate.add_argument("--corpus", help="another text than the preset's")
-    engine = (
-        "where the runs go: local, one after the other here; ray, a Ray cluster; slurm, a queue"
-    )
-    ablate.add_argument("--engine", default="local", help=engine)
+    one.add_argument("--shard", action="store_true", help=text)
+    text = "run the phases of a study one after the other, and keep going; no name: list them all"
+    ablate = _verb(verbs, "ablate", _ablate, text)
+    ablate.add_argument("name", nargs="?", help="a study, such as lesson-04, or one of its phases")
+    text = "the folder in which each phase writes its file, and finds those of the phases before it"
+    ablate.add_argument("--results", type=_folder, default=RESULTS, metavar="FOLDER", help=text)
+    ablate.add_argument("--corpus", help="another text than the study's, for all of its phases")
+    text = "where the runs go: local, one after the other here; ray, a Ray cluster; slurm, a queue"
+    ablate.add_argument("--engine", default="local", help=text)
     ablate.add_argument("--workers", type=int, metavar="N", help="runs at once on ray or slurm")
     results = _verb(verbs, "results", _results, "print recorded runs, or check that all are whole")
-    results.add_argument("preset", nargs="?", help="a name in muonlab/studies/presets.py")
+    text = "a phase that has been run: lesson-04-seeds, or on FineWeb lesson-04-seeds-fineweb"
+    results.add_argument("name", nargs="?", help=f"{text}; no name: list them all")
+    text = "the folder that `muonlab ablate` wrote"
+    results.add_argument("--results", type=_folder, default=RESULTS, metavar="FOLDER", help=text)
     _add_filter(results, "--where", "only runs with these values")
     _add_filter(results, "--against", "differences to this setting, paired over seeds")
     results.add_argument("--check", action="store_true", help="check the manifest and each record")
-    report = _verb(verbs, "report", _report, "judge a hypothesis by recorded runs: one HTML file")
-    report.add_argument("runs", help="a preset that has been run, or a file of records (.jsonl)")
-    report.add_argument("--lower", nargs="+", required=True, help="groups whose Muon ends lower")
-    report.add_argument("--than", nargs="*", default=(), help="than these; none: than AdamW alone")
-    report.add_argument("--by", type=float, default=0.0, help="at least so many nats")
-    report.add_argument("--metric", default="overall", help="overall, head, middle or tail")
-    _add_filter(report, "--where", "only runs with these values")
-    report.add_argument("--out", type=Path, default=Path("report.html"), help="the file to write")
-    bench = _verb(verbs, "bench", _bench, "time Muon on this machine, against its rivals")
-    bench.add_argument("--record", type=Path, metavar="FILE", help="write the figures (JSON)")
-    bench.add_argument("--show", type=Path, metavar="FILE", help="print an old record instead")
+    page = _verb(verbs, "report", _report, "judge a hypothesis by recorded runs: one HTML file")
+    page.add_argument("runs", help="a phase that has been run, or a file of records (.jsonl)")
+    page.add_argument("--lower", nargs="+", required=True, help="groups whose Muon ends lower")
+    page.add_argument("--than", nargs="*", default=(), help="than these; none: than AdamW alone")
+    page.add_argument("--by", type=float, default=0.0, help="at least so many nats")
+    page.add_argument("--metric", default="overall", help="overall, head, middle or tail")
+    _add_filter(page, "--where", "only runs with these values")
+    page.add_argument("--out", type=Path, default=Path("report.html"), help="the file to write")
+    times = _verb(verbs, "bench", _bench, "time Muon on this machine, against its rivals")
+    times.add_argument("--record", type=Path, metavar="FILE", help="write the figures (JSON)")
+    times.add_argument("--show", type=Path, metavar="FILE", help="print an old record instead")
     return parser
 
 
@@ -89,8 +111,6 @@ def _verb(verbs: Any, name: str, run: Any, text: str) -> argparse.ArgumentParser
 
 def _add_config(parser: argparse.ArgumentParser) -> None:
     """Adds one option for each field of TrainConfig."""
-    from muonlab.training.run import TrainConfig
-
     hints = typing.get_type_hints(TrainConfig)
     for field in dataclasses.fields(TrainConfig):
         flag = "--" + field.name.replace("_", "-")
@@ -132,24 +152,16 @@ def _lab(options: argparse.Namespace) -> int:
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    from muonlab.doctor import examine
-
     findings = examine()
     print(*findings, sep="\n")
     return int(any(finding.advice for finding in findings))
 
 
 def _claims(options: argparse.Namespace) -> int:
-    from muonlab.classroom import claims
-
     return claims.report(LESSONS, options.lesson)
 
 
 def _train(options: argparse.Namespace) -> int:
-    from muonlab.distributed import parallel
-    from muonlab.records import record as records
-    from muonlab.training.run import TrainConfig, train
-
     values = {field.name: getattr(options, field.name) for field in dataclasses.fields(TrainConfig)}
     values = {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
     record = train(TrainConfig(**values), checkpoint=options.checkpoint, shard=options.shard)
@@ -162,76 +174,75 @@ def _train(options: argparse.Namespace) -> int:
 
 
 def _ablate(options: argparse.Namespace) -> int:
-    from muonlab.cost import formulas as cost
-    from muonlab.records.store import RESULTS, path_of, write_manifest
-    from muonlab.studies.presets import preset
-    from muonlab.sweeps.engines import run_grid
-
-    configs = preset(options.preset)
-    if options.corpus:
-        configs = [dataclasses.replace(config, corpus=options.corpus) for config in configs]
-    print(cost.summary(configs))
-    if options.engine == "local":  # another machine has another memory
-        cost.check_memory(max(configs, key=cost.memory))
-    path = options.results or path_of(options.preset, options.corpus)
-    clock = Clock(len(configs))
-    for record in run_grid(configs, path, options.engine, options.workers):
-        print(clock.tick(), record.summary(), flush=True)
-    if path.parent == RESULTS:
-        write_manifest()
+    if options.name is None:
+        for name, study in STUDIES.items():
+            print(f"{name}: {', '.join(study.phases())}")
+        return 0
+    at = Place(options.results, options.corpus)
+    for name, grid in phases(options.name).items():
+        _run_phase(name, grid(at), at, options)
     return 0
 
 
-class Clock:
-    """Counts runs and says how long the rest will take; runs found in the file take no time."""
+def _run_phase(name: str, configs: Grid, at: Place, options: argparse.Namespace) -> None:
+    path = at.path(name)
+    print(f"{path.name}: {cost.summary(configs)}", flush=True)
+    if options.engine == "local":  # another machine has another memory
+        cost.check_memory(max(configs, key=cost.memory))
+    with tqdm(total=len(configs), unit="run", desc=name) as bar:
+        for record in run_grid(configs, path, options.engine, options.workers):
+            bar.write(record.summary())
+            bar.update()
+    if at.folder.resolve() == RESULTS.resolve():
+        write_manifest()
 
-    def __init__(self, total: int) -> None:
-        self.total, self.done, self.taken = total, 0, []
-        self.last = time.monotonic()
 
-    def tick(self) -> str:
-        """Returns how many of the runs are done, and the time left at the mean speed so far."""
-        now = time.monotonic()
-        self.taken += [now - self.last] if now - self.last > 0.5 else []
-        self.last, self.done = now, self.done + 1
-        left = (self.total - self.done) * sum(self.taken) / max(1, len(self.taken))
-        return f"[{self.done}/{self.total}, {left / 60:.0f} min left]"
+def _folder(text: str) -> Path:
+    path = Path(text)
+    if path.suffix == ".jsonl" or path.is_file():
+        raise argparse.ArgumentTypeError(
+            f"expected a folder, in which each phase has a file of its own; got the file {text!r}"
+        )
+    return path
 
 
 def _results(options: argparse.Namespace) -> int:
-    from muonlab.records.table import runs_table
-    from muonlab.studies.ablation import uncovered
-    from muonlab.studies.presets import PRESETS, preset
-    from muonlab.sweeps.results import problems, recorded
-
+    folder = options.results
+    if options.check and folder.resolve() != RESULTS.resolve():
+        raise ValueError(f"--check is about the records of the course, in {RESULTS}: no --results")
     if options.check:
         found = problems(PRESETS) + uncovered()
         print(*(found or ["all records are whole"]), sep="\n")
         return int(bool(found))
-    if options.preset is None:
-        for name in PRESETS:
-            print(f"{name}: {len(recorded(name))} runs")
+    if options.name is None:
+        print(*(f"{n}: {len(recorded(n, folder))} runs" for n in _names(folder)), sep="\n")
         return 0
-    preset(options.preset)  # a wrong name is answered with the known ones
-    print(runs_table(recorded(options.preset), dict(options.where), dict(options.against)))
+    runs = _runs(options.name, folder)
+    print(runs_table(runs, dict(options.where), dict(options.against)))
     return 0
 
 
-def _report(options: argparse.Namespace) -> int:
-    from muonlab.classroom import report
-    from muonlab.records.table import fits
-    from muonlab.studies.hypothesis import Hypothesis, judge
-    from muonlab.studies.presets import preset
-    from muonlab.sweeps.results import read_runs, recorded
+def _names(folder: Path) -> list[str]:
+    """Returns what is recorded in a folder: the phases in the order of the lessons, then others."""
+    there = {path.stem for path in folder.glob("*.jsonl")}
+    return [*(name for name in PHASES if name in there), *sorted(there - PHASES.keys())]
 
+
+def _runs(name: str, folder: Path = RESULTS) -> list[Record]:
+    if runs := recorded(name, folder):
+        return runs
+    if name in PHASES:
+        raise ValueError(f"{name} has no runs yet: `{Place(folder).command(name)}` makes them")
+    if name in STUDIES:
+        raise ValueError(f"{name} has the phases {', '.join(STUDIES[name].phases())}: name one")
+    there = ", ".join(_names(folder)) or "nothing"
+    raise ValueError(f"no runs in {path_of(name, folder=folder)}; recorded: {there}")
+
+
+def _report(options: argparse.Namespace) -> int:
     hypothesis = Hypothesis(options.lower, options.than, options.by, options.metric)
-    if options.runs.endswith(".jsonl"):
-        if not Path(options.runs).exists():
-            raise FileNotFoundError(f"there is no file {options.runs}")
-        runs = read_runs(options.runs)
-    else:
-        preset(options.runs)  # a wrong name is answered with the known ones
-        runs = recorded(options.runs)
+    named = options.runs.endswith(".jsonl")
+    runs = read_runs(options.runs) if named else _runs(options.runs)
     runs = [run for run in runs if fits(run.config, dict(options.where))]
     report.write(report.report(hypothesis, runs), options.out)
     finding = judge(hypothesis, runs)
@@ -251,11 +262,8 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _bench(options: argparse.Namespace) -> int:
-    from muonlab.benchmark.bench import bench, read_bench, write_bench
-    from muonlab.benchmark.report import report
-
     record = read_bench(options.show) if options.show else bench()
     if options.record:
         write_bench(record, options.record)
-    print(report(record), end="")
+    print(bench_report(record), end="")
     return 0

@@ -5,8 +5,8 @@ lesson needs of them stands here, so that nothing inside can move a lesson.
 """
 
 from muonlab.benchmark.bench import read_bench
-from muonlab.cost import formulas as cost
 from muonlab.cost.formulas import bytes_held, muon_overhead
+from muonlab.cost.formulas import summary as cost_summary
 from muonlab.cost.plans import cost_table, estimate, speed
 from muonlab.data.facts import first_token_accuracy
 from muonlab.distributed.rehearse import rehearse
@@ -20,11 +20,18 @@ from muonlab.statistics import (
     paired_interval,
     seeds_needed,
 )
-from muonlab.studies import ablation, capstone
-from muonlab.studies.batches import tokens_to_reach
+from muonlab.studies.grids import OPEN_QUESTION, OPEN_SEEDS, people_known, plan, tokens_to_reach
 from muonlab.studies.hypothesis import Hypothesis, by_seed, judge, state
-from muonlab.studies.limits_grids import known
-from muonlab.studies.table1 import paper_losses, recovered, row_losses, row_name, table1_data
+from muonlab.studies.table1 import (
+    ALL_GROUPS,
+    TIERS,
+    paper_losses,
+    recovered,
+    row_losses,
+    row_name,
+    table1_data,
+    tier_runs,
+)
 from muonlab.sweeps.results import recorded
 from muonlab.sweeps.study import best_trial
 from muonlab.sweeps.sweep import sweep
@@ -33,30 +40,33 @@ from muonlab.training.config import TrainConfig
 from muonlab.training.run import Run
 
 __all__ = [
+    "ALL_GROUPS",
+    "OPEN_QUESTION",
+    "OPEN_SEEDS",
     "RESULTS",
+    "TIERS",
     "Hypothesis",
     "Interval",
     "Run",
     "TrainConfig",
-    "ablation",
     "best_trial",
     "build_model",
     "by_seed",
     "bytes_held",
-    "capstone",
     "chance_to_see",
     "contrast",
-    "cost",
+    "cost_summary",
     "cost_table",
     "estimate",
     "first_token_accuracy",
     "half_width",
     "judge",
-    "known",
     "muon_overhead",
     "orthogonalize_apart",
     "paired_interval",
     "paper_losses",
+    "people_known",
+    "plan",
     "read_bench",
     "recorded",
     "recovered",
@@ -68,5 +78,6 @@ __all__ = [
     "state",
     "sweep",
     "table1_data",
+    "tier_runs",
     "tokens_to_reach",
 ]

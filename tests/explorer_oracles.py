@@ -28,7 +28,7 @@ from muonlab.optim.coefficients import scalar_map
 from muonlab.optim.update import lr_scale
 from muonlab.statistics import chance_to_see, half_width, paired_interval, seeds_needed
 from muonlab.studies import table1
-from muonlab.studies.ablation import PAPER_ROWS
+from muonlab.studies.table1 import PAPER_ROWS
 from muonlab.sweeps.results import recorded
 from muonlab.theory import memory
 from muonlab.theory.spectra import Isotropy
@@ -450,8 +450,8 @@ def _losses(source, gated):
 
 
 def table1_rows(x, row, source, kind):
-    losses, name = _losses(source, kind == "gated"), table1.ROWS[row - 1]
-    rows = [known for known in table1.ROWS if known in losses]
+    losses, name = _losses(source, kind == "gated"), table1.ROW_NAMES[row - 1]
+    rows = [known for known in table1.ROW_NAMES if known in losses]
     adamw, muon = losses["all AdamW"], losses["all Muon"]
     shares = {
         known: [(a - v) / (a - m) for v, a, m in zip(losses[known], adamw, muon, strict=True)]

@@ -26,7 +26,7 @@ from muonlab.classroom import lesson as lesson_module
 from muonlab.classroom.claims import Claim, ClaimDoesNotHold
 from muonlab.classroom.quiz import Quiz
 from muonlab.publishing import release, source
-from muonlab.studies.table1 import ROWS
+from muonlab.studies.table1 import ROW_NAMES
 
 
 @pytest.fixture(autouse=True)
@@ -566,4 +566,4 @@ def test_a_failing_cell_is_named_and_the_old_notebook_stays(text, monkeypatch, c
 def test_the_rows_of_table_1_are_the_same_in_python_and_in_the_page():
     source = explorers.source("table1")
     listed = re.search(r"const ROWS = (\[.*?\]);", source, re.DOTALL).group(1)
-    assert json.loads(listed.replace(",\n]", "]")) == ROWS
+    assert json.loads(listed.replace(",\n]", "]")) == ROW_NAMES

@@ -16,7 +16,8 @@ from muonlab.cost import formulas as cost
 from muonlab.cost import plans, table
 from muonlab.data.load import load_corpus
 from muonlab.models.gpt import SIZES, GPTConfig
-from muonlab.studies.ablation import ALL, SEEDS, TIERS, rows, tuning_adamw
+from muonlab.studies.table1 import ALL_GROUPS as ALL
+from muonlab.studies.table1 import TABLE_SEEDS, TIERS, one_rate, rows
 from muonlab.training.build import build_model, build_optimizer, model_for
 from muonlab.training.config import TrainConfig
 
@@ -245,11 +246,11 @@ def test_six_n_d_is_most_of_what_a_large_run_takes():
 
 def test_the_ablation_costs_what_its_runs_cost_and_eight_gpus_take_an_eighth_of_the_hours():
     tier = TIERS["paper"]
-    tuning = tuning_adamw(tier)
+    tuning = one_rate(tier.base, tier.rates)
     runs = [*tuning, *(replace(config, muon=ALL) for config in tuning)] + [
         replace(tier.base, gated=gated, muon=groups)
         for gated in (False, True)
-        for groups in SEEDS * rows(gated)
+        for groups in len(TABLE_SEEDS) * rows(gated)
     ]
     assert len(runs) == 2 * 18 + 3 * 36
     alone = TABLE["160M ablation, 1 GPU"]

@@ -17,7 +17,7 @@ from muonlab.cost import formulas as cost
 from muonlab.records import record as records
 from muonlab.records.provenance import code_version
 from muonlab.records.record import Record, run_id
-from muonlab.studies.presets import preset
+from muonlab.studies.grids import PRESETS
 from muonlab.sweeps import engines, sweep
 from muonlab.sweeps.engines import run_grid
 from muonlab.sweeps.results import by_config
@@ -157,7 +157,7 @@ def test_an_engine_that_is_not_installed_is_refused_with_the_install_line(
     engine, module, monkeypatch, capsys, tmp_path
 ):
     monkeypatch.setitem(sys.modules, module, None)  # as if it could not be imported
-    error = ablate("--engine", engine, "--results", str(tmp_path / "r.jsonl"), capsys=capsys)
+    error = ablate("--engine", engine, "--results", str(tmp_path), capsys=capsys)
     assert f"pip install 'muonlab[{engine}]'" in error
     assert f"pip install -e '.[{engine}]'" in error
 
@@ -165,17 +165,17 @@ def test_an_engine_that_is_not_installed_is_refused_with_the_install_line(
 def test_the_command_gives_its_grid_to_the_engine_and_leaves_memory_to_the_workers(
     monkeypatch, tmp_path, capsys
 ):
-    engine, path = Inline(record), tmp_path / "runs.jsonl"
+    engine, path = Inline(record), tmp_path / "lesson-09-tuning.jsonl"
     monkeypatch.setitem(engines.ENGINES, "ray", lambda path, workers: engine)
     monkeypatch.setattr(cost, "check_memory", lambda config: pytest.fail("not of this machine"))
-    call = ["ablate", "lesson-09-tuning", "--engine", "ray", "--results", str(path)]
+    call = ["ablate", "lesson-09-tuning", "--engine", "ray", "--results", str(tmp_path)]
     assert main(call) == 0
-    assert {*by_config(records.read(path))} == {*preset("lesson-09-tuning")}
-    assert "[8/8, " in capsys.readouterr().out
+    assert {*by_config(records.read(path))} == {*PRESETS["lesson-09-tuning"]()}
+    assert "8/8" in capsys.readouterr().err
 
 
 def test_an_unknown_engine_and_impossible_workers_are_refused(capsys, tmp_path):
-    there = ["--results", str(tmp_path / "r.jsonl")]
+    there = ["--results", str(tmp_path)]
     error = ablate("--engine", "dask", *there, capsys=capsys)
     assert "engine must be one of local, ray, slurm; got 'dask'" in error
     error = ablate("--engine", "ray", "--workers", "0", *there, capsys=capsys)
@@ -189,7 +189,7 @@ def test_a_machine_without_slurm_or_without_its_accounting_is_refused(
 ):
     pytest.importorskip("submitit", reason="submitit is not installed: pip install -e '.[slurm]'")
     monkeypatch.setenv("PATH", str(tmp_path))
-    call = ["--engine", "slurm", "--results", str(tmp_path / "r.jsonl")]
+    call = ["--engine", "slurm", "--results", str(tmp_path)]
     assert "needs a machine that has sbatch" in ablate(*call, capsys=capsys)
     for name, text in (("srun", "exit 0"), ("sacct", "echo storage is disabled >&2; exit 1")):
         (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")

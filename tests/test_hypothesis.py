@@ -8,7 +8,6 @@ import pytest
 from muonlab.records import record as records
 from muonlab.records.record import Record
 from muonlab.statistics import Interval, paired_interval
-from muonlab.studies import capstone
 from muonlab.studies.hypothesis import Hypothesis, judge, state, verdict
 from muonlab.training.config import TrainConfig
 
@@ -119,13 +118,3 @@ def test_a_broken_statement_is_named_and_left_alone(text, tmp_path):
     with pytest.raises(ValueError, match=r"hypothesis\.json is no statement"):
         state(VO, tmp_path)
     assert path.read_text() == text
-
-
-def test_a_plan_has_both_sides_of_each_seed_and_each_its_own_rate():
-    configs = capstone.plan(VO, (7, 8), steps=20)
-    assert [(c.seed, c.muon) for c in configs] == [(s, g) for s in (7, 8) for g in (("VO",), ())]
-    differ = {f for f, v in vars(configs[0]).items() if v != vars(configs[1])[f]}
-    assert differ <= {"muon", "lr", "adamw_matrix_lr"}
-    assert {c.steps for c in configs} == {20}
-    with pytest.raises(ValueError, match=r"no rate is tuned for Muon on Q\+W_in; .* VO"):
-        capstone.plan(Hypothesis(("Q", "W_in")), (1,))

@@ -11,7 +11,6 @@ from muonlab import Muon, NorMuon, newton_schulz, polar, route
 from muonlab.models.gpt import GPT, GPTConfig
 from muonlab.optim.normuon import ROWS
 from muonlab.optim.update import lr_scale
-from muonlab.studies.grids import lesson_12_tuning
 from muonlab.training import rows
 from muonlab.training.build import build_optimizer
 from muonlab.training.config import TrainConfig
@@ -322,10 +321,3 @@ def test_runs_get_the_optimizer_that_their_rule_names():
         assert isinstance(optimizer, NorMuon)
         assert {group["scale"] for group in optimizer.param_groups} == {scale}
     assert isinstance(build_optimizer(TrainConfig(rule="tall_only"), model), Controlled)
-
-
-def test_the_grid_gives_each_rule_four_trials():
-    trials = lesson_12_tuning()
-    ways = {(c.rule, c.adjust_lr_fn) for c in trials}
-    assert len(trials) == 4 * len(ways) == 28
-    assert not any(c.gated for c in trials)

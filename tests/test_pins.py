@@ -9,7 +9,7 @@ import pytest
 
 from muonlab.records import record
 from muonlab.records.store import RESULTS
-from muonlab.studies.presets import PRESETS
+from muonlab.studies.grids import PRESETS
 from muonlab.training.config import TrainConfig
 
 PINS = json.loads((Path(__file__).parent / "pins.json").read_text(encoding="utf-8"))

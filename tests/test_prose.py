@@ -14,7 +14,7 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 from muonlab.classroom import claims
 from muonlab.publishing.release import LESSONS
 from muonlab.publishing.source import notebook_path, read, texts
-from muonlab.studies.ablation import PAPER_ROWS
+from muonlab.studies.table1 import PAPER_ROWS
 
 TEXTS = {path.name[:2]: path for path in texts(LESSONS)}
 PAPER = Path(__file__).parents[1] / "book" / "paper.toml"

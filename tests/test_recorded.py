@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from muonlab.data.load import load_corpus
-from muonlab.studies.presets import PRESETS
+from muonlab.studies.grids import PRESETS
 from muonlab.sweeps.results import recorded
 from muonlab.training.config import TrainConfig
 from muonlab.training.run import Run

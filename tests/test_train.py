@@ -9,9 +9,7 @@ import torch
 
 from muonlab.data.corpus import Corpus
 from muonlab.models import gpt
-from muonlab.records import store
-from muonlab.records.record import Record, append, read
-from muonlab.studies.presets import preset
+from muonlab.records.record import read
 from muonlab.sweeps import sweep
 from muonlab.sweeps.results import recorded
 from muonlab.sweeps.study import best_trial
@@ -436,45 +434,3 @@ def test_a_sweep_runs_what_is_missing_and_goes_on_after_a_divergence(
     assert [TrainConfig(**record.config) for record in same] == [configs[0]] * 3
     assert len(list(sweep.sweep(configs, path, progress=False))) == 3
     assert ran == configs
-
-
-def test_the_tuning_of_lesson_04_gives_both_optimizers_as_many_trials():
-    configs = preset("lesson-04-tuning")
-    adamw = [c for c in configs if not c.muon]
-    muon = [c for c in configs if c.muon]
-    assert len(set(configs)) == len(configs) == 2 * len(adamw) == 2 * len(muon)
-    assert {c.adamw_lr for c in adamw} == {c.adamw_lr for c in muon}
-    assert len({c.adamw_matrix_lr for c in adamw}) == len({c.lr for c in muon})
-    same = {"lr": 0, "adamw_lr": 0, "adamw_matrix_lr": None, "muon": ()}
-    assert len({replace(c, **same) for c in configs}) == 1  # nothing but the rates differs
-
-
-def test_the_seeds_of_lesson_04_follow_the_best_recorded_trials(tmp_path, monkeypatch):
-    monkeypatch.setattr(store, "RESULTS", tmp_path)
-    trials = preset("lesson-04-tuning")
-    half = len(trials) // 2
-    best = {trials[2], trials[half + 4]}
-    path = tmp_path / "lesson-04-tuning.jsonl"
-    for number, config in enumerate(trials):
-        if number == 1:
-            with pytest.raises(ValueError, match=f"{len(trials) - 1} of the trials"):
-                preset("lesson-04-seeds")
-        loss = {"step": 200, "seconds": 1.0, "overall": 4.0 if config in best else 5.0 + number}
-        append(Record(dataclasses.asdict(config), [5.0], [1.0], [loss], 1024), path)
-    chosen = preset("lesson-04-seeds")
-    assert {replace(c, seed=0) for c in chosen} == best
-    assert sorted(c.seed for c in chosen) == sorted([*range(1, 11)] * 2)  # never 0, the tuning's
-
-
-def test_a_diverged_trial_is_never_the_best():
-    rows = [{"step": 1, "seconds": 1.0, "overall": 1.0}]
-    broken = Record(dataclasses.asdict(CONFIG), [1.0], [1.0], rows, 64, failure="at step 1")
-    fine = replace(broken, failure="", held_out=[rows[0] | {"overall": 2.0}])
-    assert best_trial([broken, fine]) is fine
-    with pytest.raises(ValueError, match="every trial diverged"):
-        best_trial([broken])
-
-
-def test_an_unknown_preset_is_answered_with_the_known_ones():
-    with pytest.raises(ValueError, match=r"lesson-04-tuning, lesson-04-seeds, .*; got 'lesson-99'"):
-        preset("lesson-99")

@@ -19,8 +19,7 @@ from muonlab.cost.formulas import CARD, SHARE, Counts, flops, memory
 from muonlab.data.corpus import Corpus
 from muonlab.distributed.traffic import sharded_bytes
 from muonlab.models.gpt import GPT, SIZES, GPTConfig
-from muonlab.studies.ablation import SEEDS, TIERS, rows, tuning_adamw
-from muonlab.studies.grids import KINDS
+from muonlab.studies.table1 import TIERS, tier_runs
 from muonlab.training.config import TrainConfig
 from muonlab.training.run import Run
 
@@ -120,8 +119,8 @@ def cost_table() -> list[Row]:
     The large ones read a sequence a GPU and step, and as many tokens as their size asks for.
     """
     tier = TIERS["paper"]
-    trials = 2 * len(tuning_adamw(tier))  # AdamW's, and as many of Muon
-    runs = trials + SEEDS * sum(len(rows(gated)) for gated in KINDS)
+    tuning, table = tier_runs(tier)
+    runs = len(tuning) + len(table)
     batch = tier.base.batch * tier.base.context
     row = partial(_row, shape=SIZES["paper"], batch=batch, steps=tier.base.steps, runs=runs)
     return [

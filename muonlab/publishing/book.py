@@ -19,7 +19,7 @@ from muonlab.classroom import explore, paper
 from muonlab.classroom.claims import Claim, collect
 from muonlab.classroom.widget import Widget
 from muonlab.publishing import picture
-from muonlab.studies.ablation import TIERS
+from muonlab.studies.table1 import TIERS
 from muonlab.sweeps.results import recorded
 
 ROOT = Path(__file__).parents[2]

@@ -1,6 +1,7 @@
 """The folder data/results: the names of its files, and the manifest that says they are whole."""
 
 import json
+import os
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,8 @@ def path_of(preset: str, corpus: str | None = None, folder: Path | None = None) 
     Args:
         folder: None is data/results.
     """
-    suffix = f"-{Path(corpus).name}" if corpus else ""
-    return (RESULTS if folder is None else folder) / f"{preset}{suffix}.jsonl"
+    text = f"-{Path(os.path.abspath(corpus)).name}" if corpus else ""
+    return (folder or RESULTS) / f"{preset}{text}.jsonl"
 
 
 def write_manifest(folder: Path = RESULTS) -> None:

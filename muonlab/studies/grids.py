@@ -1,154 +1,439 @@
-"""The grids of runs whose records the lessons show."""
+"""Which runs the lessons show, as data: every study, its trials, and what follows at new seeds.
 
+`muonlab ablate NAME` runs a study of `STUDIES`, all phases in order, or one phase; the records of a
+phase are in data/results, in a file with its name. Trials have seed 0: it chooses the rates, so it
+does not count. What the lessons compare has the seeds 1, 2, …
+"""
+
+import math
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from itertools import product
+from functools import partial
+from itertools import pairwise
+from operator import mul
+from typing import Any
 
-from muonlab.sweeps.study import best_at_new_seeds
+from muonlab.data.facts import people_in_group
+from muonlab.records.record import Record
+from muonlab.studies.hypothesis import Hypothesis, shown
+from muonlab.studies.table1 import ALL_GROUPS, TABLE_SEEDS, TIERS, one_rate, rows, table_rows
+from muonlab.sweeps.study import HERE, Grid, Phase, Place, Study, Tuning, cross
 from muonlab.training.config import TrainConfig
 
+Rates = list[float]
 BASE = TrainConfig(steps=150, batch=16, context=64, eval_tokens=65_536)
-OUTER_RATES = (0.01, 0.02, 0.04, 0.08)  # AdamW's, of the embedding and the head, in either run
-ADAMW_RATES = (0.00025, 0.0005, 0.001, 0.002)  # of the matrices under AdamW
-MUON_RATES = (0.0025, 0.005, 0.01, 0.02)  # of the matrices under Muon
-SEEDS = 5  # numbered from 1: seed 0 chose the rates, so it does not count
-KINDS = (False, True)  # feed-forward layers: non-gated, gated
+OUTER_RATES = [0.01, 0.02, 0.04, 0.08]  # AdamW's, of the embedding and the head, in either run
+ADAMW_RATES = [0.00025, 0.0005, 0.001, 0.002]  # of the matrices under AdamW
+MUON_RATES = [0.0025, 0.005, 0.01, 0.02]  # of the matrices under Muon
+LOW_MUON_RATES = [0.00125, 0.0025, 0.005, 0.01]
+SEEDS = 5
 
 
-def lesson_04_tuning() -> list[TrainConfig]:
-    """Returns sixteen trials for AdamW and sixteen for Muon, one seed, each rate twice the last.
-
-    Both have two rates to tune, four values of each: that of the matrices, and that of the
-    embedding and the head, which AdamW steps in either run. With one rate for all, AdamW would have
-    to choose between the two, and its loss would show that choice rather than the optimizer.
-    """
-    pairs = list(product(OUTER_RATES, range(len(MUON_RATES))))
-    adamw = [replace(BASE, muon=(), adamw_lr=o, adamw_matrix_lr=ADAMW_RATES[k]) for o, k in pairs]
-    muon = [replace(BASE, lr=MUON_RATES[k], adamw_lr=outer) for outer, k in pairs]
-    return adamw + muon
+def two_rates(base: TrainConfig, outer: Rates, adamw: Rates, muon: Rates) -> Grid:
+    """Returns AdamW's trials and Muon's: each rate of embedding and head with each of matrices."""
+    trials = cross(base, muon=(), adamw_lr=outer, adamw_matrix_lr=adamw)
+    return trials + cross(base, adamw_lr=outer, lr=muon)
 
 
-def lesson_04_seeds() -> list[TrainConfig]:
-    """Returns the best trial of each optimizer in lesson-04-tuning, at ten other seeds.
+# Lesson 04. Both optimizers have two rates to tune, four values of each, every one twice the last:
+# that of the matrices, and that of the embedding and the head, which AdamW steps in either run.
+# With one rate for all, AdamW would have to choose between the two, and its loss would show that
+# choice rather than the optimizer. Five seeds left open whether the tail gains more than the head:
+# the interval of the difference was -0.006 to 0.144. Five more were added, once, before anything
+# else was looked at.
+LESSON_04 = Tuning(
+    "lesson-04-tuning", two_rates(BASE, OUTER_RATES, ADAMW_RATES, MUON_RATES), contest=("muon",)
+)
 
-    The first five left open whether the tail gains more than the head: the interval of the
-    difference was -0.006 to 0.144. Five more were added, once, before anything else was looked at.
-    """
-    trials = lesson_04_tuning()
-    return best_at_new_seeds("lesson-04-tuning", trials, lambda c: bool(c.muon), 2 * SEEDS)
+# Lesson 03. `update_rms` gives every update the same norm, so that a larger step cannot pass for a
+# better direction. "exact" is the polar factor from an SVD in float64. Without the lowest rate, two
+# optima would lie at an edge.
+SAME_NORM = replace(BASE, adjust_lr_fn="update_rms", adamw_lr=0.02)
+LESSON_03 = Tuning(
+    "lesson-03-tuning",
+    cross(
+        cross(SAME_NORM, ns_coefficients="jordan", ns_steps=[3, 5])
+        + cross(SAME_NORM, ns_coefficients=["polar_express", "exact"], ns_steps=5),
+        lr=[0.00125, *MUON_RATES],
+    ),
+    contest=("ns_coefficients", "ns_steps"),
+)
 
-
-def lesson_03_tuning() -> list[TrainConfig]:
-    """Returns five rates for each of four ways to orthogonalize, one seed.
-
-    `update_rms` gives every update the same norm, so that a larger step cannot pass for a better
-    direction. "exact" is the polar factor from an SVD in float64. Without the lowest rate, two
-    optima would lie at an edge.
-    """
-    base = replace(BASE, adjust_lr_fn="update_rms", adamw_lr=OUTER_RATES[1])
-    ways = (("jordan", 3), ("jordan", 5), ("polar_express", 5), ("exact", 5))
-    return [
-        replace(base, ns_coefficients=name, ns_steps=steps, lr=rate)
-        for name, steps in ways
-        for rate in (MUON_RATES[0] / 2, *MUON_RATES)
-    ]
-
-
-def lesson_03_seeds() -> list[TrainConfig]:
-    """Returns the best rate of each way in lesson-03-tuning, at five other seeds."""
-    trials = lesson_03_tuning()
-    way = lambda c: (c.ns_coefficients, c.ns_steps)  # noqa: E731  it has no other use
-    return best_at_new_seeds("lesson-03-tuning", trials, way, SEEDS)
-
-
-def lesson_09_tuning() -> list[TrainConfig]:
-    """Returns four trials for each control of lesson 09; embedding and head as under AdamW."""
-    return [
-        replace(BASE, rule=rule, lr=rate, adamw_lr=OUTER_RATES[2])
-        for rule, rates in (("flat_adam", MUON_RATES), ("noisy_adam", ADAMW_RATES))
-        for rate in rates
-    ]
+# Lesson 09. Embedding and head as under AdamW.
+LESSON_09 = Tuning(
+    "lesson-09-tuning",
+    cross(BASE, rule="flat_adam", lr=MUON_RATES, adamw_lr=0.04)
+    + cross(BASE, rule="noisy_adam", lr=ADAMW_RATES, adamw_lr=0.04),
+    contest=("rule",),
+)
 
 
-def lesson_09_seeds() -> list[TrainConfig]:
+def isotropy(at: Place) -> Grid:
     """Returns AdamW, Muon and the two controls at ten seeds, and their spectra all along.
 
     AdamW and Muon have the rates of lesson 04, the gated models those of the non-gated.
     """
-    fair = [config for config in lesson_04_seeds() if config.seed <= 2 * SEEDS]
-    controls = best_at_new_seeds("lesson-09-tuning", lesson_09_tuning(), lambda c: c.rule, 10)
-    both = [replace(config, gated=gated) for gated in KINDS for config in fair]
-    return [replace(config, spectra_every=10) for config in both + controls]
+    fair, controls = (tuning.at_new_seeds(10)(at) for tuning in (LESSON_04, LESSON_09))
+    both = [config for gated in (False, True) for config in cross(fair, gated=gated)]
+    return cross(both + controls, spectra_every=10)
 
 
-def lesson_12_tuning() -> list[TrainConfig]:
-    """Returns four rates for Muon, for NorMuon by either rule, and for four ablations; one seed.
-
-    "update_rms" is the pure rescale: Muon's rows, NorMuon's norm. The released rule has Muon's
-    original factor, half of the RMS rule's or less for these shapes, so its rates are twice as
-    high.
-    """
-    rules = [("muon", "match_rms_adamw"), ("normuon", "update_rms"), ("muon", "update_rms")]
-    rules += [(rule, "update_rms") for rule in ("coordinates", "rows_first", "tall_only")]
-    same = [
-        replace(BASE, rule=rule, adjust_lr_fn=scale, lr=rate)
-        for rule, scale in rules
-        for rate in (MUON_RATES[0] / 2, *MUON_RATES[:3])
-    ]
-    base = replace(BASE, rule="normuon_released", adjust_lr_fn="original")
-    released = [replace(base, lr=rate) for rate in MUON_RATES]
-    return [replace(config, adamw_lr=OUTER_RATES[1]) for config in same + released]
+# Lesson 12. "update_rms" is the pure rescale: Muon's rows, NorMuon's norm. The released rule has
+# Muon's original factor, half of the RMS rule's or less for these shapes, so its rates are twice
+# as high.
+ROWS_BASE = replace(BASE, adamw_lr=0.02)
+ROW_RULES = ["normuon", "muon", "coordinates", "rows_first", "tall_only"]
+LESSON_12 = Tuning(
+    "lesson-12-tuning",
+    cross(ROWS_BASE, rule="muon", adjust_lr_fn="match_rms_adamw", lr=LOW_MUON_RATES)
+    + cross(ROWS_BASE, rule=ROW_RULES, adjust_lr_fn="update_rms", lr=LOW_MUON_RATES)
+    + cross(ROWS_BASE, rule="normuon_released", adjust_lr_fn="original", lr=MUON_RATES),
+    contest=("rule", "adjust_lr_fn"),
+)
 
 
-def lesson_12_seeds() -> list[TrainConfig]:
-    """Returns the best rate of each rule in lesson-12-tuning, at five other seeds."""
-    trials = lesson_12_tuning()
-    way = lambda c: (c.rule, c.adjust_lr_fn)  # noqa: E731  it has no other use
-    return best_at_new_seeds("lesson-12-tuning", trials, way, SEEDS)
-
-
-def lesson_12_control() -> list[TrainConfig]:
+def released_scale(at: Place) -> Grid:
     """Returns Muon with the released rule's scale, at its rate and its seeds: only the rows differ.
 
     It was added after the released rule had come out lowest; the rate was not tuned for Muon.
     """
-    released = [c for c in lesson_12_seeds() if c.rule == "normuon_released"]
-    return [replace(config, rule="muon") for config in released]
+    best = LESSON_12.at_new_seeds(SEEDS)(at)
+    return cross([c for c in best if c.rule == "normuon_released"], rule="muon")
 
 
-EXPERTS = 16  # of which a token takes three and one shared, together as wide as the dense layer
+# Lesson 13. Attention is multi-head or latent, the feed-forward layer dense or of experts, of which
+# a token takes three and one shared, together as wide as the dense layer. Embedding and head keep
+# the rates of lesson 04. Routers are under AdamW in either run, at one rate.
+LESSON_13 = Tuning(
+    "lesson-13-tuning",
+    [
+        trial
+        for base in cross(BASE, attention=["multi-head", "latent"], experts=[0, 16])
+        for trial in cross(base, muon=(), adamw_lr=0.04, adamw_matrix_lr=ADAMW_RATES)
+        + cross(base, adamw_lr=0.02, adamw_matrix_lr=0.001, lr=LOW_MUON_RATES)
+    ],
+    contest=("attention", "experts", "muon"),
+)
 
 
-def lesson_13_tuning() -> list[TrainConfig]:
-    """Returns four trials for each optimizer in each of four architectures, one seed.
-
-    Attention is multi-head or latent, the feed-forward layer dense or of experts. Embedding and
-    head keep the rates of lesson 04. Routers are under AdamW in either run, at one rate.
-    """
-    router = ADAMW_RATES[2]
-    adamw = replace(BASE, muon=(), adamw_lr=OUTER_RATES[2])
-    muon = replace(BASE, adamw_lr=OUTER_RATES[1], adamw_matrix_lr=router)
-    trials = [replace(adamw, adamw_matrix_lr=rate) for rate in ADAMW_RATES]
-    trials += [replace(muon, lr=rate) for rate in (MUON_RATES[0] / 2, *MUON_RATES[:3])]
-    return [
-        replace(trial, attention=attention, experts=experts)
-        for attention, experts in product(("multi-head", "latent"), (0, EXPERTS))
-        for trial in trials
-    ]
-
-
-def lesson_13_seeds() -> list[TrainConfig]:
-    """Returns the best trial of each optimizer in each architecture, at five other seeds."""
-    trials = lesson_13_tuning()
-    cell = lambda c: (c.attention, c.experts, c.muon)  # noqa: E731  it has no other use
-    return best_at_new_seeds("lesson-13-tuning", trials, cell, SEEDS)
-
-
-def lesson_13_half() -> list[TrainConfig]:
+def half_as_long(at: Place) -> Grid:
     """Returns Muon's runs of lesson-13-seeds at the two ends of the table, in half of the steps.
 
     Each decays to the end, as a run of 150 steps stopped early would not. The rates are those of
     150 steps.
     """
-    ends = {("multi-head", 0), ("latent", EXPERTS)}
-    full = [c for c in lesson_13_seeds() if c.muon and (c.attention, c.experts) in ends]
-    return [replace(config, steps=BASE.steps // 2) for config in full]
+    ends = {("multi-head", 0), ("latent", 16)}
+    best = LESSON_13.at_new_seeds(SEEDS)(at)
+    return cross([c for c in best if c.muon and (c.attention, c.experts) in ends], steps=75)
+
+
+# Lesson 14. AdamW and Muon at three batch sizes (sequences of 64 tokens), with the same tokens for
+# each. The trials are a centre and its four neighbours: one of the two rates doubled or halved.
+# When the centre ends lowest, neither rate is at an edge of what was tried. Three seeds left open
+# whether AdamW's deficit grows from 8 to 128: the interval was -0.167 to 0.682 nats. Three more
+# were added, once; 32 came last.
+TOKENS = 2**17
+CENTRES = {  # batch, AdamW's and Muon's rates: of embedding and head, and of the matrices
+    8: ((0.01, 0.000125), (0.005, 0.00125)),
+    32: ((0.02, 0.000125), (0.01, 0.0025)),
+    128: ((0.04, 0.000125), (0.02, 0.005)),
+}
+ARMS = ((1, 1), (2, 1), (0.5, 1), (1, 2), (1, 0.5))
+
+
+def _batches() -> Grid:
+    """Returns the trials. After the warm-up the rate is constant.
+
+    So a loss on the way to the end is what a shorter run would have ended with, and "tokens needed
+    to reach a loss" can be read off one curve.
+    """
+    trials: Grid = []
+    for batch, centres in CENTRES.items():
+        steps = TOKENS // (64 * batch)
+        base = TrainConfig(batch=batch, steps=steps, context=64, decay=0.0, eval_tokens=8192)
+        base = replace(base, eval_every=steps // 8)
+        adamw, muon = ([(o * x, i * y) for x, y in ARMS] for o, i in centres)
+        trials += [replace(base, muon=(), adamw_lr=o, adamw_matrix_lr=i) for o, i in adamw]
+        trials += [replace(base, adamw_lr=o, lr=i) for o, i in muon]
+    return trials
+
+
+LESSON_14 = Tuning("lesson-14-tuning", _batches(), contest=("batch", "muon"))
+
+
+def tokens_to_reach(record: Record, loss: float) -> float:
+    """Returns the training tokens after which the held-out loss first fell to `loss`.
+
+    Between two measurements the loss is taken to fall in a straight line; before the first one
+    nothing is known, so a loss that stood above the first counts as reached there at the earliest.
+    It is infinite where the run never came so low.
+    """
+    step = record.tokens / len(record.train_loss)
+    curve = [(step * measured["step"], measured["overall"]) for measured in record.held_out]
+    if curve[0][1] <= loss:
+        return curve[0][0]
+    for (t, before), (later, after) in pairwise(curve):
+        if after <= loss:
+            return t + (later - t) * (before - loss) / (before - after)
+    return math.inf
+
+
+def by_the_paper(name: str) -> Study:
+    """Returns Table 1 of a tier by the paper's protocol.
+
+    AdamW has one rate for all parameters; beside it Muon's is tuned on all matrices; every row has
+    both. The runs that matter most come first: all Muon, all AdamW, VO + FFN, QK.
+    """
+    base, rates = TIERS[name].base, TIERS[name].rates
+    adamw = Tuning(f"{name}-tuning-adamw", one_rate(base, rates), ("gated",))
+    beside = lambda at: cross(adamw.best(at), muon=ALL_GROUPS, lr=rates)  # noqa: E731
+    muon = Tuning(f"{name}-tuning-muon", beside, ("gated",))
+    first = [ALL_GROUPS, (), ("VO", "FFN"), ("QK",)]
+    place = lambda c: first.index(c.muon) if c.muon in first else len(first)  # noqa: E731
+    table = lambda at: sorted(table_rows(muon.best(at)), key=place)  # noqa: E731
+    return Study((adamw, muon), {name: table})
+
+
+def _each_row(at: Place) -> Grid:
+    """Returns four trials for each row of tier "cpu": of Muon's rate, or of AdamW's for matrices.
+
+    Unlike the paper's protocol, embedding and head have a rate of their own, the same in each row,
+    and so have the matrices that stay with AdamW; both were chosen in lesson 04. Nothing else
+    differs.
+    """
+    [fair] = [c for c in LESSON_04.best(at) if not c.muon]
+    base = replace(TIERS["cpu"].base, adamw_lr=fair.adamw_lr, adamw_matrix_lr=fair.adamw_matrix_lr)
+    trials: Grid = []
+    for kind in cross(base, gated=[False, True]):
+        for groups in rows(kind.gated):
+            tried = {"lr": LOW_MUON_RATES} if groups else {"adamw_matrix_lr": ADAMW_RATES}
+            trials += cross(kind, muon=groups, **tried)
+    return trials
+
+
+RETUNING = Tuning("cpu-retuning", _each_row, ("gated", "muon"))
+
+# Lesson 16: the question that lesson 11 left open, its plan and its runs.
+OPEN_QUESTION = Hypothesis(lower=ALL_GROUPS, than=(), by=0.04)
+"""Lesson 04's lead of Muon, asked of lesson 11's settings, whose three seeds left it open."""
+OPEN_SEEDS = range(4, 16)
+"""Twelve: seen at 80 % if the lead is there (tests/test_grids.py). Seeds 1 to 3 raised the question
+and gave the spread, so they do not answer it."""
+
+
+def plan(hypothesis: Hypothesis, seeds: Iterable[int], at: Place = HERE, **changes: Any) -> Grid:
+    """Returns both sides of a hypothesis, non-gated, each with its own best rate of cpu-retuning.
+
+    Args:
+        seeds: the runs of one seed stand side by side, so that a broken sweep holds pairs.
+        changes: other fields of TrainConfig, the same for both sides.
+
+    Raises:
+        ValueError: a set of groups whose rate was never tuned.
+    """
+    tuned = {frozenset(c.muon): c for c in RETUNING.best(at) if not c.gated}
+    sides = hypothesis.lower, hypothesis.than
+    if unknown := next((groups for groups in sides if frozenset(groups) not in tuned), None):
+        known = ", ".join(sorted("+".join(sorted(groups)) for groups in tuned if groups))
+        raise ValueError(f"no rate is tuned for {shown(unknown)}; rates are known for {known}")
+    pair = [tuned[frozenset(groups)] for groups in sides]
+    return [c for seed in seeds for c in cross(pair, seed=seed, **changes)]
+
+
+def open_question(at: Place) -> Grid:
+    """Returns all Muon and all AdamW as in cpu-retuned, at seeds that it has not seen."""
+    return plan(OPEN_QUESTION, OPEN_SEEDS, at)
+
+
+# Lesson 04's trials of both optimizers, with 0.8 for AdamW's first average. They were added after
+# that average had turned out to weigh more than lesson 04's lead. In Muon's runs it belongs to
+# embedding and head.
+AVERAGES = Tuning(
+    "lesson-16-averages-tuning", lambda at: cross(LESSON_04.grid(at), betas=(0.8, 0.95)), ("muon",)
+)
+
+
+# Lesson 10: who learns the rare facts? In "facts-paper" there are as many people as in the paper;
+# batch and length are ours, since it does not state them.
+FACTS = TrainConfig(corpus="facts-9", steps=400, batch=16, context=64, eval_every=100)
+FACTS_PAPER = TrainConfig(
+    corpus="facts-15", size="paper", steps=10_000, batch=64, context=512, eval_every=500
+)
+BESIDE_ADAMW: list[dict[str, Any]] = [  # what follows the rule, which rule, and the rates tried
+    {"muon": ALL_GROUPS, "rule": "muon", "lr": MUON_RATES},
+    {"muon": ALL_GROUPS, "rule": "sgd", "lr": [0.1, 0.3, 1.0, 3.0]},
+    {"muon": ("VO", "FFN"), "rule": "muon", "lr": MUON_RATES},
+    {"muon": ("QK",), "rule": "muon", "lr": MUON_RATES},
+]
+
+
+def biographies(name: str, base: TrainConfig) -> Study:
+    """Returns AdamW, with one rate for all parameters as in the paper, and four others beside it.
+
+    What AdamW still steps in the others has its best rate.
+    """
+    adamw = Tuning(f"{name}-tuning-adamw", one_rate(base, [0.004, 0.008, 0.016, 0.032]), ("gated",))
+    others = Tuning(
+        f"{name}-tuning",
+        lambda at: [c for best in adamw.best(at) for o in BESIDE_ADAMW for c in cross(best, **o)],
+        ("gated", "muon", "rule"),
+    )
+    both = lambda at: adamw.at_new_seeds(SEEDS)(at) + others.at_new_seeds(SEEDS)(at)  # noqa: E731
+    return Study((adamw, others), {name: both})
+
+
+LESSON_10 = biographies("facts", FACTS)
+
+
+def imbalance(at: Place) -> Grid:
+    """Returns Muon and AdamW, non-gated, where a person's frequency falls as rank^-s: s = 0 … 1.5.
+
+    The number of pairs is about the same for each s. The rates are those of s = 1.
+    """
+    chosen = [c for c in LESSON_10.phases()["facts"](at) if not c.gated and c.seed <= 3]
+    chosen = [c for c in chosen if c.muon in ((), ALL_GROUPS) and c.rule == "muon"]
+    return _with_exponents(chosen, (0, 0.5, 1, 1.5))
+
+
+def _with_exponents(grid: Grid, exponents: Iterable[float]) -> Grid:
+    return [replace(c, corpus=f"{c.corpus}-zipf{s:g}") for s in exponents for c in grid]
+
+
+# Lesson 15: where may Muon's lead end?
+# Lesson 10 gives AdamW one rate for all parameters. Here both tune two, of the matrices and of
+# embedding and head, on even data and on data with a tail.
+FACTS_AS_PAPER = replace(FACTS, betas=(0.8, 0.95), eval_every=400)  # the paper's averages
+QUARTERS = [[rate / 4 for rate in rates] for rates in (ADAMW_RATES, MUON_RATES)]
+
+
+def people_known(measured: dict[str, Any]) -> float:
+    """Returns the share of all people, frequent or rare, that a run on facts knows."""
+    shares = measured["accuracy"]
+    people = [people_in_group(group) for group in range(len(shares))]
+    return sum(map(mul, people, shares)) / sum(people)
+
+
+FACTS_TWO_RATES = Tuning(
+    "lesson-15-facts-tuning",
+    _with_exponents(two_rates(FACTS_AS_PAPER, [0.016, 0.032, 0.064, 0.128], *QUARTERS), (0, 1)),
+    contest=("muon", "corpus"),
+    by=lambda record: -people_known(record.held_out[-1]),
+)
+
+
+# three of these seeds with three times the steps: does a lead last?
+LONGER = FACTS_TWO_RATES.at_new_seeds(3, steps=3 * FACTS.steps, eval_every=200)
+
+# Where decay is off, these trials are those of lesson-16-averages-tuning.
+DECAY = Tuning(
+    "lesson-15-decay-tuning",
+    lambda at: [
+        c
+        for weight in (0.1, 0.3)
+        for c in cross(AVERAGES.grid(at), weight_decay=weight, eval_every=BASE.steps)
+    ],
+    contest=("muon", "weight_decay"),
+)
+
+# Two controls of the same norm, in a fifth of lesson 04's runs. Signs need lower rates, as AdamW
+# does: in the first grids the lowest was the best.
+SHORT = replace(SAME_NORM, steps=80, batch=8, eval_every=80, eval_tokens=16_384)
+CONTROLS = Tuning(
+    "lesson-15-controls-tuning",
+    cross(SHORT, rule=["muon", "random_spectrum"], lr=LOW_MUON_RATES)
+    + cross(SHORT, rule="sign", lr=[rate / 8 for rate in LOW_MUON_RATES])
+    + cross(SHORT, muon=(), adamw_matrix_lr=[rate / 4 for rate in ADAMW_RATES]),
+    contest=("muon", "rule"),
+)
+
+# Both fine-tune AdamW's model on code, four sequences in a batch, and start from the same model at
+# every seed. Embedding and head have a quarter of the rate of the pretraining.
+ON_CODE = TrainConfig(
+    corpus="code", pretraining=150, steps=100, batch=4, adamw_lr=0.01, eval_every=100
+)
+FINETUNING = Tuning(
+    "lesson-15-finetuning-tuning",
+    cross(ON_CODE, muon=(), adamw_matrix_lr=ADAMW_RATES)
+    + cross(ON_CODE, lr=[0.001, 0.002, 0.004, 0.008]),
+    contest=("muon",),
+)
+
+# Two rates of embedding and head for AdamW, four of the matrices. What is best there for embedding
+# and head is taken with Muon too, so AdamW has the advantage.
+ON_REGRESSION = TrainConfig(
+    corpus="regression-4", steps=120, batch=16, context=20, eval_every=60, eval_tokens=20_480
+)
+HALVES = [rate / 2 for rate in ADAMW_RATES]
+REGRESSION_ADAMW = Tuning(
+    "lesson-15-regression-tuning-adamw",
+    cross(ON_REGRESSION, muon=(), adamw_lr=[0.003, 0.01], adamw_matrix_lr=HALVES),
+    contest=("muon",),
+)
+
+
+def _routes(at: Place) -> Grid:
+    """Returns four rates for Muon on each of three routes; AdamW's matrices have their best."""
+    best = REGRESSION_ADAMW.best(at)
+    return (
+        cross(best, muon=ALL_GROUPS, lr=MUON_RATES)
+        + cross(best, muon=("QK",), lr=[0.005, 0.01, 0.02, 0.04])
+        + cross(best, muon=("VO", "FFN"), lr=MUON_RATES)
+    )
+
+
+REGRESSION = Tuning("lesson-15-regression-tuning", _routes, ("muon",))
+
+
+def regression(at: Place) -> Grid:
+    """Returns the best trial of AdamW and of each route at five other seeds."""
+    return REGRESSION_ADAMW.at_new_seeds(SEEDS)(at) + REGRESSION.at_new_seeds(SEEDS)(at)
+
+
+STUDIES = {
+    "lesson-03": Study((LESSON_03,), {"lesson-03-seeds": SEEDS}),
+    "lesson-04": Study((LESSON_04,), {"lesson-04-seeds": 10}),
+    "lesson-09": Study((LESSON_04, LESSON_09), {"lesson-09-seeds": isotropy}),
+    "facts": LESSON_10,
+    "facts-paper": biographies("facts-paper", FACTS_PAPER),
+    "facts-imbalance": Study(LESSON_10.tunings, {"facts-imbalance": imbalance}),
+    **{name: by_the_paper(name) for name in TIERS},
+    "cpu-retuned": Study((LESSON_04, RETUNING), {"cpu-retuned": len(TABLE_SEEDS)}),
+    "lesson-12": Study(
+        (LESSON_12,), {"lesson-12-seeds": SEEDS, "lesson-12-control": released_scale}
+    ),
+    "lesson-13": Study((LESSON_13,), {"lesson-13-seeds": SEEDS, "lesson-13-half": half_as_long}),
+    "lesson-14": Study((LESSON_14,), {"lesson-14-seeds": 6}),
+    "lesson-15-regression": Study(
+        (REGRESSION_ADAMW, REGRESSION), {"lesson-15-regression": regression}
+    ),
+    "lesson-15-controls": Study((CONTROLS,), {"lesson-15-controls": SEEDS}),
+    "lesson-15-finetuning": Study((FINETUNING,), {"lesson-15-finetuning": SEEDS}),
+    "lesson-15-facts": Study(
+        (FACTS_TWO_RATES,),
+        {
+            "lesson-15-facts": FACTS_TWO_RATES.at_new_seeds(SEEDS, eval_every=100),
+            "lesson-15-facts-longer": LONGER,
+        },
+    ),
+    "lesson-15-decay": Study((DECAY,), {"lesson-15-decay": SEEDS}),
+    "lesson-16": Study((LESSON_04, RETUNING), {"lesson-16-seeds": open_question}),
+    "lesson-16-averages": Study((AVERAGES,), {"lesson-16-averages": 10}),
+}
+PHASES = {name: phase for study in STUDIES.values() for name, phase in study.phases().items()}
+PRESETS: dict[str, Callable[[], Grid]] = {name: partial(p, HERE) for name, p in PHASES.items()}
+
+
+def phases(name: str) -> dict[str, Phase]:
+    """Returns the phases of a study in order, or the one phase of that name.
+
+    Raises:
+        ValueError: an unknown name; the message lists the studies.
+    """
+    if name in STUDIES:
+        return STUDIES[name].phases()
+    if name in PHASES:
+        return {name: PHASES[name]}
+    raise ValueError(
+        f"no study or phase {name!r}: the studies are {', '.join(STUDIES)}, and `muonlab ablate` "
+        "without a name lists their phases"
+    )

@@ -1,13 +1,115 @@
-"""Table 1 of arXiv 2509.26030 and ours: losses by row, and what the explorer `table1` draws."""
+"""Table 1 of arXiv 2509.26030 and ours: which matrices Muon takes, and what a model then ends with.
+
+What the paper's protocol runs on each tier of machines stands here as data (`TIERS`), what comes
+out by row (`row_losses`), and what the explorer `table1` draws (`table1_data`).
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from muonlab.records.record import Record
 from muonlab.records.runs import by_contestant
 from muonlab.statistics import paired_interval
-from muonlab.studies.ablation import ALL, OWN_ROWS, PAPER_ROWS
-from muonlab.studies.grids import KINDS
+from muonlab.sweeps.results import recorded
+from muonlab.sweeps.study import Grid, cross
+from muonlab.training.config import TrainConfig
+
+ALL_GROUPS = ("QK", "VO", "FFN")
+PAPER_ROWS: dict[tuple[str, ...], tuple[float | None, float | None]] = {
+    ALL_GROUPS: (3.5654, 3.5125),
+    (): (3.9242, 3.8837),
+    ("QK",): (3.8925, 3.8518),
+    ("VO",): (3.7644, 3.6874),
+    ("V",): (3.8301, 3.7482),
+    ("O",): (3.7712, 3.7604),
+    ("W_in",): (3.7170, 3.7918),
+    ("W_out",): (3.7023, 3.7843),
+    ("W_gate",): (None, 3.7847),
+    ("VO", "FFN"): (3.5858, 3.5312),
+    ("VO", "W_in"): (3.6778, None),
+    ("VO", "W_out"): (3.6054, None),
+    ("VO", "W_in", "W_gate"): (None, 3.5681),
+    ("VO", "W_out", "W_gate"): (None, 3.5833),
+    ("VO", "W_in", "W_out"): (None, 3.5482),
+    ("V", "FFN"): (3.6702, 3.7185),
+    ("O", "FFN"): (3.6042, 3.5634),
+}
+"""What Muon takes, the rest is AdamW's → held-out loss at 160M, non-gated and gated; None: not run.
+
+Source: arXiv 2509.26030v2, Table 1."""
+
+OWN_ROWS = (("QK", "FFN"), ("FFN",), ("Q",), ("K",))  # what the paper left out
+TABLE_SEEDS = [1, 2, 3]
+
+
+@dataclass(frozen=True)
+class Tier:
+    """How large a machine the table needs."""
+
+    base: TrainConfig
+    rates: list[float]  # tried for AdamW, and for Muon
+
+
+_PROTOCOL = TrainConfig(nesterov=False, betas=(0.8, 0.95), weight_decay=0.0)
+_FINEWEB = replace(_PROTOCOL, corpus="fineweb", eval_tokens=2**20)
+_GPU = replace(_FINEWEB, size="small", steps=1000, batch=32, context=256)
+_PAPER = replace(_FINEWEB, size="paper", steps=10_000, batch=64, context=1024)
+TIERS = {
+    "cpu": Tier(
+        replace(_PROTOCOL, steps=150, batch=16, context=64, eval_every=150, eval_tokens=65_536),
+        rates=[0.001, 0.002, 0.004, 0.008, 0.016],
+    ),
+    "gpu": Tier(
+        replace(_GPU, eval_every=250, spectra_every=250),
+        rates=[0.0005, 0.001, 0.002, 0.005, 0.01],
+    ),
+    "paper": Tier(
+        replace(_PAPER, warmup=0.02, decay=0.0, eval_every=500, spectra_every=500),
+        rates=[0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002],
+    ),
+}
+"""The paper does not state batch, length and schedule: those of the tier "paper" are ours."""
+
+
+def rows(gated: bool) -> list[tuple[str, ...]]:
+    """Returns the sets of groups in the table of one kind of feed-forward layer."""
+    theirs = [groups for groups, losses in PAPER_ROWS.items() if losses[gated] is not None]
+    return [*theirs, *OWN_ROWS]
+
+
+def table_rows(bases: Grid) -> Grid:
+    """Returns every row that each base's kind of feed-forward layer has, at the table's seeds."""
+    return [c for base in bases for c in cross(base, muon=rows(base.gated), seed=TABLE_SEEDS)]
+
+
+def one_rate(base: TrainConfig, rates: list[float]) -> Grid:
+    """Returns AdamW's trials, of both kinds: one rate for all parameters, as in the paper."""
+    return cross(base, gated=[False, True], muon=(), adamw_lr=rates)
+
+
+def tier_runs(tier: Tier) -> tuple[Grid, Grid]:
+    """Returns runs that cost what a tier's tunings and its table cost.
+
+    Their rates are not those that the tuning will choose; no cost depends on them.
+    """
+    tuning = cross(one_rate(tier.base, tier.rates), muon=[(), ALL_GROUPS])
+    return tuning, table_rows(cross(tier.base, gated=[False, True]))
+
+
+def uncovered() -> list[str]:
+    """Returns the rows that tier "cpu" has not recorded at all of the table's seeds, in words."""
+    runs = [TrainConfig(**run.config) for run in recorded("cpu") if not run.failure]
+    found = []
+    for gated in (False, True):
+        kind = "gated" if gated else "non-gated"
+        for groups in rows(gated):
+            seeds = len({c.seed for c in runs if c.gated == gated and c.muon == groups})
+            if seeds < len(TABLE_SEEDS):
+                row = f"cpu: {kind}, Muon on {'+'.join(groups) or 'nothing'}"
+                found.append(f"{row}: {seeds} of {len(TABLE_SEEDS)} seeds are recorded")
+    return found
+
 
 ADAMW, MUON = "all AdamW", "all Muon"
 Losses = Mapping[str, Sequence[float]]  # by row: one a seed, the same order of seeds in each
@@ -19,7 +121,7 @@ def row_name(groups: Iterable[str]) -> str:
     >>> row_name(["VO", "FFN"]), row_name([]), row_name(["QK", "VO", "FFN"])
     ('VO+FFN', 'all AdamW', 'all Muon')
     """
-    return {(): ADAMW, ALL: MUON}.get(tuple(groups), "+".join(groups))
+    return {(): ADAMW, ALL_GROUPS: MUON}.get(tuple(groups), "+".join(groups))
 
 
 def _order() -> list[str]:
@@ -30,24 +132,24 @@ def _order() -> list[str]:
     return [ADAMW, *singles, *rest, "VO+FFN", MUON]
 
 
-ROWS = _order()
+ROW_NAMES = _order()
 
 
 def paper_losses(gated: bool) -> dict[str, list[float]]:
     """Returns the paper's losses by row, one run each."""
     found = {row_name(groups): losses[gated] for groups, losses in PAPER_ROWS.items()}
-    return {row: [found[row]] for row in ROWS if found.get(row) is not None}
+    return {row: [loss] for row in ROW_NAMES if (loss := found.get(row)) is not None}
 
 
 def row_losses(records: Iterable[Record], gated: bool) -> dict[str, list[float]]:
-    """Returns the final held-out loss of each row by seed, rows in the order of ROWS.
+    """Returns the final held-out loss of each row by seed, rows in the order of ROW_NAMES.
 
     Raises:
         ValueError: no runs of this kind, or rows that did not finish at the same seeds.
     """
     runs = [run for run in records if run.config["gated"] is gated]
     found = by_contestant(runs, lambda config: row_name(config["muon"]))
-    return {row: found[row] for row in ROWS if row in found}
+    return {row: found[row] for row in ROW_NAMES if row in found}
 
 
 def recovered(losses: Losses) -> dict[str, list[float]]:
@@ -72,7 +174,7 @@ def table1_data(frozen: Iterable[Record], retuned: Iterable[Record]) -> dict[str
             "frozen": _table(row_losses(frozen, gated)),
             "retuned": _table(row_losses(retuned, gated)),
         }
-        for gated in KINDS
+        for gated in (False, True)
     }
     return {"tables": tables}
 

@@ -10,9 +10,9 @@ from muonlab.records.record import Record, read
 from muonlab.training.config import TrainConfig
 
 
-def recorded(name: str) -> list[Record]:
-    """Returns the records kept in data/results for a grid; empty when it was never run."""
-    return read_runs(store.path_of(name))
+def recorded(name: str, folder: Path | None = None) -> list[Record]:
+    """Returns the records of a grid in a folder, data/results if None; empty if it never ran."""
+    return read_runs(store.path_of(name, folder=folder))
 
 
 def read_runs(path: Path | str) -> list[Record]:

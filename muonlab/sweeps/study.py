@@ -1,12 +1,33 @@
-"""Studies: equal trials at seed 0, then the best of each contestant at new seeds."""
+"""A study: contestants are tuned with trials at seed 0, then the best of each runs at new seeds.
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import replace
+Each phase of it is a grid, recorded in a file that has its name. What a later phase runs follows
+from the records of earlier ones, in the same folder and on the same text: its `Place`.
+"""
+
+import shlex
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import Any
 
 from muonlab.records.record import Record
-from muonlab.records.store import path_of
-from muonlab.sweeps.results import by_config, recorded
+from muonlab.records.store import RESULTS, path_of
+from muonlab.sweeps.results import by_config, read_runs
 from muonlab.training.config import TrainConfig
+
+Grid = list[TrainConfig]
+
+
+def cross(base: TrainConfig | Grid, **fields: Any) -> Grid:
+    """Returns the base with every combination of the fields; a list holds values to try.
+
+    >>> [(c.steps, c.seed) for c in cross(TrainConfig(), steps=[10, 20], seed=[1, 2])]
+    [(10, 1), (10, 2), (20, 1), (20, 2)]
+    """
+    bases = base if isinstance(base, list) else [base]
+    tried = [values if isinstance(values, list) else [values] for values in fields.values()]
+    return [replace(b, **dict(zip(fields, v, strict=True))) for b in bases for v in product(*tried)]
 
 
 def badness(record: Record) -> float:
@@ -23,32 +44,92 @@ def best_trial(trials: Iterable[Record], by: Callable[[Record], float] = badness
     return min(finished, key=by)
 
 
-def best_at_new_seeds(
-    tuning: str,
-    trials: Sequence[TrainConfig],
-    contestant: Callable[[TrainConfig], Hashable],
-    seeds: int,
-    by: Callable[[Record], float] = badness,
-) -> list[TrainConfig]:
-    """Returns, for each contestant of a recorded grid, its best trial at the seeds 1, 2, …
+@dataclass(frozen=True)
+class Place:
+    """Where the phases of a study are recorded, and on which text they are run."""
 
-    Args:
-        tuning: the name of the grid.
-        trials: its configurations; they have seed 0, which does not count any more.
-        contestant: gives the same value for all trials that compete with each other.
-        by: what is lowest for the best of them.
+    folder: Path = RESULTS
+    corpus: str | None = None  # None: the study's own
 
-    Raises:
-        ValueError: the grid has not been run to its end.
+    def path(self, phase: str) -> Path:
+        """Returns the file of a phase's records."""
+        return path_of(phase, self.corpus, self.folder)
+
+    def on_its_text(self, grid: Grid) -> Grid:
+        """Returns the grid on this place's text; ValueError if it compares several."""
+        texts = sorted({config.corpus for config in grid})
+        if self.corpus and len(texts) > 1:
+            raise ValueError(
+                f"this study compares the texts {', '.join(texts)}: no --corpus can replace them"
+            )
+        return cross(grid, corpus=self.corpus) if self.corpus else grid
+
+    def command(self, phase: str) -> str:
+        """Returns the line for a terminal that runs a phase here."""
+        words = ["muonlab", "ablate", phase]
+        words += ["--corpus", self.corpus] if self.corpus else []
+        words += [] if self.folder == RESULTS else ["--results", str(self.folder)]
+        return shlex.join(words)
+
+
+HERE = Place()
+Phase = Callable[[Place], Grid]
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """A phase at seed 0 in which contestants look for their best setting.
+
+    Trials that agree in all fields of `contest` are of one contestant. A study is fair when each
+    has as many.
     """
-    known = by_config(recorded(tuning))
-    if missing := sum(trial not in known for trial in trials):
-        raise ValueError(
-            f"{missing} of the trials that choose the rates are not in {path_of(tuning).name}: "
-            f"run `muonlab ablate {tuning}` first"
-        )
-    groups: dict[Hashable, list[Record]] = {}
-    for trial in trials:
-        groups.setdefault(contestant(trial), []).append(known[trial])
-    best = [TrainConfig(**best_trial(group, by).config) for group in groups.values()]
-    return [replace(config, seed=seed) for config in best for seed in range(1, seeds + 1)]
+
+    name: str
+    trials: Grid | Phase  # a function where they start from the best of an earlier tuning
+    contest: tuple[str, ...]
+    by: Callable[[Record], float] = badness  # lowest for the best trial
+
+    def grid(self, at: Place) -> Grid:
+        """Returns the trials on the text of a place."""
+        return at.on_its_text(self.trials(at) if callable(self.trials) else self.trials)
+
+    def contestant(self, trial: TrainConfig) -> tuple[Any, ...]:
+        """Returns what all trials of one contestant share."""
+        return tuple(getattr(trial, field) for field in self.contest)
+
+    def best(self, at: Place) -> Grid:
+        """Returns the best trial of each contestant.
+
+        Raises:
+            ValueError: the trials have not all been run there, or all of a contestant diverged.
+        """
+        trials, runs = self.grid(at), by_config(read_runs(at.path(self.name)))
+        if missing := sum(trial not in runs for trial in trials):
+            raise ValueError(
+                f"{missing} of the trials that choose the rates are not in {at.path(self.name)}: "
+                f"run `{at.command(self.name)}` first"
+            )
+        rivals: dict[tuple[Any, ...], list[Record]] = {}
+        for trial in trials:
+            rivals.setdefault(self.contestant(trial), []).append(runs[trial])
+        return [TrainConfig(**best_trial(group, self.by).config) for group in rivals.values()]
+
+    def at_new_seeds(self, seeds: int, **changes: Any) -> Phase:
+        """Returns the phase that runs the best trial of each contestant at the seeds 1, 2, …"""
+        return lambda at: cross(self.best(at), seed=[*range(1, seeds + 1)], **changes)
+
+
+@dataclass(frozen=True)
+class Study:
+    """The tunings that a question needs, in order, and the phases that follow from them."""
+
+    tunings: tuple[Tuning, ...]
+    finals: dict[str, Phase | int]  # a number: the best of the last tuning at so many new seeds
+
+    def phases(self) -> dict[str, Phase]:
+        """Returns the grids by name, in order: each needs the records of those before it only."""
+        found: dict[str, Phase] = {tuning.name: tuning.grid for tuning in self.tunings}
+        for name, final in self.finals.items():
+            best = self.tunings[-1].at_new_seeds
+            found[name] = best(final) if isinstance(final, int) else final
+        return found

@@ -1,0 +1,111 @@
+"""`muonlab ablate` and `muonlab results`: a study runs whole, on one text, in one folder."""
+
+from collections import Counter
+
+import pytest
+
+from muonlab import cli
+from muonlab.records import record as records
+from muonlab.records.store import RESULTS
+from muonlab.studies import grids
+from muonlab.sweeps import sweep
+from muonlab.sweeps.study import Study, Tuning, cross
+from muonlab.training.config import TrainConfig
+
+BASE = TrainConfig(steps=2, batch=2, context=8, eval_every=2, eval_tokens=64, device="cpu")
+TUNING = Tuning("small-tuning", cross(BASE, lr=[0.01, 0.02]), contest=("muon",))
+SMALL = Study((TUNING,), {"small-seeds": 2})
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """A study that takes seconds."""
+    monkeypatch.setitem(grids.STUDIES, "small", SMALL)
+    for name, phase in SMALL.phases().items():
+        monkeypatch.setitem(grids.PHASES, name, phase)
+
+
+@pytest.fixture
+def text(tmp_path):
+    folder = tmp_path / "text"
+    folder.mkdir()
+    words = "\n\n".join(f"Paragraph {i} of a small text, number {i * i}. " * 30 for i in range(40))
+    (folder / "a.txt").write_text(words)
+    return folder
+
+
+@pytest.fixture
+def results(tmp_path):
+    return tmp_path / "results"
+
+
+def test_a_study_runs_its_phases_in_order_on_the_text_and_in_the_folder(
+    text, results, capsys, monkeypatch
+):
+    manifest = (RESULTS / "manifest.json").read_bytes()
+    call = ["ablate", "small", "--corpus", str(text), "--results", str(results)]
+    assert cli.main(call) == 0
+    assert capsys.readouterr().out.count("held-out") == 4
+    files = sorted(path.name for path in results.glob("*.jsonl"))
+    assert files == ["small-seeds-text.jsonl", "small-tuning-text.jsonl"]
+    tuning, seeds = (records.read(results / f"small-{n}-text.jsonl") for n in ("tuning", "seeds"))
+    best = min(tuning, key=lambda run: run.held_out[-1]["overall"]).config
+    assert [run.config for run in seeds] == [best | {"seed": 1}, best | {"seed": 2}]
+    assert {run.config["corpus"] for run in [*tuning, *seeds]} == {str(text)}
+    assert (RESULTS / "manifest.json").read_bytes() == manifest
+    monkeypatch.setattr(sweep, "train", lambda *_, **__: pytest.fail("all runs are recorded"))
+    assert cli.main(call) == 0
+
+
+def test_what_a_study_wrote_can_be_printed(text, results, capsys):
+    cli.main(["ablate", "small", "--corpus", str(text), "--results", str(results)])
+    capsys.readouterr()
+    assert cli.main(["results", "small-seeds-text", "--results", str(results)]) == 0
+    assert "2 of 2" in capsys.readouterr().out
+    assert cli.main(["results", "--results", str(results)]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed == ["small-seeds-text: 2 runs", "small-tuning-text: 2 runs"]
+
+
+def test_one_phase_alone_says_which_must_come_first(text, results, capsys):
+    call = ["--corpus", str(text), "--results", str(results)]
+    assert cli.main(["ablate", "small-seeds", *call]) == 2
+    expected = f"muonlab ablate small-tuning --corpus {text} --results {results}"
+    assert f"2 of the trials that choose the rates are not in {results}" in (
+        error := capsys.readouterr().err
+    )
+    assert f"run `{expected}` first" in error
+    assert cli.main(["ablate", "small-tuning", *call]) == 0
+    assert not list(results.glob("small-seeds*"))
+    assert cli.main(["ablate", "small-seeds", *call]) == 0
+
+
+@pytest.mark.parametrize("verb", ["ablate", "results"])
+def test_a_file_is_no_folder_of_results(verb, tmp_path, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        cli.main([verb, "small", "--results", str(tmp_path / "runs.jsonl")])
+    assert stopped.value.code == 2
+    assert "expected a folder, in which each phase has a file of its own" in capsys.readouterr().err
+
+
+def test_without_a_name_the_studies_and_their_phases_are_listed(capsys):
+    assert cli.main(["ablate"]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert "small: small-tuning, small-seeds" in printed
+    assert "gpu: gpu-tuning-adamw, gpu-tuning-muon, gpu" in printed
+    counts = Counter(line.split(":")[0] for line in printed)
+    assert counts == Counter(list(grids.STUDIES))
+
+
+def test_a_name_that_nothing_has_is_answered_with_those_that_there_are(results, capsys):
+    assert cli.main(["ablate", "lesson-99"]) == 2
+    assert "the studies are lesson-03, lesson-04," in capsys.readouterr().err
+    assert cli.main(["results", "lesson-99"]) == 2
+    assert "lesson-04-tuning, lesson-04-seeds," in capsys.readouterr().err
+    assert cli.main(["results", "small-seeds", "--results", str(results)]) == 2
+    command = f"`muonlab ablate small-seeds --results {results}` makes them"
+    assert f"small-seeds has no runs yet: {command}" in capsys.readouterr().err
+    assert cli.main(["results", "small"]) == 2
+    assert "small has the phases small-tuning, small-seeds: name one" in capsys.readouterr().err
+    assert cli.main(["results", "--check", "--results", str(results)]) == 2
+    assert "--check is about the records of the course" in capsys.readouterr().err

@@ -1,0 +1,168 @@
+"""The grids of the lessons: nothing but what is compared differs, and what was found is used."""
+
+import math
+from collections import Counter
+from dataclasses import replace
+
+import numpy
+import pytest
+
+from muonlab.records.record import Record
+from muonlab.statistics import seeds_needed
+from muonlab.studies.grids import (
+    ARMS,
+    CENTRES,
+    LESSON_14,
+    OPEN_QUESTION,
+    OPEN_SEEDS,
+    PRESETS,
+    RETUNING,
+    TOKENS,
+    people_known,
+    phases,
+    plan,
+    tokens_to_reach,
+)
+from muonlab.studies.hypothesis import Hypothesis, judge
+from muonlab.studies.table1 import rows
+from muonlab.sweeps.results import recorded
+from muonlab.sweeps.study import HERE
+
+RATES = {"lr": 0, "adamw_lr": 0, "adamw_matrix_lr": None}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "lesson-04-tuning",
+        "lesson-15-regression-tuning",
+        "lesson-15-finetuning-tuning",
+        "lesson-15-facts-tuning",
+        "lesson-15-controls-tuning",
+    ],
+)
+def test_between_contestants_nothing_but_the_rates_differs(name):
+    same = {"muon": (), "rule": "muon", "corpus": "docs"}
+    assert len({replace(config, **RATES, **same) for config in PRESETS[name]()}) == 1
+
+
+def test_in_lesson_04_both_optimizers_try_as_many_values_of_either_rate():
+    adamw, muon = (
+        [c for c in PRESETS["lesson-04-tuning"]() if bool(c.muon) is m] for m in (False, True)
+    )
+    assert {c.adamw_lr for c in adamw} == {c.adamw_lr for c in muon}
+    assert len({c.adamw_matrix_lr for c in adamw}) == len({c.lr for c in muon}) == 4
+
+
+def test_every_row_of_either_kind_is_tuned():
+    count = Counter(map(RETUNING.contestant, RETUNING.grid(HERE)))
+    assert set(count) == {(gated, row) for gated in (False, True) for row in rows(gated)}
+
+
+def test_with_muon_the_outer_rate_is_the_one_that_adamw_liked_best():
+    adamw = [c for c in PRESETS["lesson-15-regression"]() if not c.muon]
+    assert len(adamw) == 5
+    outer, inner = {(c.adamw_lr, c.adamw_matrix_lr) for c in adamw}.pop()
+    for config in PRESETS["lesson-15-regression-tuning"]():
+        assert (config.adamw_lr, config.adamw_matrix_lr) == (outer, inner)
+
+
+def test_everybody_counts_alike_among_those_who_are_known():
+    frequent, rare = ({"accuracy": [float(g == group) for g in range(10)]} for group in (0, 9))
+    assert people_known(frequent) == 1 / 512
+    assert people_known(rare) == 0.5  # the last group is half of the people
+    assert people_known({"accuracy": [0.25] * 10}) == 0.25
+
+
+def test_the_trial_that_knows_most_people_is_chosen():
+    chosen = PRESETS["lesson-15-facts"]()
+    trials = {(c.muon, c.corpus, c.adamw_lr, c.adamw_matrix_lr, c.lr) for c in chosen}
+    tuning = recorded("lesson-15-facts-tuning")
+    assert len(trials) == 4
+    for muon, corpus, outer, inner, rate in trials:
+        rivals = [
+            r for r in tuning if (tuple(r.config["muon"]), r.config["corpus"]) == (muon, corpus)
+        ]
+        best = max(rivals, key=lambda r: people_known(r.held_out[-1])).config
+        assert (outer, inner, rate) == (best["adamw_lr"], best["adamw_matrix_lr"], best["lr"])
+
+
+def test_with_decay_the_trials_are_those_without():
+    off = PRESETS["lesson-16-averages-tuning"]()
+    on = PRESETS["lesson-15-decay-tuning"]()
+    assert Counter(c.weight_decay for c in on) == {0.1: len(off), 0.3: len(off)}
+    same = {replace(c, weight_decay=0, eval_every=off[0].eval_every) for c in on}
+    assert same == set(off)
+
+
+def test_an_unknown_name_is_answered_with_the_studies():
+    assert list(phases("lesson-04")) == ["lesson-04-tuning", "lesson-04-seeds"]
+    assert list(phases("lesson-04-seeds")) == ["lesson-04-seeds"]
+    with pytest.raises(ValueError, match=r"'lesson-99'.* lesson-03, lesson-04, .*`muonlab ablate`"):
+        phases("lesson-99")
+
+
+# lesson 14: equal tokens, a cross of rates, and tokens read off a curve
+
+
+def record(losses, tokens_a_step=512, every=4):
+    held_out = [{"step": every * (i + 1), "overall": loss} for i, loss in enumerate(losses)]
+    steps = every * len(losses)
+    curves = {"train_loss": [9.0] * steps, "step_seconds": [0.1] * steps, "held_out": held_out}
+    return Record(config={}, tokens=tokens_a_step * steps, provenance={}, **curves)
+
+
+def test_every_trial_reads_the_same_tokens_at_a_constant_rate():
+    trials = LESSON_14.grid(HERE)
+    assert {c.steps * c.batch * c.context for c in trials} == {TOKENS}
+    assert {c.steps // c.eval_every for c in trials} == {8}
+    assert all(c.rate(c.steps - 1) == 1 for c in trials)
+    assert set(Counter(map(LESSON_14.contestant, trials)).values()) == {len(ARMS)}
+
+
+def test_a_trial_and_the_centre_differ_in_one_rate_by_a_factor_of_two():
+    for batch in CENTRES:
+        for muon in (True, False):
+            centre, *arms = [
+                c for c in LESSON_14.grid(HERE) if (c.batch, bool(c.muon)) == (batch, muon)
+            ]
+            inner = "lr" if muon else "adamw_matrix_lr"
+            factors = [
+                (c.adamw_lr / centre.adamw_lr, getattr(c, inner) / getattr(centre, inner))
+                for c in arms
+            ]
+            assert sorted(factors) == [(0.5, 1), (1, 0.5), (1, 2), (2, 1)]
+
+
+@pytest.mark.parametrize("loss", [6.9, 6.5, 6.0, 5.3, 5.1])
+def test_tokens_to_reach_a_loss_are_those_of_linear_interpolation(loss):
+    losses = [7.0, 6.0, 5.5, 5.0]
+    expected = numpy.interp(-loss, [-v for v in losses], [2048, 4096, 6144, 8192])
+    assert tokens_to_reach(record(losses), loss) == pytest.approx(expected)
+
+
+def test_the_first_time_counts_and_the_ends_are_said():
+    rising = record([7.0, 6.0, 6.5, 5.0])
+    assert tokens_to_reach(rising, 6.25) == pytest.approx(2048 * 1.75)
+    assert tokens_to_reach(rising, 8.0) == 2048
+    assert tokens_to_reach(rising, 4.9) == math.inf
+
+
+# lesson 16: both sides of a hypothesis
+
+
+def test_the_plan_of_lesson_16_is_what_the_spread_in_lesson_11_asks_for():
+    retuned = judge(OPEN_QUESTION, [r for r in recorded("cpu-retuned") if not r.config["gated"]])
+    spread = numpy.subtract(retuned.than, retuned.lower).std(ddof=1)
+    assert len(OPEN_SEEDS) == seeds_needed(OPEN_QUESTION.by, spread)
+    assert not set(OPEN_SEEDS) & set(retuned.seeds)
+
+
+def test_a_plan_has_both_sides_of_each_seed_and_each_its_own_rate():
+    configs = plan(Hypothesis(("VO",), by=0.05), (7, 8), steps=20)
+    assert [(c.seed, c.muon) for c in configs] == [(s, g) for s in (7, 8) for g in (("VO",), ())]
+    differ = {f for f, v in vars(configs[0]).items() if v != vars(configs[1])[f]}
+    assert differ <= {"muon", "lr", "adamw_matrix_lr"}
+    assert {c.steps for c in configs} == {20}
+    with pytest.raises(ValueError, match=r"no rate is tuned for Muon on Q\+W_in; .* VO"):
+        plan(Hypothesis(("Q", "W_in")), (1,))

@@ -1,0 +1,124 @@
+"""Studies: what is tried, whose best is taken, and from which records."""
+
+import dataclasses
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from muonlab.records import record as records
+from muonlab.records.record import Record
+from muonlab.records.store import path_of
+from muonlab.studies.grids import STUDIES
+from muonlab.sweeps.study import HERE, Place, Study, Tuning, best_trial, cross
+from muonlab.training.config import TrainConfig
+
+CONFIG = TrainConfig(steps=2)
+TUNING = Tuning(
+    "some-tuning",
+    cross(CONFIG, muon=(), adamw_lr=[0.1, 0.2]) + cross(CONFIG, lr=[0.1, 0.2]),
+    contest=("muon",),
+)
+STUDY = Study((TUNING,), {"some": 3, "more": TUNING.at_new_seeds(1, steps=4)})
+
+
+def run(config, loss=1.0, **changes):
+    last = {"step": 2, "seconds": 1.0, "overall": loss, "accuracy": [loss] * 15}
+    last |= changes.pop("held_out", {})
+    return Record(dataclasses.asdict(config), [9.0], [1.0], [last], 128, **changes)
+
+
+def put(configs, path, losses=None):
+    for number, config in enumerate(configs):
+        loss = losses[number] if losses else 9.0 - number
+        records.append(run(config, loss, held_out={"accuracy": [-loss] * 15}), path)
+
+
+def test_every_combination_in_order_and_a_list_holds_values_to_try():
+    grid = cross([CONFIG, replace(CONFIG, seed=5)], lr=[0.1, 0.2], muon=[(), ("VO",)], batch=3)
+    assert [(c.seed, c.lr, c.muon, c.batch) for c in grid] == [
+        (seed, lr, muon, 3) for seed in (0, 5) for lr in (0.1, 0.2) for muon in ((), ("VO",))
+    ]
+
+
+def test_the_best_of_each_contestant_runs_at_new_seeds(tmp_path):
+    at = Place(tmp_path)
+    put(TUNING.grid(at), at.path("some-tuning"), [2.0, 3.0, 1.5, 1.0])
+    found = STUDY.phases()
+    assert list(found) == ["some-tuning", "some", "more"]
+    adamw, muon = TUNING.grid(at)[0], TUNING.grid(at)[3]
+    assert TUNING.best(at) == [adamw, muon]
+    assert found["some"](at) == [replace(c, seed=s) for c in (adamw, muon) for s in (1, 2, 3)]
+    assert {c.steps for c in found["more"](at)} == {4}
+
+
+def test_what_is_best_can_be_chosen(tmp_path):
+    at = Place(tmp_path)
+    highest = replace(TUNING, by=lambda record: -record.held_out[-1]["overall"])
+    put(TUNING.grid(at), at.path("some-tuning"), [2.0, 3.0, 1.5, 1.0])
+    assert highest.best(at) == TUNING.grid(at)[1:3]
+
+
+def test_a_later_phase_follows_the_records_of_its_own_text_and_folder(tmp_path):
+    here, there = Place(tmp_path, "/some/text"), Place(tmp_path)
+    put(TUNING.grid(there), there.path("some-tuning"), [1.0, 2.0, 1.0, 2.0])
+    with pytest.raises(ValueError, match=r"4 of the trials.* not in .*some-tuning-text\.jsonl"):
+        TUNING.best(here)
+    put(TUNING.grid(here), here.path("some-tuning"), [2.0, 1.0, 2.0, 1.0])
+    assert TUNING.best(there) == [TUNING.grid(there)[0], TUNING.grid(there)[2]]
+    assert TUNING.best(here) == [TUNING.grid(here)[1], TUNING.grid(here)[3]]
+    assert {c.corpus for c in STUDY.phases()["some"](here)} == {"/some/text"}
+
+
+def test_missing_trials_are_counted_and_the_command_that_runs_them_is_named(tmp_path):
+    at = Place(tmp_path / "my results", "text")
+    put(TUNING.grid(at)[:1], at.path("some-tuning"))
+    command = f"muonlab ablate some-tuning --corpus text --results '{tmp_path}/my results'"
+    with pytest.raises(ValueError, match="3 of the trials that choose the rates") as error:
+        TUNING.best(at)
+    assert f"run `{command}` first" in str(error.value)
+    assert HERE.command("some") == "muonlab ablate some"
+
+
+def test_a_study_of_several_texts_takes_no_other():
+    both = replace(TUNING, trials=cross(CONFIG, corpus=["docs", "code"]))
+    assert both.grid(HERE) == both.trials
+    with pytest.raises(ValueError, match="compares the texts code, docs: no --corpus"):
+        both.grid(Place(corpus="other"))
+
+
+def test_a_file_is_named_by_its_phase_and_by_a_text_that_is_not_the_studys(tmp_path):
+    assert path_of("cpu", folder=tmp_path) == tmp_path / "cpu.jsonl"
+    assert path_of("cpu", "fineweb", tmp_path) == tmp_path / "cpu-fineweb.jsonl"
+    assert path_of("cpu", "/data/mine/x/..", tmp_path) == tmp_path / "cpu-mine.jsonl"
+
+
+def test_a_diverged_trial_is_never_the_best():
+    broken, fine = run(CONFIG, 1.0, failure="at step 1"), run(CONFIG, 2.0, held_out={})
+    assert best_trial([broken, fine]) is fine
+    with pytest.raises(ValueError, match="every trial diverged"):
+        best_trial([broken])
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_each_phase_of_a_study_needs_no_records_but_those_of_the_phases_before_it(name, tmp_path):
+    several = name == "lesson-15-facts"  # it compares two texts
+    at = Place(tmp_path, None if several else "/a/text")
+    for phase, grid in STUDIES[name].phases().items():
+        configs = grid(at)
+        assert len(set(configs)) == len(configs) > 0
+        assert several or all(c.corpus.startswith("/a/text") for c in configs)
+        lines = [records.json.dumps(dataclasses.asdict(run(c, 1.0))) for c in configs]
+        at.path(phase).write_text("\n".join(lines))
+
+
+TUNINGS = {tuning.name: tuning for study in STUDIES.values() for tuning in study.tunings}
+UNRECORDED = {"gpu-tuning-muon", "paper-tuning-muon", "facts-paper-tuning"}
+
+
+@pytest.mark.parametrize("name", sorted(TUNINGS.keys() - UNRECORDED))
+def test_each_contestant_has_as_many_trials_all_of_seed_0(name):
+    trials = TUNINGS[name].grid(HERE)
+    assert len(set(map(TUNINGS[name].contestant, trials))) < len(set(trials)) == len(trials)
+    assert len(set(Counter(map(TUNINGS[name].contestant, trials)).values())) == 1
+    assert {trial.seed for trial in trials} == {0}

@@ -1,0 +1,73 @@
+"""Table 1: the paper's rows and ours, and the tiers of machines that run them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from muonlab.data import shards
+from muonlab.models import gpt
+from muonlab.studies import table1
+from muonlab.studies.grids import PRESETS
+from muonlab.studies.table1 import ALL_GROUPS, OWN_ROWS, PAPER_ROWS, TIERS, rows, uncovered
+from muonlab.sweeps.results import recorded
+from muonlab.training.run import train
+
+
+def test_a_row_without_its_seeds_is_named(monkeypatch):
+    runs = [r for r in recorded("cpu") if r.config["muon"] != ["QK"]]
+    monkeypatch.setattr(table1, "recorded", lambda name: runs)
+    assert uncovered() == [
+        "cpu: non-gated, Muon on QK: 0 of 3 seeds are recorded",
+        "cpu: gated, Muon on QK: 0 of 3 seeds are recorded",
+    ]
+
+
+def test_the_papers_table_has_all_its_rows():
+    non_gated = [losses[0] for losses in PAPER_ROWS.values() if losses[0] is not None]
+    gated = [losses[1] for losses in PAPER_ROWS.values() if losses[1] is not None]
+    assert (len(non_gated), len(gated)) == (13, 15)
+    assert min(non_gated) == PAPER_ROWS[ALL_GROUPS][0]
+    assert max(gated) == PAPER_ROWS[()][1]
+
+
+def test_rows_fit_the_kind_of_feed_forward_layer():
+    assert all("W_gate" not in groups for groups in rows(False))
+    assert ("W_gate",) in rows(True)
+    assert set(OWN_ROWS) <= set(rows(True)) & set(rows(False))
+
+
+@pytest.mark.parametrize("name", ["cpu-tuning-adamw", "gpu-tuning-adamw", "paper-tuning-adamw"])
+def test_the_first_grid_of_a_tier_needs_no_record(name):
+    configs = PRESETS[name]()
+    assert {c.muon for c in configs} == {()}
+    assert {c.adamw_matrix_lr for c in configs} == {None}  # the paper's protocol: one rate
+    assert not any(c.nesterov or c.weight_decay for c in configs)
+
+
+def test_the_runs_that_a_tier_costs_are_those_that_it_will_do_but_for_the_rates():
+    tuning, table = table1.tier_runs(TIERS["cpu"])
+    rates = {"lr": 0, "adamw_lr": 0}
+    ran = [PRESETS[name]() for name in ("cpu-tuning-adamw", "cpu-tuning-muon", "cpu")]
+    same = lambda grid: sorted(map(repr, (replace(c, **rates) for c in grid)))  # noqa: E731
+    assert same(tuning) == same(ran[0] + ran[1])
+    assert same(table) == same(ran[2])
+
+
+@pytest.mark.parametrize("tier", ["gpu", "paper"])
+def test_the_larger_tiers_run_on_a_cpu_when_they_are_made_small(tier, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    shape = gpt.GPTConfig(vocab_size=64, context=16, layers=1, width=16, heads=2)
+    monkeypatch.setitem(gpt.SIZES, TIERS[tier].base.size, shape)
+    numbers = np.arange(2000) % 60
+    for part in ("train", "val"):
+        shards.write_shard(numbers, 60, tmp_path / f"some_{part}_000001.bin")
+    small = {"steps": 4, "batch": 2, "context": 16, "eval_every": 2, "eval_tokens": 32}
+    base = replace(TIERS[tier].base, corpus=str(tmp_path), device="cpu", **small)
+    base = replace(base, precision="bf16", spectra_every=2)
+    for muon in (ALL_GROUPS, (), ("VO", "FFN"), ("QK",)):
+        record = train(replace(base, muon=muon), progress=False)
+        assert len(record.train_loss) == 4
+        assert [row["step"] for row in record.held_out] == [2, 4]
+        assert [row["step"] for row in record.spectra] == [2, 4]
+        assert record.provenance["precision"] == "bf16"
