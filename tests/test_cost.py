@@ -1,14 +1,16 @@
 """What a run costs: the counts against products that torch counts, and the memory it holds."""
 
+import json
 from dataclasses import replace
 from functools import partial
-from itertools import product
+from itertools import accumulate, product
 from pathlib import Path
 
 import pytest
 import torch
 from torch.autograd.graph import saved_tensors_hooks
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
 from muonlab import GPT, Muon, NorMuon, newton_schulz, route
@@ -20,6 +22,7 @@ from muonlab.studies.table1 import ALL_GROUPS as ALL
 from muonlab.studies.table1 import TABLE_SEEDS, TIERS, one_rate, rows
 from muonlab.training.build import build_model, build_optimizer, model_for
 from muonlab.training.config import TrainConfig
+from muonlab.training.run import Run
 
 CONFIG = TrainConfig(steps=1, batch=2, context=16)
 SHAPES = [
@@ -128,12 +131,34 @@ def test_what_the_backward_pass_keeps_is_estimated_within_a_tenth(config, precis
     config, half = (
         replace(config, batch=batch, context=64, precision=precision) for batch in (64, 32)
     )
-    logits = 10 * 32 * 64 * 4096
+    logits = 12 * 32 * 64 * 4096
     estimate = cost.memory(config) - cost.memory(half) - logits
     bf16 = precision == "bf16"
     # the difference is without copies of the weights
     measured = kept_for_backward(config, bf16) - kept_for_backward(half, bf16)
     assert 0.9 < estimate / measured < 1.1
+
+
+def peak_of_a_step(config, tmp_path):
+    """Returns the most bytes that a step has allocated at once, beside weights and averages."""
+    run = Run(config, load_corpus(config.corpus))
+    run.train_step()
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as found:
+        run.train_step()
+    found.export_chrome_trace(str(tmp_path / "trace.json"))
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    memory = sorted((e for e in events if e["name"] == "[memory]"), key=lambda e: e["ts"])
+    return max(accumulate(e["args"]["Bytes"] for e in memory))
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp32"])
+def test_what_a_step_needs_at_once_grows_with_its_tokens_as_estimated(precision, tmp_path):
+    few, many = (
+        TrainConfig(steps=2, batch=b, context=64, precision=precision, device="cpu")
+        for b in (16, 48)
+    )
+    measured = peak_of_a_step(many, tmp_path) - peak_of_a_step(few, tmp_path)
+    assert cost.memory(many) - cost.memory(few) == pytest.approx(measured, rel=0.05)
 
 
 # Measured

@@ -21,7 +21,7 @@ from muonlab.training.config import TrainConfig
 
 CARD, SHARE = 989e12, 0.4  # bf16 FLOP/s of one H100, and how much of it training usually reaches
 NS_STEPS = 5
-LOGIT = 10  # bytes a logit: in bf16, in float32, and its log-probability
+LOGIT = 12  # bytes a logit as backward begins: its log-probability and two gradients, float32
 # bytes that backward needs for a number of each layer's stream, as measured (see the tests):
 # in a plain layer, and how many more with latent attention, with experts, with gates
 KEPT = {"bf16": (51, 20, 15, 8), "fp32": (77, 10, 25, 11)}
@@ -110,7 +110,10 @@ def flops(config: TrainConfig) -> float:
 
 
 def memory(config: TrainConfig) -> float:
-    """Returns about how many bytes a run needs at once, in the precision that it has here."""
+    """Returns about how many bytes a run needs at once, in the precision that it has here.
+
+    They are those of tensors. A process on a CPU held half as much again (measured on Linux).
+    """
     counts, bf16 = _counts(config), picks_bf16(config, pick_device("auto"))
     tokens = config.batch * config.context
     return counts.states() + counts.activations(tokens, "bf16" if bf16 else "fp32")
