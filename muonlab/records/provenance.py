@@ -30,14 +30,15 @@ def provenance(device: torch.device | str = "cpu") -> dict[str, Any]:
 def code_version() -> str:
     """Returns the git commit of the package, with "-dirty" if tracked code differs from it.
 
-    It is looked up once a process. The classroom is left out of the comparison: no run imports
-    it. Installed without git, the package has its version number instead.
+    It is looked up once a process. Classroom and publishing are left out of the comparison: no run
+    imports them. Installed without git, the package has its version number instead.
     """
     folder = Path(muonlab.__file__).parent
     tracked = _git(folder, "ls-files", "__init__.py")
     if not tracked:  # no git, or an installed copy that only lies inside another repository
         return f"muonlab {muonlab.__version__}"
-    changes = _git(folder, "status", "--porcelain", "-uno", "--", ".", ":(exclude)classroom")
+    compared = (".", ":(exclude)classroom", ":(exclude)publishing")
+    changes = _git(folder, "status", "--porcelain", "-uno", "--", *compared)
     return (_git(folder, "rev-parse", "HEAD") or "")[:12] + ("-dirty" if changes else "")
 
 

@@ -1,6 +1,7 @@
 """Recorded runs, grouped: who contested, at which seeds, and what came out."""
 
 from collections.abc import Callable, Hashable, Iterable
+from operator import itemgetter
 from typing import Any
 
 from muonlab.records.record import Record, contestant
@@ -37,21 +38,14 @@ def grouped(
     return found
 
 
-def overall(measured: dict[str, Any]) -> float:
-    """Returns the held-out loss, or what a task has in its place."""
-    return measured["overall"]
-
-
 def by_contestant(
     records: Iterable[Record],
     name: Callable[[Config], Hashable],
-    measure: Callable[[dict[str, Any]], float] = overall,
+    measure: Callable[[dict[str, Any]], float] = itemgetter("overall"),
 ) -> dict[Any, list[float]]:
     """Returns what each contestant ended with, one number a seed, in the order of the seeds.
 
     Args:
-        records: failed runs are left out.
-        name: the contestant that a configuration belongs to.
         measure: the number to take from a run's last measurement.
 
     Raises:

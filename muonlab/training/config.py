@@ -24,7 +24,11 @@ def _option(default: Any, text: str) -> Any:
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """One training run; every field is a scalar or a tuple, and an option of `muonlab train`."""
+    """One training run; every field is a scalar or a tuple, and an option of `muonlab train`.
+
+    A field's default never changes, and that of a later field is what was done before it: records
+    that lack a field are read so.
+    """
 
     corpus: str = _option("docs", "docs, code, fineweb, a folder, facts-M or regression-D")
     size: str = _option("tiny", "the model: " + ", ".join(SIZES))
