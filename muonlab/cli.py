@@ -45,8 +45,9 @@ def _parser() -> argparse.ArgumentParser:
     train = _verb(verbs, "train", _train, "train one language model and record the run")
     _add_config(train)
     train.add_argument("--record", type=Path, metavar="FILE", help="append the record (JSON lines)")
-    train.add_argument("--checkpoint", type=Path, metavar="FILE", help="save and resume here")
-    text = "under torchrun, keep a share of the weights in each process; a checkpoint is a folder"
+    text = "save to this folder after each evaluation, and go on from what it holds"
+    train.add_argument("--checkpoint", type=Path, metavar="FOLDER", help=text)
+    text = "under torchrun, each process keeps some rows of the weights and of what belongs to them"
     train.add_argument("--shard", action="store_true", help=text)
     ablate = _verb(verbs, "ablate", _ablate, "run a named grid of configurations, and keep going")
     ablate.add_argument("preset", help="a name in muonlab/studies/presets.py")

@@ -98,11 +98,11 @@ def test_a_run_learns_resumes_to_the_bit_and_gives_its_model_back(small_model, t
     for _ in range(3):
         run.train_step()
     run.evaluate()
-    run.save(tmp_path / "half.pt")
-    resumed = train(config, checkpoint=tmp_path / "half.pt", progress=False)
+    run.save(tmp_path / "half")
+    resumed = train(config, checkpoint=tmp_path / "half", progress=False)
     assert resumed.train_loss == whole.train_loss
     with torch.no_grad():
-        found = squared_error(load_model(tmp_path / "half.pt"), Regression(2), config)
+        found = squared_error(load_model(tmp_path / "half"), Regression(2), config)
     assert found["errors"] == resumed.held_out[-1]["errors"]
 
 

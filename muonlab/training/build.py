@@ -17,8 +17,7 @@ from muonlab.optim.normuon import NorMuon
 from muonlab.optim.orthogonalize import fast_bf16
 from muonlab.optim.routing import route
 from muonlab.training.config import TrainConfig
-from muonlab.training.controls import Controlled
-from muonlab.training.rows import NORMUON
+from muonlab.training.rules import NORMUON, Controlled
 
 Task = Corpus | Facts | Regression  # what a model can be trained on
 
@@ -42,7 +41,7 @@ def _seeded(config: TrainConfig, build: Callable[[], GPT]) -> GPT:
         return build()
 
 
-def model_shape(config: TrainConfig, **options: int) -> GPTConfig:
+def model_shape(config: TrainConfig, **options: Any) -> GPTConfig:
     """Returns the shape of a run's model; `options` go into it as they are."""
     chosen = {name: getattr(config, name) for name in ("gated", "attention", "experts")}
     return dataclasses.replace(SIZES[config.size], **chosen, **options)

@@ -3,16 +3,16 @@
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import torch
 
 from muonlab.models.gpt import ATTENTIONS, SIZES
 from muonlab.optim.coefficients import COEFFICIENTS
 from muonlab.optim.routing import GROUPS
-from muonlab.optim.update import lr_scale
-from muonlab.training.controls import CONTROLS
-from muonlab.training.rows import NORMUON
+from muonlab.optim.update import LRScale
+from muonlab.training import schedule
+from muonlab.training.rules import CONTROLS, NORMUON
 
 PRECISIONS = ("auto", "fp32", "bf16")
 RULES = ("muon", *NORMUON, *CONTROLS)
@@ -74,7 +74,7 @@ class TrainConfig:
             raise ValueError(f"muon takes several groups: write ({self.muon!r},)")
         for group in self.muon:
             _one_of("muon", group, tuple(GROUPS))
-        lr_scale(self.adjust_lr_fn, 1, 1)  # names the known ones
+        _one_of("adjust_lr_fn", self.adjust_lr_fn, get_args(LRScale))
         _check_device(self.device)
 
     def _check_numbers(self) -> None:
@@ -82,14 +82,14 @@ class TrainConfig:
             _within(name, getattr(self, name), 1, math.inf, whole=True)
         for name in ("experts", "pretraining", "seed", "spectra_every"):
             _within(name, getattr(self, name), 0, 2**63, whole=True)
-        for name in ("lr", "adamw_lr", "adamw_matrix_lr", "weight_decay"):
-            if getattr(self, name) is not None:
-                _within(name, getattr(self, name), 0, math.inf)
+        rates = ("lr", "adamw_lr", *(() if self.adamw_matrix_lr is None else ("adamw_matrix_lr",)))
+        for name in (*rates, "weight_decay", "warmup", "decay"):
+            _within(name, getattr(self, name), 0, math.inf)
         for name, value in (("momentum", self.momentum), *(("betas", b) for b in self.betas)):
             _within(name, value, 0, 1)
         if len(self.betas) != 2:
             raise ValueError(f"betas must be two numbers in [0, 1), got {self.betas}")
-        if self.warmup < 0 or self.decay < 0 or self.warmup + self.decay > 1:
+        if self.warmup + self.decay > 1:
             raise ValueError(
                 "warmup and decay are fractions of the steps with a sum of at most 1, got "
                 f"warmup={self.warmup} and decay={self.decay}"
@@ -119,14 +119,8 @@ class TrainConfig:
             )
 
     def rate(self, step: int) -> float:
-        """Returns what both learning rates are multiplied by: up, level, down to 0, all linear.
-
-        >>> [TrainConfig(steps=8, warmup=0.25, decay=0.5).rate(step) for step in range(9)]
-        [0.5, 1.0, 1.0, 1.0, 1.0, 0.75, 0.5, 0.25, 0.0]
-        """
-        rising = (step + 1) / max(1, round(self.warmup * self.steps))
-        falling = (self.steps - step) / max(1, round(self.decay * self.steps))
-        return min(1.0, rising, falling)
+        """Returns what the learning rates are multiplied by at a step, see `schedule.factor`."""
+        return schedule.factor(step, self.steps, self.warmup, self.decay)
 
     def command(self) -> str:
         """Returns the line for a terminal that runs this configuration again."""
