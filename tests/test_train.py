@@ -282,7 +282,12 @@ def test_bf16_is_taken_where_asked_or_where_it_pays(monkeypatch):
         ({"precision": "fp8"}, "precision must be one of auto, fp32, bf16"),
         ({"ns_coefficients": "magic"}, "ns_coefficients must be one of cubic"),
         ({"adjust_lr_fn": "rms"}, "match_rms_adamw"),
-        ({"device": "abacus"}, "device must be auto, cpu"),
+        *(({"device": d}, "device must be auto, cpu") for d in ("abacus", "meta", "mps", "cpu:3")),
+        ({"muon": None}, r"muon takes several groups: write \(None,\)"),
+        ({"betas": 0.9}, "betas must be two numbers"),
+        ({"gated": "yes"}, "gated must be True or False, got 'yes'"),
+        ({"nesterov": None}, "nesterov must be True or False, got None"),
+        ({"corpus": None}, "corpus must be a name, got None"),
         ({"seed": -1}, "seed must be"),
     ],
 )

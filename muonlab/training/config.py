@@ -2,10 +2,9 @@
 
 import dataclasses
 import math
+import re
 from dataclasses import dataclass
 from typing import Any, get_args
-
-import torch
 
 from muonlab.models.gpt import ATTENTIONS, SIZES
 from muonlab.optim.coefficients import COEFFICIENTS
@@ -65,17 +64,25 @@ class TrainConfig:
         self._check_experts()
 
     def _check_names(self) -> None:
+        for field in dataclasses.fields(self):
+            value, kind = getattr(self, field.name), type(field.default)
+            if kind in (str, bool) and not isinstance(value, kind):
+                wanted = "True or False" if kind is bool else "a name"
+                raise ValueError(f"{field.name} must be {wanted}, got {value!r}")
         _one_of("size", self.size, tuple(SIZES))
         _one_of("precision", self.precision, PRECISIONS)
         _one_of("attention", self.attention, tuple(ATTENTIONS))
         _one_of("rule", self.rule, RULES)
         _one_of("ns_coefficients", self.ns_coefficients, (*COEFFICIENTS, "exact"))
-        if isinstance(self.muon, str):
+        if not isinstance(self.muon, tuple):
             raise ValueError(f"muon takes several groups: write ({self.muon!r},)")
         for group in self.muon:
             _one_of("muon", group, tuple(GROUPS))
         _one_of("adjust_lr_fn", self.adjust_lr_fn, get_args(LRScale))
-        _check_device(self.device)
+        if not re.fullmatch(
+            r"auto|cpu|cuda(:\d+)?", self.device
+        ):  # if it is there, the run will see
+            raise ValueError(f"device must be auto, cpu, cuda or cuda:N; got {self.device!r}")
 
     def _check_numbers(self) -> None:
         for name in ("steps", "batch", "context", "eval_every", "eval_tokens", "ns_steps"):
@@ -85,10 +92,10 @@ class TrainConfig:
         rates = ("lr", "adamw_lr", *(() if self.adamw_matrix_lr is None else ("adamw_matrix_lr",)))
         for name in (*rates, "weight_decay", "warmup", "decay"):
             _within(name, getattr(self, name), 0, math.inf)
+        if not isinstance(self.betas, tuple) or len(self.betas) != 2:
+            raise ValueError(f"betas must be two numbers in [0, 1), got {self.betas}")
         for name, value in (("momentum", self.momentum), *(("betas", b) for b in self.betas)):
             _within(name, value, 0, 1)
-        if len(self.betas) != 2:
-            raise ValueError(f"betas must be two numbers in [0, 1), got {self.betas}")
         if self.warmup + self.decay > 1:
             raise ValueError(
                 "warmup and decay are fractions of the steps with a sum of at most 1, got "
@@ -148,10 +155,3 @@ def _within(field: str, value: float, lowest: float, end: float, *, whole: bool 
     if not lowest <= value < end:
         bound = f"in [{lowest}, {end})" if end < math.inf else f">= {lowest} and finite"
         raise ValueError(f"{field} must be {kind} {bound}, got {value}")
-
-
-def _check_device(name: str) -> None:
-    try:
-        torch.device("cpu" if name == "auto" else name)  # whether it is there, the run will see
-    except RuntimeError as error:
-        raise ValueError(f"device must be auto, cpu, cuda or cuda:N; got {name!r}") from error

@@ -36,14 +36,10 @@ class Controlled(Muon):
         self.direction, self.kept = CONTROLS[control]
 
     def state_of(self, p: Tensor, group: Group) -> State:
-        """Returns what is kept about p, of that group: tensors, so that a checkpoint can hold it.
-
-        Before the first step it is zeros, and the number of the matrix.
-        """
+        """Returns what is kept about p, of that group: tensors, which a checkpoint can hold."""
         if group["rule"] == "muon" and not self.state[p]:
             number = next(number for number, other in enumerate(group["params"]) if other is p)
-            self.state[p] = {name: STARTS[name](p) for name in self.kept}
-            self.state[p]["number"] = torch.tensor(number)
+            self.state[p] = {**start(p, self.kept), "number": torch.tensor(number)}
         return super().state_of(p, group)
 
     def _muon_step(self, group: Group) -> None:
@@ -51,6 +47,12 @@ class Controlled(Muon):
             if p.grad is not None:
                 direction = self.direction(p.grad, self.state_of(p, group), group)
                 p.mul_(1 - group["lr"] * group["weight_decay"]).add_(direction, alpha=-group["lr"])
+
+
+def start(p: Tensor, names: tuple[str, ...]) -> State:
+    """Returns what a rule knows about a matrix p (m, n) before the first step: zeros."""
+    small = {"row_mean_square": torch.zeros_like(p[:, :1]), "step": torch.tensor(0)}
+    return {name: small[name] if name in small else torch.zeros_like(p) for name in names}
 
 
 def sgd(G: Tensor, state: State, group: Group) -> Tensor:
@@ -161,15 +163,8 @@ def _rms(D: Tensor) -> Tensor:
     return D * (0.2 * math.sqrt(D.numel()) / D.norm().clamp(min=torch.finfo(D.dtype).tiny))
 
 
-STARTS: dict[str, Callable[[Tensor], Tensor]] = {  # of what is kept about a matrix p (m, n)
-    "momentum_buffer": torch.zeros_like,
-    "exp_avg": torch.zeros_like,
-    "exp_avg_sq": torch.zeros_like,
-    "entry_mean_square": torch.zeros_like,
-    "row_mean_square": lambda p: torch.zeros_like(p[:, :1]),
-    "step": lambda p: torch.tensor(0),
-}
 ADAM = ("exp_avg", "exp_avg_sq", "step")
+# rule → its direction, and the names of what it keeps about each matrix
 CONTROLS: dict[str, tuple[Callable[[Tensor, State, Group], Tensor], tuple[str, ...]]] = {
     "sgd": (sgd, ("momentum_buffer",)),
     "flat_adam": (flat_adam, ADAM),
