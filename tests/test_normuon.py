@@ -14,7 +14,8 @@ from muonlab.optim.update import lr_scale
 from muonlab.studies.grids import lesson_12_tuning
 from muonlab.training.build import build_optimizer
 from muonlab.training.config import TrainConfig
-from muonlab.training.rules import CONTROLS, NORMUON, Controlled, start
+from muonlab.training.rules import CONTROLS, NORMUON, Controlled
+from muonlab.training.rules import start as start_of
 
 SHAPES = [(1, 1), (4, 4), (3, 11), (17, 5), (9, 1), (1, 9)]
 EPS = 1e-8
@@ -283,7 +284,7 @@ def test_vectors_and_bad_gradients_are_refused_and_nothing_changes():
 def directions(rule, G, steps=3):
     group = {"momentum": 0.9, "nesterov": False, "ns_steps": 5, "ns_coefficients": "jordan"}
     follow, kept = CONTROLS[rule]
-    state = start(G, kept)
+    state = start_of(G, kept)
     for _ in range(steps):
         direction = follow(G, state, group)
     return direction, state

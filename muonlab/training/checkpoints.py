@@ -39,7 +39,9 @@ def prepare(path: Path | str) -> Path:
         OSError: a file is in the way, or this process may not write there.
     """
     if (folder := Path(path)) == Path():
-        raise ValueError(f"a checkpoint needs a folder of its own, such as runs/a; got {path!r}")
+        raise ValueError(
+            f"a checkpoint needs a folder of its own, such as runs/a; got {str(path)!r}"
+        )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
