@@ -64,8 +64,9 @@ def _parser() -> argparse.ArgumentParser:
     one = _verb(verbs, "train", _train, "train one language model and record the run")
     _add_config(one)
     one.add_argument("--record", type=Path, metavar="FILE", help="append the record (JSON lines)")
-    one.add_argument("--checkpoint", type=Path, metavar="FILE", help="save and resume here")
-    text = "under torchrun, keep a share of the weights in each process; a checkpoint is a folder"
+    text = "save to this folder after each evaluation, and go on from what it holds"
+    one.add_argument("--checkpoint", type=Path, metavar="FOLDER", help=text)
+    text = "under torchrun, each process keeps some rows of the weights and of what belongs to them"
     one.add_argument("--shard", action="store_true", help=text)
     text = "run the phases of a study one after the other, and keep going; no name: list them all"
     ablate = _verb(verbs, "ablate", _ablate, text)

@@ -11,7 +11,7 @@ from muonlab.models.gpt import GPT, GPTConfig
 from muonlab.optim.muon import Muon
 from muonlab.training.build import build_optimizer
 from muonlab.training.config import TrainConfig
-from muonlab.training.controls import CONTROLS, Controlled, random_spectrum
+from muonlab.training.rules import ADAM, CONTROLS, Controlled, adam, random_spectrum
 
 OPTIONS = {"lr": 0.1, "weight_decay": 0.0, "momentum": 0.9, "betas": (0.9, 0.95)}
 
@@ -37,9 +37,7 @@ def steps(optimizer, params, count=4):
     ],
 )
 def test_the_directions_are_those_of_torch(monkeypatch, control, theirs):
-    import muonlab.training.controls as module
-
-    monkeypatch.setitem(CONTROLS, "noise-free", module.adam)
+    monkeypatch.setitem(CONTROLS, "noise-free", (adam, ADAM))
     ours, other = parameters((3, 4), (5, 2)), parameters((3, 4), (5, 2))
     steps(Controlled([{"params": ours, **OPTIONS}], control), ours)
     steps(theirs(other), other)
@@ -109,11 +107,12 @@ def test_a_random_spectrum_keeps_the_singular_vectors_and_muons_size(shape):
 
 
 def test_random_values_are_uniform_and_new_for_each_matrix_and_step():
-    p = nn.Parameter(torch.randn(200, 200, generator=torch.Generator().manual_seed(3)))
-    p.grad, group = p.detach().clone(), {"momentum": 0.0, "nesterov": False}
+    G = torch.randn(200, 200, generator=torch.Generator().manual_seed(3))
+    group = {"momentum": 0.0, "nesterov": False}
     drawn = []
     for number, step in ((0, 0), (0, 1), (1, 0)):
-        values = torch.linalg.svdvals(random_spectrum(p, {"number": number, "step": step}, group))
+        state = {"number": number, "step": step, "momentum_buffer": torch.zeros_like(G)}
+        values = torch.linalg.svdvals(random_spectrum(G, state, group))
         drawn.append(values / values.square().mean().sqrt() / math.sqrt(3))  # of U(0, 1): 1/√3
     for values in drawn:
         assert scipy.stats.kstest(values.numpy(), "uniform").pvalue > 0.001

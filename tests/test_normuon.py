@@ -11,10 +11,10 @@ from muonlab import Muon, NorMuon, newton_schulz, polar, route
 from muonlab.models.gpt import GPT, GPTConfig
 from muonlab.optim.normuon import ROWS
 from muonlab.optim.update import lr_scale
-from muonlab.training import rows
 from muonlab.training.build import build_optimizer
 from muonlab.training.config import TrainConfig
-from muonlab.training.controls import CONTROLS, Controlled
+from muonlab.training.rules import CONTROLS, NORMUON, Controlled
+from muonlab.training.rules import start as start_of
 
 SHAPES = [(1, 1), (4, 4), (3, 11), (17, 5), (9, 1), (1, 9)]
 EPS = 1e-8
@@ -281,12 +281,11 @@ def test_vectors_and_bad_gradients_are_refused_and_nothing_changes():
 
 
 def directions(rule, G, steps=3):
-    state, group = {}, {"momentum": 0.9, "nesterov": False, "ns_steps": 5}
-    group["ns_coefficients"] = "jordan"
-    p = nn.Parameter(torch.zeros_like(G))
-    p.grad = G
+    group = {"momentum": 0.9, "nesterov": False, "ns_steps": 5, "ns_coefficients": "jordan"}
+    follow, kept = CONTROLS[rule]
+    state = start_of(G, kept)
     for _ in range(steps):
-        direction = CONTROLS[rule](p, state, group)
+        direction = follow(G, state, group)
     return direction, state
 
 
@@ -304,7 +303,7 @@ def test_each_ablation_divides_by_what_its_name_says(shape):
         found, _ = directions(rule, G)
         torch.testing.assert_close(unit(found), unit(theirs), rtol=1e-5, atol=1e-7)
         assert math.isclose(found.norm().item(), 0.2 * math.sqrt(48), rel_tol=1e-9)
-    assert directions("coordinates", G)[1][ROWS].shape == shape
+    assert directions("coordinates", G)[1]["entry_mean_square"].shape == shape
     grow = [(1 - 0.9 ** (t + 1)) for t in range(3)]  # the momentum of a constant gradient
     v = sum(
         0.05 * 0.95 ** (2 - t) * (g * G).square().mean(1, keepdim=True) for t, g in enumerate(grow)
@@ -316,7 +315,7 @@ def test_each_ablation_divides_by_what_its_name_says(shape):
 
 def test_runs_get_the_optimizer_that_their_rule_names():
     model = GPT(GPTConfig(layers=1, width=32, heads=2, vocab_size=64))
-    for rule, scale in rows.NORMUON.items():
+    for rule, scale in NORMUON.items():
         optimizer = build_optimizer(TrainConfig(rule=rule), model)
         assert isinstance(optimizer, NorMuon)
         assert {group["scale"] for group in optimizer.param_groups} == {scale}

@@ -96,11 +96,11 @@ def test_a_run_learns_resumes_to_the_bit_and_gives_its_model_back(small_model, t
     for _ in range(3):
         run.train_step()
     run.evaluate()
-    run.save(tmp_path / "half.pt")
-    resumed = train(config, checkpoint=tmp_path / "half.pt", progress=False)
+    run.save(tmp_path / "half")
+    resumed = train(config, checkpoint=tmp_path / "half", progress=False)
     assert resumed.train_loss == whole.train_loss
     with torch.no_grad():
-        found = Regression(2).measure(load_model(tmp_path / "half.pt"), 4, 8, 64)
+        found = Regression(2).measure(load_model(tmp_path / "half"), 4, 8, 64)
     assert found["errors"] == resumed.held_out[-1]["errors"]
 
 

@@ -3,7 +3,6 @@
 Each world of processes is started once and does all its work; the tests look at what it returned.
 """
 
-import json
 import os
 import signal
 import time
@@ -21,13 +20,13 @@ from muonlab.distributed import parallel, sharded
 from muonlab.distributed import rehearse as rehearsal
 from muonlab.distributed.processes import together
 from muonlab.distributed.rehearse import rehearse, start, train, train_step
-from muonlab.distributed.sharded import orthogonalize_apart, tensors, whole
+from muonlab.distributed.sharded import orthogonalize_apart, whole
 from muonlab.distributed.traffic import Traffic, sharded_bytes
 from muonlab.models import gpt
 from muonlab.models.gpt import GPTConfig
 from muonlab.optim.orthogonalize import polar
 from muonlab.training import checkpoints
-from muonlab.training.run import load_model
+from muonlab.training.run import load_model, tensors
 from muonlab.training.run import train as train_run
 
 EVEN = replace(rehearsal.SHAPE, layers=1)
@@ -54,8 +53,9 @@ def work(folder):
         found[f"uneven {rule}"] = train(FEW, number > 1, rule, torch.float64, UNEVEN)["weights"]
     found["bf16"] = coarse(number > 1)
     earlier = [folder / f"normuon-{other}" for other in (1, *WORLDS)]
-    found["resumed"] = {p.name: resume(p) for p in earlier if (p / checkpoints.INDEX).exists()}
-    found["run"] = interrupted_run(folder / f"run-{number}")
+    found["resumed"] = {p.name: resume(p) for p in earlier if checkpoints.exists(p)}
+    interrupted_run(folder / f"run-{number}")
+    found["crossed"] = crossed_run(folder / f"crossed-{number}")
     return found | {"poisoned": poisoned() if number > 1 else None}
 
 
@@ -63,7 +63,7 @@ def train_and_save(rule, folder):
     several = parallel.size() > 1
     model, optimizer = start(several, rule, torch.float64, EVEN)
     losses = [train_step(model, optimizer, batch(step), several) for step in range(HALF)]
-    checkpoints.save_parts(tensors(model, optimizer), {"config": {"rule": rule}}, folder)
+    checkpoints.save(tensors(model, optimizer), {}, folder)
     losses += [train_step(model, optimizer, batch(step), several) for step in range(HALF, SOON)]
     soon = complete(model, optimizer)
     losses += [train_step(model, optimizer, batch(step), several) for step in range(SOON, STEPS)]
@@ -72,7 +72,7 @@ def train_and_save(rule, folder):
 
 def resume(folder):
     model, optimizer = start(parallel.size() > 1, "normuon", torch.float64, EVEN)
-    checkpoints.load_parts(tensors(model, optimizer), folder)
+    checkpoints.load(tensors(model, optimizer), folder)
     for step in range(HALF, SOON):
         train_step(model, optimizer, batch(step), parallel.size() > 1)
     return complete(model, optimizer)
@@ -82,12 +82,24 @@ def complete(model, optimizer):
     return {name: whole(t.detach()).clone() for name, t in tensors(model, optimizer).items()}
 
 
-def interrupted_run(folder):
-    """Returns the record of what `muonlab train --shard` calls, stopped after step 4 of 7."""
+def interrupted_run(folder, shard=True):
+    """Does what `muonlab train --shard` calls, and stops after step 4 of 7."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(gpt.SIZES, "tiny", SMALL)
         with suppress(KeyboardInterrupt):
-            run(Cycle(fail_at=4), checkpoint=folder, shard=True)
+            run(Cycle(fail_at=4), checkpoint=folder, shard=shard)
+
+
+def crossed_run(folder):
+    """Returns the losses of a sharded run that goes on with whole weights, and of the reverse."""
+    losses = []
+    for shard in (True, False):
+        place = folder.with_name(f"{folder.name}-{shard}")
+        interrupted_run(place, shard)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setitem(gpt.SIZES, "tiny", SMALL)
+            losses.append(run(Cycle(), checkpoint=place, shard=not shard).train_loss)
+    return losses
 
 
 def run(corpus, **options):
@@ -189,7 +201,7 @@ def test_a_checkpoint_goes_on_in_any_number_of_processes(one, worlds, saved, loa
 def test_a_run_of_many_processes_goes_on_in_one(one, worlds, monkeypatch, number):
     monkeypatch.setitem(gpt.SIZES, "tiny", SMALL)
     unbroken, folder = run(Cycle()), one[0] / f"run-{number}"
-    assert checkpoints.read_index(folder)["step"] == 3
+    assert checkpoints.read(folder)["step"] == 3
     seen = []
     corpus = Cycle()
     corpus.batch = lambda step, *rest: seen.append(step) or Cycle().batch(step, *rest)
@@ -207,17 +219,16 @@ def test_a_run_of_many_processes_goes_on_in_one(one, worlds, monkeypatch, number
     assert measured == pytest.approx(losses[-1], abs=1e-6)
 
 
-def test_a_checkpoint_goes_on_in_its_own_way_only(monkeypatch, tmp_path):
+@pytest.mark.parametrize("number", WORLDS)
+def test_sharded_and_whole_weights_go_on_from_each_others_checkpoints(
+    one, worlds, monkeypatch, number
+):
     monkeypatch.setitem(gpt.SIZES, "tiny", SMALL)
-    run(Cycle(), checkpoint=tmp_path / "file.pt")
-    with pytest.raises(ValueError, match=r"file.pt is the checkpoint of a run without --shard"):
-        run(Cycle(), checkpoint=tmp_path / "file.pt", shard=True)
-    run(Cycle(), checkpoint=tmp_path / "folder", shard=True)
-    with pytest.raises(ValueError, match=r"folder is the checkpoint of a run with --shard"):
-        run(Cycle(), checkpoint=tmp_path / "folder")
-    other = replace(CONFIG, lr=0.5, muon=("VO",))
-    with pytest.raises(ValueError, match=r"lr is 0.01 there and 0.5 here; muon is \['QK', 'VO'"):
-        train_run(other, Cycle(), checkpoint=tmp_path / "folder", shard=True, progress=False)
+    unbroken = run(Cycle()).train_loss
+    for found in worlds[number]:
+        assert len(found["crossed"]) == 2
+        for losses in found["crossed"]:
+            assert losses == pytest.approx(unbroken, abs=1e-4)  # float32
 
 
 def test_a_rule_for_whole_matrices_is_refused():
@@ -358,91 +369,3 @@ def test_rows_orthogonalized_apart_are_another_direction(parts):
     assert torch.cosine_similarity(wrong.view(-1), right.view(-1), dim=0) < 0.95
     for rows in wrong.chunk(parts):  # each part alone looks orthogonal
         torch.testing.assert_close(torch.linalg.svdvals(rows), torch.ones(64 // parts).double())
-
-
-@pytest.fixture
-def saved(tmp_path):
-    """Returns a folder with a checkpoint of one process, and what went into it."""
-    model, optimizer = start(False, "muon", torch.float32, EVEN)
-    folder = tmp_path / "run"
-    checkpoints.save_parts(tensors(model, optimizer), {"config": {"seed": 0}}, folder)
-    return folder, model, optimizer
-
-
-def test_another_model_is_refused_by_name_and_nothing_is_loaded(saved):
-    folder, *_ = saved
-    model, optimizer = start(False, "muon", torch.float32, replace(EVEN, vocab_size=65))
-    before = complete(model, optimizer)
-    with pytest.raises(ValueError, match=r"model.head.weight is \[64, 32\] there and \[65, 32\]"):
-        checkpoints.load_parts(tensors(model, optimizer), folder)
-    with_rows = start(False, "normuon", torch.float32, EVEN)
-    with pytest.raises(ValueError, match="row_mean_square is 'absent' there"):
-        checkpoints.load_parts(tensors(*with_rows), folder)
-    assert gap(complete(model, optimizer), before) == 0
-
-
-@pytest.mark.parametrize("damage", ["cut", "changed", "missing"])
-def test_damaged_data_are_refused_by_name_and_nothing_is_loaded(saved, damage):
-    folder, model, optimizer = saved
-    file = next(folder.glob("data-*/*.distcp"))
-    content = bytearray(file.read_bytes())
-    content[len(content) // 2] ^= 1
-    if damage == "missing":
-        file.unlink()
-    else:
-        file.write_bytes(content if damage == "changed" else content[:-100])
-    before = complete(model, optimizer)
-    with pytest.raises(ValueError, match=f"{file.name} changed or missing: delete it"):
-        checkpoints.load_parts(tensors(model, optimizer), folder)
-    assert gap(complete(model, optimizer), before) == 0
-
-
-@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"config": 1}'])
-def test_a_damaged_index_is_refused(saved, content):
-    (saved[0] / checkpoints.INDEX).write_text(content)
-    with pytest.raises(ValueError, match="is no whole checkpoint"):
-        checkpoints.read_index(saved[0])
-
-
-@pytest.mark.parametrize("stage", ["_checksum", "replace_file"])
-def test_a_save_that_breaks_off_leaves_the_old_checkpoint(saved, monkeypatch, stage):
-    folder, model, optimizer = saved
-    old = complete(model, optimizer)
-
-    def fail(*_):
-        raise OSError("disk full")
-
-    with monkeypatch.context() as patch, torch.no_grad():
-        model.head.weight += 1
-        patch.setattr(checkpoints, stage, fail)
-        with pytest.raises(OSError, match="disk full"):
-            checkpoints.save_parts(tensors(model, optimizer), {"config": {"seed": 0}}, folder)
-    checkpoints.load_parts(tensors(model, optimizer), folder)
-    assert gap(complete(model, optimizer), old) == 0
-    checkpoints.save_parts(tensors(model, optimizer), {"config": {"seed": 0}}, folder)
-    assert len(list(folder.iterdir())) == 2  # what was left half-done is gone
-
-
-def test_torchs_own_errors_are_errors_of_files(saved, monkeypatch):
-    folder, model, optimizer = saved
-
-    def fail(*_):
-        raise OSError("disk full")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(torch.distributed.checkpoint.FileSystemWriter, "write_data", fail)
-        with pytest.raises(OSError, match=r"(?s)nothing was saved in .*run: .*disk full"):
-            checkpoints.save_parts(tensors(model, optimizer), {"config": {}}, folder)
-    index = checkpoints.read_index(folder)
-    file = folder / index["data"] / ".metadata"
-    file.write_bytes(b"no table of contents")
-    index["checksums"][file.name] = checkpoints._checksum(file)  # as if it had been saved so
-    (folder / checkpoints.INDEX).write_text(json.dumps(index))
-    with pytest.raises(ValueError, match="cannot be read: delete it to start again"):
-        checkpoints.load_parts(tensors(model, optimizer), folder)
-
-
-def test_a_folder_that_cannot_be_made_is_an_error(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(OSError, match="file"):
-        checkpoints.save_parts({"a": torch.ones(1)}, {"config": {}}, tmp_path / "file" / "run")

@@ -4,8 +4,8 @@
 PyTorch's own engine, DistributedDataParallel, averages the gradients by all-reduces while backward
 computes. Then each matrix is orthogonalized by one process, its owner, which sends the new weights
 to the others. AdamW's parameters are stepped by everybody: that costs less than to send them.
-Without torchrun, nothing here touches torch.distributed. Where the whole model is too much for one
-device, `sharded` divides it.
+Without torchrun, nothing here touches torch.distributed. Where weights, gradients and momenta
+together are too much for one device, `sharded` divides them.
 
 Source: Jordan 2024, whose Muon also divides its matrices among processes.
 """
@@ -139,7 +139,7 @@ def gather_state(optimizer: Muon) -> None:
     if size() == 1:
         return
     owner_of = owners(optimizer)
-    # as objects, since the rules of `controls` keep more than momenta; from GPU to GPU by the CPU
+    # as objects, since `training.rules` keep more than momenta; from GPU to GPU by the CPU
     mine = [_moved(optimizer.state.get(p, {}), "cpu") for p in owner_of if owner_of[p] == rank()]
     remaining = [iter(states) for states in gather(mine)]
     for p, owner in owner_of.items():

@@ -87,20 +87,6 @@ def whole(p: Tensor) -> Tensor:
     return p.full_tensor() if hasattr(p, "full_tensor") else p
 
 
-def tensors(model: nn.Module, optimizer: Muon) -> dict[str, Tensor]:
-    """Returns weights and states by name, for `checkpoints.save_parts` and `load_parts`.
-
-    They are those of model and optimizer themselves, so to load into them is to resume.
-    """
-    names = {p: name for name, p in model.named_parameters()}
-    found = {f"model.{name}": t for name, t in model.state_dict().items()}
-    for group in optimizer.param_groups:
-        for p in group["params"]:
-            for key, t in optimizer.state_of(p, group).items():
-                found[f"optimizer.{names[p]}.{key}"] = t
-    return found
-
-
 def orthogonalize_apart(G: Tensor, parts: int) -> Tensor:
     """Returns the mistake: G (m, n) cut into parts of equally many rows, each orthogonalized alone.
 

@@ -13,8 +13,7 @@ from muonlab.optim.normuon import NorMuon
 from muonlab.optim.orthogonalize import fast_bf16
 from muonlab.optim.routing import route
 from muonlab.training.config import TrainConfig
-from muonlab.training.controls import Controlled
-from muonlab.training.rows import NORMUON
+from muonlab.training.rules import NORMUON, Controlled
 
 
 def model_for(config: TrainConfig, task: Task) -> GPT:

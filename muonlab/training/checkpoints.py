@@ -1,170 +1,155 @@
-"""Checkpoints that are either whole or refused: written beside, read back, renamed."""
+"""Checkpoints: folders that are either whole or refused, and that can run no code.
+
+    run/checkpoint.json              names the data, has their checksums, and holds the curves
+    run/data-1f0c29ab/*.safetensors  weights and states; each process of torchrun writes its rows
+
+The data go to a new folder, then `checkpoint.json` is replaced in one move: whenever a run is
+killed, the old checkpoint is there or the new one. Any number of processes reads what any number of
+them wrote. Nothing is unpickled: JSON and safetensors hold plain data.
+"""
 
 import hashlib
-import io
 import json
+import re
 import secrets
 import shutil
+import tempfile
 import warnings
-import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
+from torch.distributed import checkpoint as dcp
 
 from muonlab.distributed import parallel
 from muonlab.files import replace_file
 
 ADVICE = "delete it to start again, or bring back a copy"
-INDEX = "checkpoint.json"  # in a folder; it names the folder inside which holds the tensors
-DATA = "data-"  # how that folder's name begins
-PARTS = {"config", "shapes", "data", "checksums"}  # of the index, at least
+INDEX = "checkpoint.json"
+DATA = re.compile(r"data-[0-9a-f]{8}")
 
 
-def save(state: dict[str, Any], path: Path | str) -> None:
-    """Writes the state at `path`; what was there stays until the new file is whole.
-
-    Args:
-        state: tensors, numbers, strings, and dicts, lists and tuples of them.
+def prepare(path: Path | str) -> Path:
+    """Returns the folder for a checkpoint, once it is sure that one can be written there.
 
     Raises:
-        OSError: the folder cannot be written, or the disk is full. The old file is untouched.
+        ValueError: no name, or that of the working folder.
+        OSError: a file is in the way, or this process may not write there.
     """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    content = io.BytesIO()
-    torch.save(state, content)
-    replace_file(path, content.getvalue())
-
-
-def load(path: Path | str, device: torch.device | str = "cpu") -> dict[str, Any]:
-    """Returns the state that `save` wrote, its tensors on `device`; runs no code from the file.
-
-    Raises:
-        FileNotFoundError: no such file.
-        ValueError: the file is cut or changed: torch's format is a zip with a checksum a tensor.
-    """
-    try:
-        with zipfile.ZipFile(path) as archive:
-            broken = archive.testzip()
-        state = torch.load(path, map_location=device, weights_only=True) if not broken else {}
-    except FileNotFoundError:
-        raise
-    except Exception as error:  # whatever a damaged zip or pickle provokes
-        raise ValueError(f"{path} is no whole checkpoint ({error}): {ADVICE}") from error
-    if broken:
-        raise ValueError(f"{path} is damaged: the checksum of {broken} does not fit: {ADVICE}")
-    if not isinstance(state, dict) or "config" not in state:
-        raise ValueError(f"{path} was not written by muonlab: expected a run's checkpoint")
-    return state
-
-
-def check_same(found: dict[str, Any], wanted: dict[str, Any], path: Path | str) -> None:
-    """Raises ValueError, naming every field, unless the checkpoint's config is the wanted one."""
-    found, wanted = (json.loads(json.dumps(values)) for values in (found, wanted))  # no tuples
-    differing = [
-        f"{name} is {found.get(name, 'absent')!r} there and {wanted.get(name, 'absent')!r} here"
-        for name in sorted(found.keys() | wanted.keys())
-        if found.get(name) != wanted.get(name)
-    ]
-    if differing:
+    if (folder := Path(path)) == Path():
         raise ValueError(
-            f"checkpoint {path} belongs to another run: {'; '.join(differing)}. "
-            "Use the same values, or give this run a checkpoint file of its own"
+            f"a checkpoint needs a folder of its own, such as runs/a; got {str(path)!r}"
         )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise OSError(
+            f"no checkpoint can be written at {folder} ({error.strerror}): a checkpoint is a "
+            "folder; name one that is not there yet, in a place where you may write"
+        ) from error
+    return folder
 
 
 def exists(path: Path | str) -> bool:
-    """Returns whether a checkpoint has been written there: a file, or a folder by `save_parts`."""
-    return Path(path).is_file() or (Path(path) / INDEX).is_file()
+    """Returns whether a checkpoint has been written there."""
+    return (Path(path) / INDEX).is_file()
 
 
-def save_parts(tensors: dict[str, Tensor], rest: dict[str, Any], folder: Path | str) -> None:
-    """Writes a checkpoint as a folder, in which each process writes what it has of the tensors.
-
-    All processes call it. What was there stays until the new one is whole: the data go to a new
-    folder inside, and then one small file is replaced, which names it.
+def save(tensors: dict[str, Tensor], rest: dict[str, Any], path: Path | str) -> None:
+    """Writes a checkpoint, each process what it has; all call it.
 
     Args:
         tensors: DTensors, or whole tensors that are the same in all processes.
-        rest: what JSON can hold; "config" must be in it.
+        rest: what JSON can hold.
 
     Raises:
         OSError: the folder cannot be written, or the disk is full. The old data are untouched.
     """
-    from torch.distributed import checkpoint as dcp
-
-    folder, data = Path(folder), parallel.gather(f"{DATA}{secrets.token_hex(4)}")[0]
-    with _failing_as(OSError, f"nothing was saved in {folder}"):
-        folder.mkdir(parents=True, exist_ok=True)
-        dcp.save(dict(tensors), checkpoint_id=folder / data, no_dist=parallel.size() == 1)
-    if parallel.rank() == 0:
-        sums = {file.name: _checksum(file) for file in sorted((folder / data).iterdir())}
-        index = {**rest, "shapes": _shapes(tensors), "data": data, "checksums": sums}
-        replace_file(folder / INDEX, json.dumps(index).encode())
-        for old in folder.glob(f"{DATA}*"):
-            if old.name != data:
-                shutil.rmtree(old, ignore_errors=True)  # what stays does no harm
+    folder, name = prepare(path), parallel.gather(f"data-{secrets.token_hex(4)}")[0]
+    data = folder / name
+    try:
+        with _failing_as(OSError, f"nothing was saved in {folder}", "the last checkpoint stands"):
+            writer = dcp.HuggingFaceStorageWriter(str(data), save_distributed=True)
+            dcp.save(dict(tensors), storage_writer=writer, no_dist=parallel.size() == 1)
+        if parallel.rank() == 0:
+            sums = {file.name: _checksum(file) for file in data.iterdir()}
+            index = {**rest, "data": name, "checksums": sums}
+            content = json.dumps(index | {"checksum": _digest(index)})
+            replace_file(folder / INDEX, content.encode())
+    finally:
+        if parallel.rank() == 0:
+            _tidy(folder)
     parallel.gather(None)  # nobody goes on before the checkpoint stands
 
 
-def read_index(folder: Path | str) -> dict[str, Any]:
-    """Returns `rest` of `save_parts`, and the shapes of the tensors; runs no code from the file.
+def read(path: Path | str) -> dict[str, Any]:
+    """Returns `rest` of `save`.
 
     Raises:
-        ValueError: the file is damaged.
+        FileNotFoundError: no checkpoint is there.
+        ValueError: it is damaged.
     """
-    try:
-        index = json.loads((Path(folder) / INDEX).read_text(encoding="utf-8"))
-        missing = PARTS - index.keys()
-    except (AttributeError, ValueError) as error:
-        raise ValueError(f"{folder} is no whole checkpoint ({error!r}): {ADVICE}") from error
-    if missing:
-        raise ValueError(f"{folder} is no whole checkpoint: {missing} missing in {INDEX}: {ADVICE}")
+    if not exists(path):
+        raise FileNotFoundError(f"no checkpoint in {path}: expected a folder that a run has saved")
+    with _failing_as(ValueError, f"{path} is no whole checkpoint", ADVICE):
+        index = dict(json.loads((Path(path) / INDEX).read_bytes()))
+        if index.pop("checksum") != _digest(index):
+            raise ValueError(f"the checksum of {INDEX} does not fit")
+        if not DATA.fullmatch(index["data"]):  # a path could lead elsewhere
+            raise ValueError(f"its data are said to be in {index['data']!r}")
     return index
 
 
-def load_parts(tensors: dict[str, Tensor], folder: Path | str) -> None:
+def load(tensors: dict[str, Tensor], path: Path | str) -> None:
     """Fills the tensors, or each process its rows of them, from what any number of processes saved.
 
-    All processes call it. The folder must come from somebody you trust: torch's table of contents
-    is a pickle, which can run code.
+    All processes call it.
 
     Raises:
+        FileNotFoundError: no checkpoint is there.
         ValueError: a name or shape is not in the checkpoint, or the data are damaged; nothing has
             been loaded then.
     """
-    from torch.distributed import checkpoint as dcp
+    index = read(path)
+    data = Path(path) / index["data"]
+    with _failing_as(ValueError, f"{data} cannot be read", ADVICE):
+        names = index["checksums"].keys() | {file.name for file in data.glob("*.safetensors")}
+        for name in sorted(names):
+            if _checksum(data / name) != index["checksums"].get(name):
+                raise ValueError(f"{name} is changed or missing")
+        reader = dcp.HuggingFaceStorageReader(str(data))
+        dcp.load(dict(tensors), storage_reader=reader, no_dist=parallel.size() == 1)
 
-    folder, index = Path(folder), read_index(folder)
-    shapes = _shapes(tensors)
-    check_same({name: index["shapes"].get(name, "absent") for name in shapes}, shapes, folder)
-    names = sorted(index["checksums"])[parallel.rank() :: parallel.size()]  # to each its share
-    data = folder / index["data"]
-    broken = [name for name in names if _checksum(data / name) != index["checksums"][name]]
-    if broken := [name for some in parallel.gather(broken) for name in some]:
-        raise ValueError(f"{data} is damaged: {', '.join(broken)} changed or missing: {ADVICE}")
-    with _failing_as(ValueError, f"{data} cannot be read: {ADVICE}"):
-        dcp.load(dict(tensors), checkpoint_id=data, no_dist=parallel.size() == 1)
+
+def _tidy(folder: Path) -> None:
+    """Removes what the index does not name: the last data, and what a killed run left."""
+    with suppress(ValueError):  # a damaged index: somebody may mend it
+        current = read(folder)["data"] if exists(folder) else None
+        for old in folder.iterdir():
+            if DATA.fullmatch(old.name) and old.name != current:
+                shutil.rmtree(old, ignore_errors=True)  # what stays does no harm
+            elif old.name.startswith(f"{INDEX}-"):  # half an index
+                old.unlink()
 
 
 @contextmanager
-def _failing_as(kind: type[Exception], what: str) -> Iterator[None]:
-    from torch.distributed.checkpoint import CheckpointException
-
+def _failing_as(kind: type[Exception], what: str, then: str) -> Iterator[None]:
+    wrong = (AttributeError, KeyError, TypeError, ValueError, RecursionError)  # in files, not ours
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "torch.distributed is disabled")  # as it should be
             yield
-    except CheckpointException as error:  # no Exception: `except Exception` would pass it over
-        raise kind(f"{what}: {error}") from error
+    except (dcp.CheckpointException, *wrong) as error:
+        why = getattr(error, "failures", {0: (error,)})  # torch's hold an error of each process
+        told = dict.fromkeys(f"{type(found[0]).__name__}: {found[0]}" for found in why.values())
+        raise kind(f"{what} ({'; '.join(told)}): {then}") from error
 
 
-def _shapes(tensors: dict[str, Tensor]) -> dict[str, list[int]]:
-    return {name: list(t.shape) for name, t in tensors.items()}
+def _digest(index: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(index).encode()).hexdigest()
 
 
 def _checksum(path: Path) -> str | None:

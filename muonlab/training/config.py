@@ -2,17 +2,16 @@
 
 import dataclasses
 import math
+import re
 from dataclasses import dataclass
-from typing import Any
-
-import torch
+from typing import Any, get_args
 
 from muonlab.models.gpt import ATTENTIONS, SIZES
 from muonlab.optim.coefficients import COEFFICIENTS
 from muonlab.optim.routing import GROUPS
-from muonlab.optim.update import lr_scale
-from muonlab.training.controls import CONTROLS
-from muonlab.training.rows import NORMUON
+from muonlab.optim.update import LRScale
+from muonlab.training import schedule
+from muonlab.training.rules import CONTROLS, NORMUON
 
 PRECISIONS = ("auto", "fp32", "bf16")
 RULES = ("muon", *NORMUON, *CONTROLS)
@@ -69,31 +68,39 @@ class TrainConfig:
         self._check_experts()
 
     def _check_names(self) -> None:
+        for field in dataclasses.fields(self):
+            value, kind = getattr(self, field.name), type(field.default)
+            if kind in (str, bool) and not isinstance(value, kind):
+                wanted = "True or False" if kind is bool else "a name"
+                raise ValueError(f"{field.name} must be {wanted}, got {value!r}")
         _one_of("size", self.size, tuple(SIZES))
         _one_of("precision", self.precision, PRECISIONS)
         _one_of("attention", self.attention, tuple(ATTENTIONS))
         _one_of("rule", self.rule, RULES)
         _one_of("ns_coefficients", self.ns_coefficients, (*COEFFICIENTS, "exact"))
-        if isinstance(self.muon, str):
+        if not isinstance(self.muon, tuple):
             raise ValueError(f"muon takes several groups: write ({self.muon!r},)")
         for group in self.muon:
             _one_of("muon", group, tuple(GROUPS))
-        lr_scale(self.adjust_lr_fn, 1, 1)  # names the known ones
-        _check_device(self.device)
+        _one_of("adjust_lr_fn", self.adjust_lr_fn, get_args(LRScale))
+        if not re.fullmatch(
+            r"auto|cpu|cuda(:\d+)?", self.device
+        ):  # if it is there, the run will see
+            raise ValueError(f"device must be auto, cpu, cuda or cuda:N; got {self.device!r}")
 
     def _check_numbers(self) -> None:
         for name in ("steps", "batch", "context", "eval_every", "eval_tokens", "ns_steps"):
             _within(name, getattr(self, name), 1, math.inf, whole=True)
         for name in ("experts", "pretraining", "seed", "spectra_every"):
             _within(name, getattr(self, name), 0, 2**63, whole=True)
-        for name in ("lr", "adamw_lr", "adamw_matrix_lr", "weight_decay"):
-            if getattr(self, name) is not None:
-                _within(name, getattr(self, name), 0, math.inf)
+        rates = ("lr", "adamw_lr", *(() if self.adamw_matrix_lr is None else ("adamw_matrix_lr",)))
+        for name in (*rates, "weight_decay", "warmup", "decay"):
+            _within(name, getattr(self, name), 0, math.inf)
+        if not isinstance(self.betas, tuple) or len(self.betas) != 2:
+            raise ValueError(f"betas must be two numbers in [0, 1), got {self.betas}")
         for name, value in (("momentum", self.momentum), *(("betas", b) for b in self.betas)):
             _within(name, value, 0, 1)
-        if len(self.betas) != 2:
-            raise ValueError(f"betas must be two numbers in [0, 1), got {self.betas}")
-        if self.warmup < 0 or self.decay < 0 or self.warmup + self.decay > 1:
+        if self.warmup + self.decay > 1:
             raise ValueError(
                 "warmup and decay are fractions of the steps with a sum of at most 1, got "
                 f"warmup={self.warmup} and decay={self.decay}"
@@ -123,14 +130,8 @@ class TrainConfig:
             )
 
     def rate(self, step: int) -> float:
-        """Returns what both learning rates are multiplied by: up, level, down to 0, all linear.
-
-        >>> [TrainConfig(steps=8, warmup=0.25, decay=0.5).rate(step) for step in range(9)]
-        [0.5, 1.0, 1.0, 1.0, 1.0, 0.75, 0.5, 0.25, 0.0]
-        """
-        rising = (step + 1) / max(1, round(self.warmup * self.steps))
-        falling = (self.steps - step) / max(1, round(self.decay * self.steps))
-        return min(1.0, rising, falling)
+        """Returns what the learning rates are multiplied by at a step, see `schedule.factor`."""
+        return schedule.factor(step, self.steps, self.warmup, self.decay)
 
     def command(self) -> str:
         """Returns the line for a terminal that runs this configuration again."""
@@ -158,10 +159,3 @@ def _within(field: str, value: float, lowest: float, end: float, *, whole: bool 
     if not lowest <= value < end:
         bound = f"in [{lowest}, {end})" if end < math.inf else f">= {lowest} and finite"
         raise ValueError(f"{field} must be {kind} {bound}, got {value}")
-
-
-def _check_device(name: str) -> None:
-    try:
-        torch.device("cpu" if name == "auto" else name)  # whether it is there, the run will see
-    except RuntimeError as error:
-        raise ValueError(f"device must be auto, cpu, cuda or cuda:N; got {name!r}") from error

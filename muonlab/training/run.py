@@ -1,17 +1,17 @@
 """Train one language model: a configuration in, a record out."""
 
 import dataclasses
+import json
 import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
-from torch.optim.lr_scheduler import LambdaLR
+from torch import Tensor, nn
 from tqdm.auto import tqdm
 
 from muonlab.data.load import load_corpus
@@ -20,15 +20,19 @@ from muonlab.distributed import parallel, sharded
 from muonlab.machine import keep_freed_memory
 from muonlab.models.gpt import GPT, GPTConfig
 from muonlab.models.regressor import build
+from muonlab.optim.muon import Muon
 from muonlab.records.provenance import code_version, provenance
 from muonlab.records.record import Record
 from muonlab.theory.spectra import layer_spectra
 from muonlab.training import checkpoints
 from muonlab.training.build import build_optimizer, model_for, pick_device, picks_bf16
 from muonlab.training.config import TrainConfig
-from muonlab.training.pretraining import first_run
 
 CURVES = ("step", "train_loss", "step_seconds", "held_out", "spectra")  # what a run adds to
+# before a fine-tuning comes AdamW on docs, at the rates of the best trial of lesson-04-tuning
+FIRST: dict[str, Any] = {"muon": (), "batch": 16, "adamw_lr": 0.04, "adamw_matrix_lr": 0.001}
+KEPT = ("size", "gated", "attention", "experts", "context", "precision", "device")
+TEXTS = ("docs", "code")  # these have the same tokens
 
 
 class Diverged(ArithmeticError):
@@ -51,21 +55,26 @@ def train(
 
     Args:
         corpus: the text; None loads `config.corpus`.
-        checkpoint: a file to save to after each evaluation, and to resume from if it is there.
-            An interrupted and resumed run gives the same bits as an unbroken one.
-        shard: under torchrun, let each process keep some rows of the weights instead of all, for
-            models that no device can hold. The checkpoint is a folder then, and goes on in any
-            number of processes.
+        checkpoint: a folder to save to after each evaluation, and to resume from if one is there.
+            An interrupted and resumed run gives the same bits as an unbroken one; it may go on in
+            another number of processes, sharded or not, with the same numbers up to rounding.
+        shard: under torchrun, let each process keep some rows of weights, gradients and momenta
+            instead of all. Each still builds the whole model once, at the start, on its device.
         progress: show a bar; the environment variable TQDM_DISABLE=1 hides it too.
 
     Raises:
         Diverged: the loss became NaN or Inf; the message names the step and a rate to lower.
         ValueError: the checkpoint is damaged, or belongs to another configuration.
+        OSError: a checkpoint cannot be written there; found out before the first step.
     """
+    if checkpoint is not None:
+        checkpoints.prepare(checkpoint)
     with parallel.world(pick_device(config.device)):
         run = Run(config, load_corpus(config.corpus) if corpus is None else corpus, shard)
         if checkpoint is not None and checkpoints.exists(checkpoint):
             run.resume(checkpoint)
+        if config.spectra_every and run.step == 0:
+            run.measure_spectra()
         shown = progress and parallel.rank() == 0
         silent = {} if shown else {"disable": True}  # an explicit False would beat TQDM_DISABLE
         with tqdm(total=config.steps, initial=run.step, unit="step", **silent) as bar:
@@ -83,21 +92,55 @@ def train(
 
 
 def load_model(checkpoint: Path | str) -> GPT:
-    """Returns the model that a checkpoint holds, on the CPU."""
-    if Path(checkpoint).is_dir():
-        model = build(GPTConfig(**checkpoints.read_index(checkpoint)["shape"]))
-        named = {f"model.{name}": t for name, t in model.state_dict().items()}
-        checkpoints.load_parts(named, checkpoint)
-        return model
-    state = checkpoints.load(checkpoint)
-    model = build(GPTConfig(**state["shape"]))
-    model.load_state_dict(state["model"])
+    """Returns the model that a checkpoint holds, on the CPU.
+
+    Raises:
+        FileNotFoundError: no checkpoint is there.
+        ValueError: it is damaged.
+    """
+    model = build(GPTConfig(**checkpoints.read(checkpoint)["shape"]))
+    checkpoints.load({f"model.{name}": t for name, t in model.state_dict().items()}, checkpoint)
     return model
 
 
-@cache  # a sweep starts from the same weights many times
+def tensors(model: nn.Module, optimizer: Muon) -> dict[str, Tensor]:
+    """Returns weights and states by name, as a checkpoint has them.
+
+    They are those of model and optimizer themselves, so to load into them is to resume.
+    """
+    found = {f"model.{name}": t for name, t in model.state_dict().items()}
+    names = {p: name for name, p in model.named_parameters()}
+    for group in optimizer.param_groups:
+        for p in group["params"]:
+            for key, t in optimizer.state_of(p, group).items():
+                found[f"optimizer.{names[p]}.{key}"] = t
+    return found
+
+
+def first_run(config: TrainConfig) -> TrainConfig:
+    """Returns the run of AdamW on docs whose weights a config with `pretraining` starts from.
+
+    Its seed is 0 whatever the config's: one model is fine-tuned many times, as in practice.
+
+    Raises:
+        ValueError: the run itself is on a corpus with other tokens.
+    """
+    if config.corpus not in TEXTS:
+        raise ValueError(
+            f"pretraining={config.pretraining} is done on docs, so corpus must be "
+            f"{' or '.join(TEXTS)}, which have its tokens; got {config.corpus!r}: choose one of "
+            "them, or set pretraining to 0"
+        )
+    kept = {name: getattr(config, name) for name in KEPT}
+    return TrainConfig(steps=config.pretraining, **FIRST, **kept)
+
+
+@lru_cache(maxsize=1)  # a sweep starts from the same weights many times
 def pretrained(config: TrainConfig) -> dict[str, Tensor]:
-    """Returns the weights that a run leaves; a process trains them once."""
+    """Returns the weights that a run leaves; a process keeps the last ones that it was asked for.
+
+    `pretrained.cache_clear()` frees them.
+    """
     run = Run(config, load_corpus(config.corpus))
     while run.step < config.steps:
         run.train_step()
@@ -105,13 +148,19 @@ def pretrained(config: TrainConfig) -> dict[str, Tensor]:
 
 
 class Run:
-    """A run in progress: take it step by step when `train` is too much at once."""
+    """A run in progress: take it step by step when `train` is too much at once.
+
+    To build one touches the whole process. Its C library keeps freed memory from then on (see
+    `machine.keep_freed_memory`). The version of the code is asked for once, now, before anybody
+    edits the files that are loaded. With `config.pretraining`, a model is trained first, and its
+    weights stay in memory for the next run (see `pretrained`).
+    """
 
     def __init__(self, config: TrainConfig, corpus: Task, shard: bool = False) -> None:
         self.config, self.corpus, self.shard = config, corpus, shard
-        code_version()  # now, before anybody edits the files that this process has loaded
-        self.device = pick_device(config.device)
+        code_version()
         keep_freed_memory()
+        self.device = pick_device(config.device)
         self.model = model_for(config, corpus).to(self.device)
         if config.pretraining:
             self.model.load_state_dict(pretrained(first_run(config)))
@@ -119,9 +168,9 @@ class Run:
         self.optimizer = build_optimizer(config, self.model)
         if shard:
             sharded.check_rule(self.optimizer)
-        self.scheduler = LambdaLR(self.optimizer, config.rate)
         self.autocast = picks_bf16(config, self.device)
         self.step = 0
+        self._set_rates()
         self.train_loss: list[float] = []
         self.step_seconds: list[float] = []
         self.held_out: list[dict[str, Any]] = []
@@ -141,10 +190,10 @@ class Run:
         with self._finite_gradients():
             (sharded.step_sharded if self.shard else parallel.step_shared)(self.optimizer)
         self.optimizer.zero_grad()
-        self.scheduler.step()
         if self.device.type == "cuda":
             torch.cuda.synchronize()  # or the clock stops before the work does
         self.step += 1
+        self._set_rates()
         self.train_loss.append(value)
         self.step_seconds.append(time.perf_counter() - start)
         return value
@@ -189,51 +238,41 @@ class Run:
     def save(self, path: Path | str) -> None:
         """Writes a checkpoint: the old one stays until the new one is whole.
 
-        Under torchrun every process calls it, and one writes.
+        Under torchrun every process calls it.
         """
-        if self.shard:
-            rest = self._identity() | {"scheduler": self.scheduler.state_dict()} | self._curves()
-            checkpoints.save_parts(sharded.tensors(self.model, self.optimizer), rest, path)
-            return
-        parallel.gather_state(self.optimizer)
-        if parallel.rank() == 0:
-            checkpoints.save(self._identity() | self._state(), path)
+        if not self.shard:
+            parallel.gather_state(self.optimizer)
+        # batches depend on (seed, step) alone, so the position in the data needs no state
+        curves = {name: getattr(self, name) for name in CURVES}
+        checkpoints.save(tensors(self.model, self.optimizer), self._identity() | curves, path)
 
     def resume(self, path: Path | str) -> None:
         """Goes back to where the checkpoint was written; refuses that of another run."""
-        if Path(path).is_dir() != self.shard:
+        state = checkpoints.read(path)
+        found, wanted = state["config"], self._identity()["config"]
+        differing = [
+            f"{name} is {found.get(name, 'absent')!r} there and {wanted.get(name, 'absent')!r} here"
+            for name in sorted(found.keys() | wanted.keys())
+            if found.get(name) != wanted.get(name)
+        ]
+        if differing:
             raise ValueError(
-                f"{path} is the checkpoint of a run {'without' if self.shard else 'with'} --shard: "
-                "go on with it in the same way, or give this run a path of its own"
+                f"checkpoint {path} belongs to another run: {'; '.join(differing)}. "
+                "Use the same values, or give this run a checkpoint of its own"
             )
-        # on the run's device: the optimizer leaves AdamW's step counter where it was loaded
-        state = checkpoints.read_index(path) if self.shard else checkpoints.load(path, self.device)
-        checkpoints.check_same(state["config"], self._identity()["config"], path)
-        self.scheduler.load_state_dict(state["scheduler"])
-        if self.shard:
-            checkpoints.load_parts(sharded.tensors(self.model, self.optimizer), path)
-            for group, rate in zip(
-                self.optimizer.param_groups, self.scheduler.get_last_lr(), strict=True
-            ):
-                group["lr"] = rate
-        else:
-            self.model.load_state_dict(state["model"])
-            self.optimizer.load_state_dict(state["optimizer"])
+        checkpoints.load(tensors(self.model, self.optimizer), path)
         for name in CURVES:
             setattr(self, name, state[name])
+        self._set_rates()
 
     def _identity(self) -> dict[str, Any]:
         config = dataclasses.asdict(self.config) | {"text of the corpus": self.corpus.sha256}
-        return {"config": config, "shape": dataclasses.asdict(self.model.config)}
+        identity = {"config": config, "shape": dataclasses.asdict(self.model.config)}
+        return json.loads(json.dumps(identity))  # lists for tuples, as a file has them
 
-    def _state(self) -> dict[str, Any]:
-        # batches depend on (seed, step) alone, so the position in the data needs no state
-        parts = ("model", "optimizer", "scheduler")
-        states = {name: getattr(self, name).state_dict() for name in parts}
-        return states | self._curves()
-
-    def _curves(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in CURVES}
+    def _set_rates(self) -> None:
+        for group in self.optimizer.param_groups:
+            group["lr"] = getattr(self.config, group["rate"]) * self.config.rate(self.step)
 
     def _precision(self) -> torch.autocast:
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.autocast)

@@ -1,0 +1,177 @@
+"""Rules beside Muon for the same matrices: what the experiments compare with, or control for.
+
+NorMuon is an optimizer of its own; the ablations of its paper are rules here. These look ahead as
+the config says (`nesterov`), and give the update entries of RMS 0.2, as Algorithm 1 of NorMuon
+does, so that a larger step cannot pass for a better direction.
+
+Source: arXiv 2510.05491, Algorithm 1 and the ablations of its experiments.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from muonlab.optim.fast import fast_newton_schulz
+from muonlab.optim.muon import Muon
+from muonlab.optim.update import lr_scale, matrix_shape
+
+NORMUON = {"normuon": "paper", "normuon_released": "released"}  # rule → scale of `NorMuon`
+BETA2, EPS = 0.95, 1e-8  # those of NorMuon
+State = dict[str, Any]
+Group = dict[str, Any]
+
+
+class Controlled(Muon):
+    """Muon's groups and options, but its matrices follow another of `CONTROLS`.
+
+    What makes a control informative is that all else stays: the groups of AdamW, the schedule, the
+    batches. The matrices are taken one at a time, so its speed says nothing.
+    """
+
+    def __init__(self, params: Any, control: str) -> None:
+        super().__init__(params)
+        self.direction, self.kept = CONTROLS[control]
+
+    def state_of(self, p: Tensor, group: Group) -> State:
+        """Returns what is kept about p, of that group: tensors, which a checkpoint can hold."""
+        if group["rule"] == "muon" and not self.state[p]:
+            number = next(number for number, other in enumerate(group["params"]) if other is p)
+            self.state[p] = {**start(p, self.kept), "number": torch.tensor(number)}
+        return super().state_of(p, group)
+
+    def _muon_step(self, group: Group) -> None:
+        for p in group["params"]:
+            if p.grad is not None:
+                direction = self.direction(p.grad, self.state_of(p, group), group)
+                p.mul_(1 - group["lr"] * group["weight_decay"]).add_(direction, alpha=-group["lr"])
+
+
+def start(p: Tensor, names: tuple[str, ...]) -> State:
+    """Returns what a rule knows about a matrix p (m, n) before the first step: zeros."""
+    small = {"row_mean_square": torch.zeros_like(p[:, :1]), "step": torch.tensor(0)}
+    return {name: small[name] if name in small else torch.zeros_like(p) for name in names}
+
+
+def sgd(G: Tensor, state: State, group: Group) -> Tensor:
+    """Returns the sum of all gradients so far, each weighing `momentum` times the next."""
+    return state["momentum_buffer"].mul_(group["momentum"]).add_(G)
+
+
+def adam(G: Tensor, state: State, group: Group) -> Tensor:
+    """Returns Adam's direction: the mean gradient over the root of the mean square.
+
+    Source: Kingma & Ba, arXiv 1412.6980, Algorithm 1.
+    """
+    beta1, beta2 = group["betas"]
+    step = _next_step(state)
+    mean = state["exp_avg"].lerp_(G, 1 - beta1) / (1 - beta1**step)
+    square = state["exp_avg_sq"].lerp_(G**2, 1 - beta2) / (1 - beta2**step)
+    return mean / (square.sqrt() + 1e-8)
+
+
+def flat_adam(G: Tensor, state: State, group: Group) -> Tensor:
+    """Returns Adam's direction with a flat spectrum: orthogonalized and scaled as Muon's is."""
+    return _as_muon(adam(G, state, group), group)
+
+
+def noisy_adam(G: Tensor, state: State, group: Group) -> Tensor:
+    """Returns Adam's direction plus a random orthogonal matrix of the same norm.
+
+    The sum is isotropic, and the part that makes it so knows nothing of the task. The noise
+    follows from the numbers of the matrix and of the step, so that a resumed run repeats it.
+    """
+    D = adam(G, state, group)
+    noise = _as_muon(torch.randn(G.shape, generator=_generator(state)).to(G), group)
+    return D + noise * (D.norm() / noise.norm())
+
+
+def sign(G: Tensor, state: State, group: Group) -> Tensor:
+    """Returns the signs of Muon's momentum, 0.2 each: all entries equal, not all directions.
+
+    The RMS is that of Muon's update with `update_rms`, so one rate is one size of step for both.
+    """
+    return 0.2 * _momentum(G, state, group).sign()
+
+
+def random_spectrum(G: Tensor, state: State, group: Group) -> Tensor:
+    """Returns Muon's singular vectors with singular values drawn from (0, 1], at RMS 0.2.
+
+    Each is drawn anew at each step, whatever the momentum's own is; the numbers of matrix and step
+    decide, as in `noisy_adam`. Source: the claim of arXiv 2605.11181 that random spectra do as well
+    as Muon's; the way they are drawn is ours.
+    """
+    U, _, Vh = torch.linalg.svd(_momentum(G, state, group), full_matrices=False)
+    _next_step(state)
+    values = 1 - torch.rand(len(Vh), generator=_generator(state))  # rand gives 0, never 1
+    return _rms(U * values.to(U) @ Vh)
+
+
+def coordinates(G: Tensor, state: State, group: Group) -> Tensor:
+    """Returns Muon's direction, each entry divided by the root of its own mean square."""
+    O = _flat(_momentum(G, state, group), group)  # noqa: E741  the paper's letter
+    return _rms(O / _root(O.square(), state["entry_mean_square"]))
+
+
+def rows_first(G: Tensor, state: State, group: Group) -> Tensor:
+    """Returns the direction with the rows evened out *before* it is orthogonalized."""
+    M = _momentum(G, state, group)
+    return _rms(_flat(M / _root(M.square().mean(1, keepdim=True), state["row_mean_square"]), group))
+
+
+def tall_only(G: Tensor, state: State, group: Group) -> Tensor:
+    """Returns NorMuon's direction for a matrix with more rows than columns, else Muon's."""
+    O = _flat(_momentum(G, state, group), group)  # noqa: E741  the paper's letter
+    tall = G.size(0) > G.size(1)
+    return _rms(
+        O / _root(O.square().mean(1, keepdim=True), state["row_mean_square"]) if tall else O
+    )
+
+
+def _momentum(G: Tensor, state: State, group: Group) -> Tensor:
+    """Returns what Muon orthogonalizes: the average of gradients, one step ahead if so asked."""
+    mu = group["momentum"]
+    M = state["momentum_buffer"].lerp_(G, 1 - mu)
+    return torch.lerp(G, M, mu) if group["nesterov"] else M
+
+
+def _next_step(state: State) -> int:
+    state["step"] = state["step"] + 1
+    return int(state["step"])
+
+
+def _generator(state: State) -> torch.Generator:
+    return torch.Generator().manual_seed(1_000_003 * int(state["number"]) + int(state["step"]))
+
+
+def _flat(D: Tensor, group: Group) -> Tensor:
+    return fast_newton_schulz(D, group["ns_steps"], group["ns_coefficients"])
+
+
+def _as_muon(D: Tensor, group: Group) -> Tensor:
+    return lr_scale(group["adjust_lr_fn"], *matrix_shape(D)) * _flat(D, group)
+
+
+def _root(square: Tensor, mean: Tensor) -> Tensor:
+    return mean.lerp_(square, 1 - BETA2).sqrt() + EPS
+
+
+def _rms(D: Tensor) -> Tensor:
+    """Returns D scaled to entries of root mean square 0.2; zeros stay zeros."""
+    return D * (0.2 * math.sqrt(D.numel()) / D.norm().clamp(min=torch.finfo(D.dtype).tiny))
+
+
+ADAM = ("exp_avg", "exp_avg_sq", "step")
+# rule → its direction, and the names of what it keeps about each matrix
+CONTROLS: dict[str, tuple[Callable[[Tensor, State, Group], Tensor], tuple[str, ...]]] = {
+    "sgd": (sgd, ("momentum_buffer",)),
+    "flat_adam": (flat_adam, ADAM),
+    "noisy_adam": (noisy_adam, ADAM),
+    "sign": (sign, ("momentum_buffer",)),
+    "random_spectrum": (random_spectrum, ("momentum_buffer", "step")),
+    "coordinates": (coordinates, ("momentum_buffer", "entry_mean_square")),
+    "rows_first": (rows_first, ("momentum_buffer", "row_mean_square")),
+    "tall_only": (tall_only, ("momentum_buffer", "row_mean_square")),
+}

@@ -1,0 +1,321 @@
+"""Checkpoints: whole after any kill, refused when damaged, and never a way to run code."""
+
+import hashlib
+import io
+import json
+import multiprocessing
+import os
+import pickle
+import shutil
+import signal
+import sys
+from dataclasses import replace
+
+import pytest
+import torch
+from test_train import CONFIG, VOCABULARY, Cycle
+from torch.distributed import checkpoint as dcp
+
+from muonlab.models import gpt
+from muonlab.training import checkpoints
+from muonlab.training.run import Run, load_model, tensors, train
+
+
+@pytest.fixture(autouse=True)
+def small_model(monkeypatch):
+    shape = gpt.GPTConfig(vocab_size=VOCABULARY, context=64, layers=1, width=16, heads=2)
+    monkeypatch.setitem(gpt.SIZES, "tiny", shape)
+
+
+def numbers(value):
+    """Returns tensors of several kinds, all filled with the value."""
+    kinds = {"matrix": (20, 3), "vector": (5,), "scalar": (), "none": (0, 3)}
+    found = {name: torch.full(shape, float(value)) for name, shape in kinds.items()}
+    return found | {"whole": torch.tensor(value), "coarse": torch.ones(2).bfloat16() * value}
+
+
+def loaded(folder):
+    """Returns the one value that the tensors of a checkpoint have."""
+    found = numbers(0)
+    checkpoints.load(found, folder)
+    values = {value for t in found.values() for value in t.flatten().tolist()}
+    assert len(values) == 1
+    return values.pop()
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """Returns a folder with a checkpoint."""
+    folder = tmp_path / "run"
+    checkpoints.save(numbers(1), {"step": 1}, folder)
+    return folder
+
+
+def is_alone(folder):
+    """Returns whether the folder holds one index, one folder of data, and nothing else."""
+    return {f.name for f in folder.iterdir()} == {
+        checkpoints.INDEX,
+        checkpoints.read(folder)["data"],
+    }
+
+
+def data_files(folder):
+    return sorted((folder / checkpoints.read(folder)["data"]).iterdir())
+
+
+def test_what_is_saved_comes_back_to_the_bit(tmp_path):
+    folder, wanted = tmp_path / "new" / "run", numbers(7) | {"random": torch.randn(30, 7)}
+    rest = {"losses": [0.1, 1e-300, 1 / 3], "nothing": None, "name": "ä"}
+    checkpoints.save(wanted, rest, folder)
+    found = {name: torch.zeros_like(t) for name, t in wanted.items()}
+    checkpoints.load(found, folder)
+    assert all(torch.equal(found[name], t) for name, t in wanted.items())
+    assert {name: checkpoints.read(folder)[name] for name in rest} == rest
+    assert is_alone(folder)
+
+
+# --- kills, and what they leave ------------------------------------------------------------------
+
+STAGES = [
+    (dcp.HuggingFaceStorageWriter, "write_data"),
+    (os, "fsync"),
+    (checkpoints, "_checksum"),
+    (os, "replace"),
+    (checkpoints, "_tidy"),
+    (shutil, "rmtree"),
+]
+
+
+def save_and_die(folder, place, name):
+    setattr(place, name, lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL))
+    checkpoints.save(numbers(2), {"step": 2}, folder)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
+@pytest.mark.parametrize(("place", "name"), STAGES)
+def test_a_kill_leaves_the_old_checkpoint_or_the_new_one(saved, place, name):
+    fork = multiprocessing.get_context("fork")
+    process = fork.Process(target=save_and_die, args=(saved, place, name))
+    process.start()
+    process.join(60)
+    assert process.exitcode == -signal.SIGKILL
+    step = checkpoints.read(saved)["step"]
+    assert step == (2 if name in ("_tidy", "rmtree") else 1)
+    assert loaded(saved) == step
+    assert not is_alone(saved) or name == "write_data"
+    checkpoints.save(numbers(3), {"step": 3}, saved)
+    assert loaded(saved) == 3
+    assert is_alone(saved)  # what the killed one left is gone
+
+
+@pytest.mark.parametrize(("place", "name"), STAGES[:4])
+def test_a_save_that_fails_leaves_the_old_checkpoint_alone(saved, monkeypatch, place, name):
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(place, name, fail)
+        with pytest.raises(OSError, match="No space left on device"):
+            checkpoints.save(numbers(2), {"step": 2}, saved)
+    assert checkpoints.read(saved)["step"] == loaded(saved) == 1
+    assert is_alone(saved)
+
+
+def test_only_what_checkpoints_made_is_removed(saved):
+    (saved / "data-mine").mkdir()
+    (saved / "notes.txt").write_text("keep me")
+    (saved / "data-0123abcd").mkdir()
+    checkpoints.save(numbers(2), {"step": 2}, saved)
+    assert len(list(saved.iterdir())) == 4
+    assert (saved / "data-mine").is_dir()
+    assert (saved / "notes.txt").is_file()
+
+
+# --- damage --------------------------------------------------------------------------------------
+
+
+def test_a_change_of_any_kind_is_refused_and_nothing_is_loaded(saved):
+    for file in (saved / checkpoints.INDEX, *data_files(saved)):
+        content = file.read_bytes()
+        flipped = bytearray(content)
+        flipped[len(content) // 2] ^= 1
+        for damaged in (content[: len(content) // 2], content[:-1], b"", b"[]", bytes(flipped)):
+            file.write_bytes(damaged)
+            found = numbers(0)
+            with pytest.raises(ValueError, match=r"run.* (is no whole|cannot be).*: delete it to"):
+                checkpoints.load(found, saved)
+            assert all(torch.equal(found[name], t) for name, t in numbers(0).items())
+            assert file.read_bytes() == damaged  # kept, somebody may mend it
+        file.write_bytes(content)
+    assert loaded(saved) == 1
+
+
+def test_missing_and_foreign_files_are_named(saved):
+    [file] = data_files(saved)
+    moved = file.rename(file.with_name("other.safetensors"))
+    with pytest.raises(ValueError, match=r"other\.safetensors is changed or missing"):
+        loaded(saved)
+    moved.unlink()
+    with pytest.raises(ValueError, match=rf"{file.name} is changed or missing"):
+        loaded(saved)
+
+
+def test_tensors_of_another_model_are_refused_by_name_and_nothing_is_loaded(saved):
+    for other, what in (({"matrix": (21, 3)}, "for matrix"), ({"rows": (2,)}, "state_dict: rows")):
+        found = numbers(0) | {name: torch.zeros(shape) for name, shape in other.items()}
+        with pytest.raises(ValueError, match=what):
+            checkpoints.load(found, saved)
+        assert not any(t.any() for t in found.values())
+
+
+# --- strangers -----------------------------------------------------------------------------------
+
+
+class Bomb:
+    """Leaves a mark when it is unpickled."""
+
+    def __init__(self, mark):
+        self.mark = mark
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.mark),)
+
+
+def bombs(mark):
+    archive = io.BytesIO()
+    torch.save(Bomb(mark), archive)
+    return pickle.dumps(Bomb(mark)), archive.getvalue()
+
+
+def forge(folder, file, content):
+    """Puts the content in a file of a checkpoint, and makes all checksums fit."""
+    file.write_bytes(content)
+    rewrite(folder, lambda index: index["checksums"].update({file.name: sha256(content)}))
+
+
+def rewrite(folder, change):
+    index = json.loads((folder / checkpoints.INDEX).read_text())
+    index.pop("checksum", None)
+    change(index)
+    index["checksum"] = sha256(json.dumps(index).encode())
+    (folder / checkpoints.INDEX).write_text(json.dumps(index))
+
+
+def sha256(content):
+    return hashlib.sha256(content).hexdigest()
+
+
+DOORS = {
+    "load_model": load_model,
+    "resume": lambda folder: Run(CONFIG, Cycle()).resume(folder),
+    "train": lambda folder: train(CONFIG, Cycle(), checkpoint=folder, progress=False),
+    "train --shard": lambda f: train(CONFIG, Cycle(), checkpoint=f, shard=True, progress=False),
+}
+
+
+@pytest.fixture
+def good(tmp_path):
+    train(CONFIG, Cycle(), checkpoint=tmp_path / "good", shard=True, progress=False)
+    return tmp_path / "good"
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_pickle_in_any_file_runs_no_code(good, tmp_path, door):
+    mark, forged = tmp_path / "code-ran", tmp_path / "forged"
+    files = [file.relative_to(good) for file in good.rglob("*") if file.is_file()]
+    assert len(files) == 2
+    [data] = {file.parent for file in files if file.name != checkpoints.INDEX}
+    others = [data / name for name in (".metadata", "__0_0.distcp", "model.safetensors.index.json")]
+    for file in (*files, *others):
+        for bomb in bombs(mark):
+            shutil.copytree(good, forged)
+            if file.name == checkpoints.INDEX:
+                (forged / file).write_bytes(bomb)
+            else:
+                forge(forged, forged / file, bomb)
+            if file in files:
+                with pytest.raises(ValueError, match=r"forged.* (is no whole|cannot be)"):
+                    DOORS[door](forged)
+            else:  # nobody reads these
+                DOORS[door](forged)
+            assert not mark.exists()
+            shutil.rmtree(forged)
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(
+    "data", ["../elsewhere", "data-../..", "", ".", None, 5, ["data-0123abcd"]]
+)
+def test_data_outside_of_the_folder_are_refused(good, tmp_path, door, data):
+    shutil.copytree(good / checkpoints.read(good)["data"], tmp_path / "elsewhere")
+    rewrite(good, lambda index: index.update(data=data))
+    with pytest.raises(ValueError, match=r"good is no whole checkpoint"):
+        DOORS[door](good)
+
+
+@pytest.mark.parametrize("sums", [{}, [], None, {"a": 1}, "x"])
+def test_checksums_that_leave_out_a_file_are_refused(good, sums):
+    rewrite(good, lambda index: index.update(checksums=sums))
+    with pytest.raises(ValueError, match="cannot be read"):
+        load_model(good)
+
+
+def test_an_index_of_endless_depth_is_refused(good):
+    (good / checkpoints.INDEX).write_text("[" * 100_000)
+    with pytest.raises(ValueError, match="is no whole checkpoint"):
+        load_model(good)
+
+
+# --- doors ---------------------------------------------------------------------------------------
+
+
+def test_a_place_that_cannot_hold_a_checkpoint_is_named_before_the_first_step(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    places = [tmp_path / "file", tmp_path / "file" / "run", tmp_path / ("x" * 300)]
+    for place in places:
+        with pytest.raises(OSError, match=r"(file|run|xxx) \(.*\): a checkpoint is a folder; name"):
+            train(CONFIG, Cycle(fail_at=0), checkpoint=place, progress=False)
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["", ".", "./"])
+def test_a_checkpoint_needs_a_name(name):
+    with pytest.raises(ValueError, match=r"a checkpoint needs a folder of its own"):
+        train(CONFIG, Cycle(fail_at=0), checkpoint=name, progress=False)
+
+
+def test_a_folder_where_nobody_may_write_is_named(tmp_path, monkeypatch):
+    def refuse(**_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(checkpoints.tempfile, "TemporaryFile", refuse)  # root may write anywhere
+    with pytest.raises(OSError, match=r"run \(Permission denied\): .* where you may write"):
+        train(CONFIG, Cycle(fail_at=0), checkpoint=tmp_path / "run", progress=False)
+
+
+def test_where_no_checkpoint_is_the_model_of_it_is_refused(tmp_path):
+    (tmp_path / "file").write_text("")
+    for place in (tmp_path, tmp_path / "file", tmp_path / "absent"):
+        with pytest.raises(FileNotFoundError, match=rf"no checkpoint in {place}: expected"):
+            load_model(place)
+
+
+# --- what a run keeps ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule", ["sgd", "noisy_adam", "random_spectrum", "tall_only", "normuon"])
+def test_every_rule_goes_on_from_its_checkpoint_to_the_bit(tmp_path, rule):
+    config = replace(CONFIG, rule=rule)
+    unbroken = train(config, Cycle(), checkpoint=tmp_path / "whole", progress=False)
+    with pytest.raises(KeyboardInterrupt):
+        train(config, Cycle(fail_at=5), checkpoint=tmp_path / "killed", progress=False)
+    resumed = train(config, Cycle(), checkpoint=tmp_path / "killed", progress=False)
+    assert resumed.train_loss == unbroken.train_loss
+    states = []
+    for name in ("whole", "killed"):
+        run = Run(config, Cycle())
+        run.resume(tmp_path / name)
+        states.append(tensors(run.model, run.optimizer))
+    assert states[0].keys() == states[1].keys()
+    assert all(torch.equal(states[0][name], t) for name, t in states[1].items())
+    assert any(name.endswith(".step") and t == 7 for name, t in states[0].items())
