@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 from muonlab.data import cache, corpus, documents, summary, tokenization
 from muonlab.data.corpus import Corpus
-from muonlab.data.load import load_corpus
+from muonlab.data.load import load_corpus, shape_for
+from muonlab.models.gpt import SIZES
 
 BUILD = """
 import json, sys
@@ -109,6 +110,7 @@ def test_docs_is_real_and_large_enough_to_train_on(docs):
     assert docs.characters > 10_000_000
     assert len(docs.train) > 3_000_000
     assert docs.vocab_size == 4096
+    assert docs.shape(SIZES["tiny"]) == shape_for("docs", SIZES["tiny"])
     assert 0.08 < len(docs.held_out) / len(docs.train) < 0.14
     text = docs.decode(docs.train)
     for phrase in ('The "with" statement', "Parameters\n----------", "torch.nn.Linear"):
@@ -146,7 +148,8 @@ def test_another_version_or_vocabulary_is_another_file(own_cache, monkeypatch):
 def test_docstrings_agree_with_ast():
     """On one file in twenty: not one docstring missing, hardly anything else taken for one."""
     expected, extra = 0, []
-    for path in list(documents.source_files())[5::20]:
+    paths = [p for _, folder in documents.source_folders() for p in documents.python_files(folder)]
+    for path in paths[5::20]:
         if path.stem.endswith(("_docs", "newdocs")):
             continue
         want, got = Counter(ast_docstrings(path)), Counter(documents.docstrings(path))
@@ -259,7 +262,7 @@ def folder_of(folder, texts):
 
 def test_without_sources_the_message_says_what_to_do(monkeypatch):
     monkeypatch.setattr(documents, "topics", lambda: iter(()))
-    monkeypatch.setattr(documents, "source_files", lambda: iter(()))
+    monkeypatch.setattr(documents, "source_folders", lambda: iter(()))
     with pytest.raises(FileNotFoundError, match=r"expected documentation .* found none: install"):
         documents.documentation()
 
@@ -618,13 +621,13 @@ def test_two_that_build_at_once_do_not_disturb_each_other(own_cache):
         thread.join()
     assert len({digest for _, digest in found}) == 1
     assert [path.name for path in own_cache.iterdir()] == ["some.corpus"]
-    assert cache.read(own_cache / "some.corpus")[1] == found[0][1]
+    assert cache.parse((own_cache / "some.corpus").read_bytes())[1] == found[0][1]
 
 
 def test_stored_content_comes_back(own_cache):
     stored = cache.Stored(np.arange(9, dtype=np.uint16), np.arange(4, dtype=np.uint16), "{}", 5, 6)
     cache.write(own_cache / "some.corpus", stored.to_bytes())
-    found, _ = cache.read(own_cache / "some.corpus")
+    found, _ = cache.parse((own_cache / "some.corpus").read_bytes())
     assert found.train.tolist() == list(range(9))
     assert found.held_out.tolist() == list(range(4))
     assert (found.tokenizer, found.documents, found.characters) == ("{}", 5, 6)

@@ -46,15 +46,23 @@ def test_least_squares_leave_what_the_card_says():
         assert error.square().mean().item() == pytest.approx(max(0, 1 - examples / 4), abs=0.05)
 
 
-def test_batches_follow_from_seed_and_step_and_are_never_held_out():
+def test_batches_follow_from_seed_and_step():
     task = Regression(2)
     first = task.batch(0, 2, 4, seed=0)
     assert torch.equal(first[0], task.batch(0, 2, 4, seed=0)[0])
-    held_out = [tokens for tokens, _ in task.held_out_batches(2, 4, 24)]
-    assert len(held_out) == 3
-    assert torch.equal(held_out[1], next(iter(list(task.held_out_batches(2, 4, 24))[1:]))[0])
-    others = [task.batch(1, 2, 4, seed=0)[0], task.batch(0, 2, 4, seed=1)[0], *held_out]
+    others = [task.batch(1, 2, 4, seed=0)[0], task.batch(0, 2, 4, seed=1)[0]]
     assert all(not torch.equal(first[0], other) for other in others)
+
+
+def test_a_measurement_asks_prompts_that_no_run_trains_on_and_always_the_same():
+    model, asked = Regressor(SMALL), []
+    model.register_forward_pre_hook(lambda module, inputs: asked.append(inputs[0]))
+    for _ in range(2):
+        Regression(2).measure(model, batch=2, context=4, tokens=24)
+    assert len(asked) == 2 * 3
+    assert all(map(torch.equal, asked[:3], asked[3:]))
+    drawn = [Regression(2).batch(step, 2, 4, seed)[0] for step in range(3) for seed in range(3)]
+    assert not any(torch.equal(one, other) for one in asked[:3] for other in drawn)
 
 
 def test_the_model_sees_the_past_alone():

@@ -39,13 +39,8 @@ class Stored:
 
     def to_bytes(self) -> bytes:
         """Returns the file: the same content gives the same bytes."""
-        facts = {
-            "train": len(self.train),
-            "held_out": len(self.held_out),
-            "documents": self.documents,
-            "characters": self.characters,
-            "tokenizer": self.tokenizer,
-        }
+        facts = {"train": len(self.train), "held_out": len(self.held_out)}
+        facts |= {name: getattr(self, name) for name in ("documents", "characters", "tokenizer")}
         tokens = self.train.astype(TOKEN).tobytes() + self.held_out.astype(TOKEN).tobytes()
         body = json.dumps(facts).encode() + b"\n" + tokens
         return f"{MAGIC}{sha256(body).hexdigest()}\n".encode() + body
@@ -63,7 +58,7 @@ def load_or_build(name: str, build: Callable[[], Stored]) -> tuple[Stored, str]:
     path = cache_folder() / name
     try:
         path.parent.mkdir(parents=True, exist_ok=True)  # better refused now than after the work
-        return read(path)
+        return parse(path.read_bytes())
     except FileNotFoundError:
         pass
     except Broken as error:
@@ -77,18 +72,12 @@ def load_or_build(name: str, build: Callable[[], Stored]) -> tuple[Stored, str]:
     return parse(content)
 
 
-def read(path: Path) -> tuple[Stored, str]:
-    """Returns the content of a file and its hash.
+def parse(content: bytes) -> tuple[Stored, str]:
+    """Returns what the bytes of a file hold, and their hash.
 
     Raises:
         Broken: cut short, changed, or written by something else.
-        FileNotFoundError: no such file.
     """
-    return parse(path.read_bytes())
-
-
-def parse(content: bytes) -> tuple[Stored, str]:
-    """Returns what the bytes of a file hold, and their hash; raises Broken."""
     first, _, body = content.partition(b"\n")
     if not first.startswith(MAGIC.encode()):
         raise Broken(f"should begin with {MAGIC!r}, but begins with {first[: len(MAGIC)]!r}")
@@ -97,10 +86,8 @@ def parse(content: bytes) -> tuple[Stored, str]:
         raise Broken(f"should have sha256 {expected[:12]}…, but has {found[:12]}…")
     line, _, tokens = body.partition(b"\n")
     facts = json.loads(line)
-    cut = facts.pop("train")
-    facts.pop("held_out")
-    both = np.frombuffer(tokens, TOKEN)
-    return Stored(both[:cut], both[cut:], **facts), found
+    train, held_out = np.split(np.frombuffer(tokens, TOKEN), [facts.pop("train")])
+    return Stored(**facts | {"train": train, "held_out": held_out}), found
 
 
 def write(path: Path, content: bytes) -> None:

@@ -44,13 +44,7 @@ class Corpus:
     tokenizer: Tokenizer | None  # None where it is not on this machine
 
     def batch(self, step: int, batch: int, context: int, seed: int) -> tuple[Tensor, Tensor]:
-        """Returns inputs and targets of one training step: (batch, context) int64 each.
-
-        The windows are drawn with replacement; they follow from `seed` and `step` alone.
-
-        Raises:
-            ValueError: a context that is longer than the training text.
-        """
+        """Returns windows, drawn with replacement, and the same one token on: int64 both."""
         check_sizes(batch, context, len(self.train), "training")
         fit = len(self.train) - context
         start = torch.randint(fit, (batch,), generator=chance(seed, step))

@@ -17,30 +17,12 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 # What the course's own dependencies bring, never its extras: so the text does not depend on them.
-PACKAGES = [
-    "torch",
-    "numpy",
-    "scipy",
-    "pandas",
-    "matplotlib",
-    "seaborn",
-    "networkx",
-    "einops",
-    "pillow",
-    "ipython",
-    "ipywidgets",
-    "traitlets",
-    "tornado",
-    "jupyter_client",
-    "jupyter_core",
-    "jupyter_server",
-    "nbformat",
-    "nbconvert",
-    "requests",
-    "jinja2",
-    "tqdm",
-    "psutil",
-]
+PACKAGES = (
+    *("torch", "numpy", "scipy", "pandas", "matplotlib", "seaborn", "networkx", "einops"),
+    *("pillow", "ipython", "ipywidgets", "traitlets", "tornado"),
+    *("jupyter_client", "jupyter_core", "jupyter_server", "nbformat", "nbconvert"),
+    *("requests", "jinja2", "tqdm", "psutil"),
+)
 FOLDERS = {  # of source files, where they are named otherwise than what is installed
     "matplotlib": ("matplotlib", "mpl_toolkits"),
     "pillow": ("PIL",),
@@ -81,8 +63,9 @@ def documentation() -> list[str]:
         FileNotFoundError: the packages are installed without their source files.
     """
     found = list(topics())
-    for path in source_files():
-        found += docstrings(path)
+    for _, folder in source_folders():
+        for path in python_files(folder):
+            found += docstrings(path)
     if not found:
         raise FileNotFoundError(
             "expected documentation in the .py files of Python and of the installed packages, "
@@ -100,12 +83,6 @@ def topics() -> Iterator[str]:
         if isinstance(node, ast.Dict):
             for value in node.values:
                 yield _clean(ast.literal_eval(value))
-
-
-def source_files() -> Iterator[Path]:
-    """Yields the source files whose docstrings are read, in an order that is always the same."""
-    for _, folder in source_folders():
-        yield from python_files(folder)
 
 
 def source_folders() -> Iterator[tuple[str, Path]]:

@@ -74,13 +74,9 @@ class Facts:
         return len(self.words)
 
     def batch(self, step: int, batch: int, context: int, seed: int) -> tuple[Tensor, Tensor]:
-        """Returns inputs and targets of one training step: (batch, context) int64 each.
+        """Returns windows, drawn with replacement, and the same one token on: int64 both.
 
-        The windows are drawn with replacement; they follow from `seed` and `step` alone. Each
-        begins where a pair begins, so that a question that stands alone is nothing new.
-
-        Raises:
-            ValueError: a context that is longer than the training text.
+        Each begins where a pair begins, so that a question that stands alone is nothing new.
         """
         check_sizes(batch, context, len(self.train), "training")
         fit = int(torch.searchsorted(self.starts, len(self.train) - context))

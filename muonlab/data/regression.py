@@ -13,7 +13,6 @@ learnable in a minute. That w has variance 1/d gives y variance 1 in any dimensi
 """
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
@@ -69,13 +68,6 @@ class Regression:
         tokens[:, 1::2, -KINDS] = y[..., 0]
         return tokens, y[..., 0]
 
-    def held_out_batches(
-        self, batch: int, context: int, tokens: int
-    ) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yields what `batch` gives, of about as many tokens: the same at every call."""
-        for number in range(max(1, tokens // (batch * context))):
-            yield self.batch(number, batch, context, HELD_OUT)
-
     def shape(self, model: GPTConfig) -> GPTConfig:
         """Returns the shape of a model for these tokens, which are no words."""
         return replace(model, vocab_size=1, inputs=self.dimension + KINDS)
@@ -85,7 +77,8 @@ class Regression:
 
         "errors" holds it after 0, 1, 2, … examples, "overall" their mean.
         """
-        device, prompts = model.head.weight.device, self.held_out_batches(batch, context, tokens)
+        device, count = model.head.weight.device, max(1, tokens // (batch * context))
+        prompts = (self.batch(number, batch, context, HELD_OUT) for number in range(count))
         losses = [model(x.to(device), y.to(device), reduction="none").cpu() for x, y in prompts]
         errors = torch.cat(losses).double().mean(0)  # (T/2,)
         return {"overall": errors.mean().item(), "errors": errors.tolist()}

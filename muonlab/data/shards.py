@@ -47,8 +47,7 @@ def download(name: str) -> Path:
         except LocalEntryNotFoundError:
             return Path(fetch())
     except Exception as error:
-        missing = isinstance(error, EntryNotFoundError)
-        if missing and not isinstance(error, LocalEntryNotFoundError):
+        if isinstance(error, EntryNotFoundError) and not isinstance(error, LocalEntryNotFoundError):
             raise ValueError(
                 f"expected a shard of {REPOSITORY}, such as {HELD_OUT} or {TRAINING}, "
                 f"got {name!r}: there is no such file"
@@ -152,12 +151,10 @@ def _check_header(path: Path) -> int:
         raise _broken(path, f"version {VERSION}", f"version {version}")
     if count < 1:
         raise _broken(path, "at least 1 token", f"a header that says {count:,}")
-    if size != HEADER + 2 * count:
-        raise _broken(
-            path,
-            f"{HEADER + 2 * count:,} bytes for the {count:,} tokens of its header",
-            f"{size:,} bytes: it is {'cut short' if size < HEADER + 2 * count else 'too long'}",
-        )
+    if size != (whole := HEADER + 2 * count):
+        expected = f"{whole:,} bytes for the {count:,} tokens of its header"
+        kind = "cut short" if size < whole else "too long"
+        raise _broken(path, expected, f"{size:,} bytes: it is {kind}")
     return count
 
 

@@ -21,7 +21,13 @@ class Task(Protocol):
         """What names the data: records of one task can be compared where it is the same."""
 
     def batch(self, step: int, batch: int, context: int, seed: int) -> tuple[Tensor, Tensor]:
-        """Returns inputs (batch, context, …) and targets of a training step, by seed and step."""
+        """Returns inputs (batch, context, …) and targets of one training step.
+
+        They follow from `seed` and `step` alone, so a run that goes on needs no other state.
+
+        Raises:
+            ValueError: sizes that do not fit the data.
+        """
 
     def shape(self, model: GPTConfig) -> GPTConfig:
         """Returns a shape with this task's tokens; `models.regressor.build` makes the model."""

@@ -53,11 +53,12 @@ def exponent(counts: Sequence[float] | np.ndarray, first: int = 1) -> float:
             f"the shape {c.shape} from rank {first}: pass counts in the order of their ranks"
         )
     log_rank = np.log(np.arange(first, first + len(c)))
-    if not c[1:].any() or not c[:-1].any():
-        raise ValueError("expected counts at several ranks, got them at one end: take more text")
-    seen = c @ log_rank / c.sum()
+    seen = c @ log_rank / (c.sum() or 1.0)
     if not _mean(log_rank, LARGEST) < seen < _mean(log_rank, -LARGEST):
-        raise ValueError(f"expected an exponent of size below {LARGEST:g}: take more text")
+        raise ValueError(
+            f"expected counts at several ranks and an exponent of size below {LARGEST:g}, got them "
+            "all, or nearly, at one end: take more text"
+        )
     return float(brentq(lambda s: _mean(log_rank, s) - seen, -LARGEST, LARGEST))
 
 

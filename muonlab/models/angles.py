@@ -4,8 +4,6 @@ A feed-forward layer answers a key h = σ(W_in x) with a value W_out h. Source: 
 Figure 4a.
 """
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor, nn
 
@@ -29,7 +27,11 @@ def keys_and_values(model: nn.Module, tokens: Tensor) -> list[tuple[Tensor, Tens
     matrices = [m for name, m in model.named_modules() if name.endswith(OUT)]
     if not matrices:
         raise ValueError(f"expected a model with a module named like {', '.join(OUT)}; found none")
-    hooks = [matrix.register_forward_hook(_keep(found)) for matrix in matrices]
+
+    def keep(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        found.append((inputs[0][:, -1].float(), output[:, -1].float()))
+
+    hooks = [matrix.register_forward_hook(keep) for matrix in matrices]
     training = model.training
     try:
         model.eval()(tokens)
@@ -57,10 +59,3 @@ def mean_angle(vectors: Tensor) -> float:
     first, second = torch.triu_indices(len(unit), len(unit), offset=1)
     cosines = (unit @ unit.mT)[first, second].clamp(-1, 1)
     return torch.rad2deg(cosines.acos()).mean().item()
-
-
-def _keep(found: list[tuple[Tensor, Tensor]]) -> Callable:
-    def hook(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
-        found.append((inputs[0][:, -1].float(), output[:, -1].float()))
-
-    return hook

@@ -28,12 +28,11 @@ class GPTConfig:
     inputs: int | None = None  # numbers that describe a token, where it is no id; see `Regressor`
 
     def __post_init__(self) -> None:
-        for name in ("vocab_size", "context", "layers", "width", "heads"):
-            _at_least(name, getattr(self, name), 1)
-        for name in ("latent", "rotary", "expert_hidden", "inputs"):
-            _at_least(name, getattr(self, name), 1)
-        for name in ("experts", "shared_experts"):
-            _at_least(name, getattr(self, name), 0)
+        sizes = ("vocab_size", "context", "layers", "width", "heads", "latent", "rotary")
+        for name in (*sizes, "expert_hidden", "inputs", "experts", "shared_experts"):
+            least, value = 0 if name in ("experts", "shared_experts") else 1, getattr(self, name)
+            if value is not None and value < least:
+                raise ValueError(f"{name} must be at least {least}, got {value}")
         self._check_attention()
         if self.experts and not 1 <= self.active_experts <= self.experts:
             raise ValueError(
@@ -85,11 +84,6 @@ class GPTConfig:
     def hidden(self) -> int:
         """Returns the width inside the feed-forward (4C, or 8C/3 for three matrices in all)."""
         return 8 * math.ceil(self.width / 3) if self.gated else 4 * self.width
-
-
-def _at_least(name: str, value: int | None, least: int) -> None:
-    if value is not None and value < least:
-        raise ValueError(f"{name} must be at least {least}, got {value}")
 
 
 SIZES: dict[str, GPTConfig] = {

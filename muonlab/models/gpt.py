@@ -19,10 +19,6 @@ from muonlab.models.config import ATTENTIONS, SIZES, GPTConfig
 from muonlab.models.feedforward import Experts, FeedForward
 
 __all__ = ["ATTENTIONS", "GPT", "SIZES", "GPTConfig"]
-LAYERS: dict[str, type[Attention | LatentAttention]] = {
-    "multi-head": Attention,
-    "latent": LatentAttention,
-}
 
 
 class Block(nn.Module):
@@ -30,7 +26,8 @@ class Block(nn.Module):
 
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()
-        self.attention = LAYERS[config.attention](config)
+        latent = config.attention == "latent"
+        self.attention = LatentAttention(config) if latent else Attention(config)
         self.feedforward = Experts(config) if config.experts else FeedForward(config)
 
     def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:

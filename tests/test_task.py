@@ -1,0 +1,65 @@
+"""One protocol for what a model is trained on: what the loops, the tables and the estimates ask."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from muonlab.cost.formulas import memory
+from muonlab.data.load import MADE, load_corpus, shape_for
+from muonlab.data.summary import report
+from muonlab.models.gpt import SIZES
+from muonlab.models.regressor import Regressor, build
+from muonlab.training.config import TrainConfig
+
+NAMES = ["facts-4", "facts-9", "regression-2", "regression-32"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_name_alone_tells_the_shape(name):
+    for base in (SIZES["tiny"], replace(SIZES["tiny"], gated=True)):
+        assert shape_for(name, base) == load_corpus(name).shape(base)
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "numbers"),
+    [
+        ("docs", 4096, 1_638_400),
+        ("code", 4096, 1_638_400),
+        ("fineweb", 50_304, 13_467_648),
+        ("facts-9", 896, 819_200),
+        ("regression-4", 1, 590_848),
+    ],
+)
+def test_models_are_as_large_as_their_task_makes_them(name, words, numbers):
+    shape = shape_for(name, SIZES["tiny"])
+    assert shape.vocab_size == words
+    with torch.device("meta"):
+        assert sum(p.numel() for p in build(shape).parameters()) == numbers
+
+
+def test_an_estimate_knows_that_other_tasks_have_fewer_words():
+    needs = {name: memory(TrainConfig(corpus=name)) for name in ("docs", *NAMES)}
+    assert needs["regression-2"] < needs["facts-4"] < needs["facts-9"] < needs["docs"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_model_of_the_shape_learns_from_a_batch_and_can_be_measured(name):
+    assert any(name.startswith(start) for start in MADE)
+    task = load_corpus(name)
+    model = build(task.shape(replace(SIZES["tiny"], layers=1, width=16, heads=2)))
+    assert isinstance(model, Regressor) == name.startswith("regression")
+    inputs, targets = task.batch(step=0, batch=2, context=16, seed=0)
+    assert len(inputs) == len(targets) == 2
+    model(inputs, targets).backward()
+    assert all(p.grad is not None for p in model.parameters())
+    with torch.no_grad():
+        measured = task.measure(model, batch=2, context=16, tokens=64)
+    assert measured["overall"] > 0
+    shares = measured.get("accuracy", [])
+    assert all(0 <= share <= 1 for share in shares)
+
+
+def test_the_summary_is_of_texts_and_says_so():
+    with pytest.raises(ValueError, match=r"expected a text, got 'facts-4'.* card"):
+        report("facts-4")
