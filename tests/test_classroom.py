@@ -305,6 +305,36 @@ def test_an_answer_that_is_not_there_is_not_yet(answer, words):
         check.call(answer, X)
 
 
+SUMS = [(6.0, "That is the sum."), ([1.0, 2.0], "Only two."), (math.inf, "That is infinite.")]
+
+
+@pytest.mark.parametrize(
+    ("came", "message"),
+    [
+        (6.0, "That is the sum."),
+        ([1.0, 2.0], "Only two."),
+        (torch.tensor([1.0, 2.0]), "Only two."),
+        (math.inf, "That is infinite."),
+        (1e9, "Something else."),
+        (math.nan, "Something else."),
+        ([2.0], "Something else."),
+        (2.001, "Something else."),
+    ],
+)
+def test_the_first_mistake_whose_value_came_gives_the_message(came, message):
+    with pytest.raises(check.Wrong) as wrong:
+        check.expect(came, 2.0, SUMS, "Something else.")
+    assert str(wrong.value) == message
+
+
+def test_what_is_near_enough_is_accepted_and_no_further():
+    check.expect(2.0001, 2.0, SUMS, "")
+    check.expect(torch.tensor([100.0, 0.005]), [100.0, 0.0], [], "")
+    check.expect(3, 3, [], "", within=0)
+    with pytest.raises(check.Wrong, match="Not exact"):
+        check.expect(3.0000001, 3, [], "Not exact.", within=0)
+
+
 def test_a_wrong_answer_stops_nothing_and_is_shown_with_sign_and_role(lesson):
     for answer, status in ((stub, "not yet"), (lambda t: -t, "not right"), (raising, "not right")):
         shown = outputs(lesson.check, "02-e1", answer)[0]
