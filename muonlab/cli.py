@@ -142,7 +142,7 @@ def _doctor(options: argparse.Namespace) -> int:
 def _claims(options: argparse.Namespace) -> int:
     from muonlab.classroom import claims
 
-    return claims.report(LESSONS, options.lesson)
+    return claims.print_stored(LESSONS, options.lesson)
 
 
 def _train(options: argparse.Namespace) -> int:
@@ -233,7 +233,7 @@ def _report(options: argparse.Namespace) -> int:
         preset(options.runs)  # a wrong name is answered with the known ones
         runs = recorded(options.runs)
     runs = [run for run in runs if fits(run.config, dict(options.where))]
-    report.write(report.report(hypothesis, runs), options.out)
+    report.write(report.page(hypothesis, runs), options.out)
     finding = judge(hypothesis, runs)
     print(f"{options.out}: {finding.verdict}. {report.told(finding)}")
     return 0

@@ -214,27 +214,49 @@ CALL = 'lesson.claim("02-c1", "s", 1, at_most=2)'
 def test_stored_claims_are_checked_again(tmp_path, capsys):
     path = stored_notebook(tmp_path, CALL, Claim("02-c1", "s", (1.0,), None, 2.0))
     assert claims.collect(path)[0].holds
-    assert claims.report(tmp_path) == claims.report(tmp_path, "02") == 0
+    assert claims.print_stored(tmp_path) == claims.print_stored(tmp_path, "02") == 0
     assert "at most 2" in capsys.readouterr().out
 
 
 def test_a_stored_claim_that_fails_or_is_missing_is_reported(tmp_path, capsys):
     stored_notebook(tmp_path, CALL, Claim("02-c1", "s", (3.0,), None, 2.0))
-    assert claims.report(tmp_path) == 1
+    assert claims.print_stored(tmp_path) == 1
     assert "✗ fails" in capsys.readouterr().out
     stored_notebook(tmp_path, CALL)
-    assert claims.report(tmp_path) == 1
+    assert claims.print_stored(tmp_path) == 1
     assert "claim 02-c1 has no stored result" in capsys.readouterr().out
     with pytest.raises(FileNotFoundError, match="make lessons"):
-        claims.report(tmp_path, "77")
+        claims.print_stored(tmp_path, "77")
 
 
 def test_a_text_without_a_notebook_is_reported(tmp_path, capsys):
     stored_notebook(tmp_path, CALL, Claim("02-c1", "s", (1.0,), None, 2.0))
     (tmp_path / "text").mkdir()
     (tmp_path / "text" / "03-new.md").write_text("# New")
-    assert claims.report(tmp_path) == 1
+    assert claims.print_stored(tmp_path) == 1
     assert "lesson 03-new has no stored result" in capsys.readouterr().out
+
+
+def test_a_verdict_is_given_and_never_read_out_of_the_sentence(lesson, tmp_path):
+    sentence = "It is reproduced partly by chance."
+    outputs(lesson.claim, "02-c1", sentence, 1.0, at_most=2)
+    outputs(lesson.claim, "02-c2", "So it is.", 1.0, at_most=2, verdict="not")
+    path = stored_notebook(tmp_path, "", *lesson.claims.values())
+    assert [claims.judged(c) for c in claims.collect(path)] == ["", "not"]
+    rows = outputs(lesson.recap)[0]["text/plain"].splitlines()
+    assert rows[0].endswith("the paper")
+    assert rows[2].endswith("not")
+    assert claims.judged(Claim("02-c3", "No.", (3.0,), None, 2.0, verdict="not")) == ""
+    with pytest.raises(ValueError, match=r"reproduced, partly, not; 'maybe' came"):
+        lesson.claim("02-c4", "So it may be.", 1.0, at_most=2, verdict="maybe")
+
+
+def test_a_claim_that_was_stored_without_a_verdict_is_still_read(tmp_path):
+    path = stored_notebook(tmp_path, "", Claim("02-c1", "s", (1.0,), None, 2.0))
+    notebook = nbformat.read(path, as_version=4)
+    del notebook.cells[0].outputs[0].data[claims.MIME]["verdict"]
+    nbformat.write(notebook, path)
+    assert claims.stored_claims(tmp_path)["02-c1"][0].verdict == ""
 
 
 def test_recap_lists_the_claims_of_this_run(lesson):
@@ -242,6 +264,25 @@ def test_recap_lists_the_claims_of_this_run(lesson):
     shown = outputs(lesson.recap)[0]
     assert "02-c1" in shown["text/plain"]
     assert "First." in shown["text/html"]
+
+
+# --- tables ------------------------------------------------------------------------------------
+
+
+def test_a_table_is_written_as_text_as_html_and_as_markdown():
+    table = output.Table(["name", "value"], [["a|b", "1"], ["<c>", "20"]])
+    assert table.text == "name  value\na|b   1\n<c>   20"
+    assert table.markdown.splitlines() == [
+        "| name | value |",
+        "| --- | --- |",
+        "| a\\|b | 1 |",
+        "| <c> | 20 |",
+    ]
+    html = table.html("A & B")
+    assert html.startswith("<table><caption>A &amp; B</caption><thead>")
+    assert html.count("<tr>") == 3
+    assert "&lt;c&gt;" in html
+    assert "<caption>" not in table.html()
 
 
 # --- checks ------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """What a notebook cell calls: `from muonlab.classroom import start`."""
 
-from muonlab.classroom import paper, report
+from muonlab.classroom import report
 from muonlab.classroom.bands import GROUPS, ahead_from, bands_data, final_losses, measured_spectra
+from muonlab.classroom.claims import judged, stored_claims
 from muonlab.classroom.contests import by_contestant, saved_steps
 from muonlab.classroom.curves import facts_data, facts_name, runs_data
 from muonlab.classroom.figures import intervals, lines, spectra
@@ -23,12 +24,13 @@ __all__ = [
     "final_losses",
     "home",
     "intervals",
+    "judged",
     "lines",
     "measured_spectra",
-    "paper",
     "report",
     "runs_data",
     "saved_steps",
     "spectra",
     "start",
+    "stored_claims",
 ]

@@ -3,6 +3,7 @@
 import base64
 import io
 from collections.abc import Iterable, Mapping
+from html import escape
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -84,8 +85,6 @@ def intervals(values: Mapping[str, Iterable[float]], *, xlabel: str) -> Figure:
 
 def as_html(figure: Figure, alt: str) -> str:
     """Returns the figure as one <img> with its text alternative, and closes it."""
-    from html import escape
-
     buffer = io.BytesIO()
     figure.savefig(buffer, format="svg", facecolor="white", metadata={"Date": None})
     plt.close(figure)

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 import muonlab
 from muonlab.classroom import figures
-from muonlab.classroom.output import table
+from muonlab.classroom.output import Table
 from muonlab.files import replace_file
 from muonlab.records import table as tables
 from muonlab.records.record import Record
@@ -32,7 +32,7 @@ code { overflow-wrap: anywhere; }
 """
 
 
-def report(
+def page(
     hypothesis: Hypothesis, runs: Iterable[Record], *, stated: str = "", conclusion: str = ""
 ) -> str:
     """Returns the page: verdict, figures with their words, losses by seed, settings, provenance.
@@ -82,11 +82,11 @@ def report(
     )
 
 
-def write(page: str, path: Path) -> None:
+def write(html: str, path: Path) -> None:
     """Puts a page at `path`, whole or not at all; FileNotFoundError names a missing folder."""
     if not path.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {path.parent}: make it, or name another file")
-    replace_file(path, page.encode())
+    replace_file(path, html.encode())
 
 
 def told(finding: Finding) -> str:
@@ -202,8 +202,7 @@ def _provenance(used: Sequence[Record]) -> str:
 
 
 def _table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    html = table(list(heads), [list(row) for row in rows])[1]
-    named = html.replace("<table>", f"<table><caption>{escape(caption)}</caption>", 1)
+    html = Table(heads, rows).html(caption)
     return (
-        f'<div class="wide" tabindex="0" role="region" aria-label="{escape(caption)}">{named}</div>'
+        f'<div class="wide" tabindex="0" role="region" aria-label="{escape(caption)}">{html}</div>'
     )

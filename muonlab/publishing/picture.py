@@ -2,21 +2,19 @@
 
 import io
 from collections.abc import Iterable
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-import muonlab
 from muonlab.classroom import figures
-from muonlab.files import replace_file
+from muonlab.files import course, replace_file
 from muonlab.records.record import Record
 from muonlab.statistics import paired_interval
 from muonlab.studies.presets import recorded
 
-PATH = Path(muonlab.__file__).parents[1] / "book" / "assets" / "first-result.svg"
+PATH = course() / "book" / "assets" / "first-result.svg"
 PARTS = ("head", "middle", "tail")
 
 
