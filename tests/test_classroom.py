@@ -476,6 +476,43 @@ def test_an_explorer_declares_its_controls_and_a_view(name):
     assert repr(explorer) == f"Explorer {name}"
 
 
+SPREAD_OUT = """
+[width]
+label = 'width of the model'
+min = 1
+max = 8
+step = 1
+value = 4
+[rule]
+label = 'optimizer'
+options = [
+  'Muon',
+  'AdamW',
+]
+value = 'Muon'
+"""
+
+
+def test_a_control_written_over_several_lines_and_in_single_quotes_exists(tmp_path, monkeypatch):
+    (tmp_path / "own.js").write_text("function view(values) { return {}; }")
+    (tmp_path / "own.toml").write_text(SPREAD_OUT)
+    monkeypatch.setattr(explorers, "FOLDER", tmp_path)
+    explorer = explorers.Explorer("own", width=3, rule="AdamW")
+    assert explorer.values == {"width": 3, "rule": "AdamW"}
+    first, rest = explorers.source("own").split(";\n", 1)
+    assert json.loads(first.removeprefix("const controls = ")) == explorers.controls("own")
+    assert rest.startswith("function view")
+
+
+def test_a_control_that_is_no_slider_and_no_list_is_named(tmp_path, monkeypatch):
+    (tmp_path / "own.toml").write_text('width = { label = "width", value = 3, min = 1 }')
+    monkeypatch.setattr(explorers, "FOLDER", tmp_path)
+    with pytest.raises(
+        ValueError, match=r"own\.toml: width needs label, value, and options or min"
+    ):
+        explorers.controls("own")
+
+
 def test_explorers_start_where_the_lesson_says_and_refuse_the_rest():
     assert explorers.Explorer("polynomial", steps=3).values == {"steps": 3}
     with pytest.raises(ValueError, match="polynomial"):
