@@ -163,19 +163,17 @@ def _train(options: argparse.Namespace) -> int:
 
 def _ablate(options: argparse.Namespace) -> int:
     from muonlab.cost import formulas as cost
-    from muonlab.records.store import RESULTS, write_manifest
+    from muonlab.records.store import RESULTS, path_of, write_manifest
     from muonlab.studies.presets import preset
-    from muonlab.sweeps.spread import run_grid
+    from muonlab.sweeps.engines import run_grid
 
     configs = preset(options.preset)
-    name = options.preset
     if options.corpus:
         configs = [dataclasses.replace(config, corpus=options.corpus) for config in configs]
-        name += f"-{Path(options.corpus).name}"
     print(cost.summary(configs))
     if options.engine == "local":  # another machine has another memory
         cost.check_memory(max(configs, key=cost.memory))
-    path = options.results or RESULTS / f"{name}.jsonl"
+    path = options.results or path_of(options.preset, options.corpus)
     clock = Clock(len(configs))
     for record in run_grid(configs, path, options.engine, options.workers):
         print(clock.tick(), record.summary(), flush=True)
@@ -201,10 +199,10 @@ class Clock:
 
 
 def _results(options: argparse.Namespace) -> int:
-    from muonlab.records.store import problems, recorded
-    from muonlab.records.table import table
+    from muonlab.records.table import runs_table
     from muonlab.studies.ablation import uncovered
     from muonlab.studies.presets import PRESETS, preset
+    from muonlab.sweeps.results import problems, recorded
 
     if options.check:
         found = problems(PRESETS) + uncovered()
@@ -215,20 +213,22 @@ def _results(options: argparse.Namespace) -> int:
             print(f"{name}: {len(recorded(name))} runs")
         return 0
     preset(options.preset)  # a wrong name is answered with the known ones
-    print(table(recorded(options.preset), dict(options.where), dict(options.against)))
+    print(runs_table(recorded(options.preset), dict(options.where), dict(options.against)))
     return 0
 
 
 def _report(options: argparse.Namespace) -> int:
     from muonlab.classroom import report
-    from muonlab.records.record import read
     from muonlab.records.table import fits
     from muonlab.studies.hypothesis import Hypothesis, judge
-    from muonlab.studies.presets import preset, recorded
+    from muonlab.studies.presets import preset
+    from muonlab.sweeps.results import read_runs, recorded
 
     hypothesis = Hypothesis(options.lower, options.than, options.by, options.metric)
     if options.runs.endswith(".jsonl"):
-        runs = read(options.runs)
+        if not Path(options.runs).exists():
+            raise FileNotFoundError(f"there is no file {options.runs}")
+        runs = read_runs(options.runs)
     else:
         preset(options.runs)  # a wrong name is answered with the known ones
         runs = recorded(options.runs)

@@ -12,7 +12,7 @@ from muonlab.cost.formulas import bytes_held
 from muonlab.cost.plans import cost_table, muon_overhead
 from muonlab.distributed.rehearse import rehearse
 from muonlab.distributed.sharded import orthogonalize_apart
-from muonlab.records.store import RESULTS, best_trial, recorded
+from muonlab.records.store import RESULTS
 from muonlab.statistics import (
     Interval,
     chance_to_see,
@@ -26,6 +26,8 @@ from muonlab.studies.batches import tokens_to_reach
 from muonlab.studies.hypothesis import Hypothesis, by_seed, judge, state
 from muonlab.studies.limits_grids import known
 from muonlab.studies.table1 import paper_losses, recovered, row_losses, row_name, table1_data
+from muonlab.sweeps.results import recorded
+from muonlab.sweeps.study import best_trial
 from muonlab.sweeps.sweep import sweep
 from muonlab.training.build import build_model
 from muonlab.training.config import TrainConfig

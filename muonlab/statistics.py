@@ -45,11 +45,11 @@ def paired_interval(a: Sequence[float], b: Sequence[float], confidence: float = 
             f"expected two results for each of at least two seeds, got {len(a)} and {len(b)}"
         )
     difference = numpy.subtract(a, b)
-    mean, error = difference.mean(), stats.sem(difference)
-    if error == 0:
+    mean = float(difference.mean())
+    if not difference.std():  # t would be 0 / 0
         return Interval(mean, mean, mean)
-    low, high = stats.t.interval(confidence, len(a) - 1, loc=mean, scale=error)
-    return Interval(float(mean), float(low), float(high))
+    low, high = stats.ttest_rel(a, b).confidence_interval(confidence)
+    return Interval(mean, float(low), float(high))
 
 
 def contrast(results: ArrayLike, *factors: int) -> Interval:

@@ -15,8 +15,7 @@ import torch
 from scipy.optimize import brentq
 
 from muonlab import polar
-from muonlab.classroom import bands
-from muonlab.classroom.curves import facts_name
+from muonlab.classroom import explorer_data
 from muonlab.cost.plans import busiest, muon_overhead
 from muonlab.data.corpus import HEAD, MIDDLE
 from muonlab.data.facts import selections
@@ -25,10 +24,11 @@ from muonlab.models.attention import Attention, LatentAttention
 from muonlab.models.gpt import GPTConfig
 from muonlab.optim.coefficients import scalar_map
 from muonlab.optim.update import lr_scale
-from muonlab.records.store import recorded
+from muonlab.records.record import contestant
 from muonlab.statistics import chance_to_see, half_width, paired_interval, seeds_needed
 from muonlab.studies import table1
 from muonlab.studies.ablation import PAPER_ROWS
+from muonlab.sweeps.results import recorded
 from muonlab.theory import memory
 from muonlab.theory.spectra import Isotropy
 from muonlab.theory.theorems import TwoBlock, run_blocks
@@ -370,7 +370,7 @@ def facts(x, step, first, second, kind):
         seeds = [
             at["accuracy"]
             for run in recorded("facts")
-            if facts_name(run) == name and run.config["gated"] is (kind == "gated")
+            if contestant(run.config) == name and run.config["gated"] is (kind == "gated")
             for at in run.held_out
             if at["step"] == step
         ]
@@ -393,19 +393,19 @@ def facts(x, step, first, second, kind):
 def _spectra(kind, name, group):
     """Returns each seed's curve (seeds, steps, 4): means over the group's matrices and layers."""
     records = recorded("lesson-09-seeds")
-    first = bands.measured_spectra(records)[kind][name][group][:, :1].mean((2, 3))
+    rules = {"flat_adam": "flat Adam", "noisy_adam": "noisy Adam", "muon": "Muon"}
     runs = sorted(
         (
             run
             for run in records
             if run.config["gated"] is (kind == "gated")
-            and name == (bands.RULES[run.config["rule"]] if run.config["muon"] else "AdamW")
+            and name == (rules[run.config["rule"]] if run.config["muon"] else "AdamW")
         ),
         key=lambda run: run.config["seed"],
     )
-    names = bands.GROUPS[group]
-    later = float64([[[at[name] for name in names] for at in run.spectra] for run in runs])
-    return torch.cat([first, later.mean((2, 3))], dim=1)
+    names = explorer_data.GROUPS[group]
+    measured = float64([[[at[name] for name in names] for at in run.spectra] for run in runs])
+    return measured.mean((2, 3))
 
 
 def isotropy(x, step, metric, group, kind, runs):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from muonlab.classroom.contests import by_contestant, saved_steps
 from muonlab.records.record import Record
+from muonlab.records.runs import by_contestant, grouped, saved_steps
 
 
 def run(name, seed, *losses, failure="", steps=(50, 100)):
@@ -28,12 +28,27 @@ def test_each_contestant_has_its_last_loss_in_the_order_of_seeds():
     [
         ([], "no recorded run"),
         ([run("a", 1, 1, 1, failure="diverged")], "no recorded run"),
-        ([run("a", 1, 1, 1), run("b", 2, 1, 1)], "same seeds, got {'a'"),
+        ([run("a", 1, 1, 1), run("b", 2, 1, 1)], "same seeds, each once; got {'a'"),
+        ([run("a", 1, 1, 1), run("a", 1, 1, 2)], "same seeds, each once; got {'a'"),
     ],
 )
 def test_runs_that_cannot_be_compared_are_refused(runs, message):
     with pytest.raises(ValueError, match=message):
         by_contestant(runs, named)
+
+
+def test_runs_that_need_no_pair_are_grouped_by_who_stepped_the_matrices():
+    config = {"muon": [], "rule": "muon"}
+    runs = [run("", seed, 1, 1) for seed in (2, 1, 3)]
+    for number, muon in enumerate(([], [], ["VO"])):
+        runs[number].config |= config | {"muon": muon}
+    found = grouped(runs, paired=False)
+    assert {who: [r.config["seed"] for r in group] for who, group in found.items()} == {
+        "AdamW": [1, 2],
+        "Muon(VO)": [3],
+    }
+    with pytest.raises(ValueError, match="run `muonlab ablate cpu`"):
+        grouped([], preset="cpu")
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,13 @@ import pytest
 from muonlab.cli import main
 from muonlab.cost import formulas as cost
 from muonlab.records import record as records
+from muonlab.records.provenance import code_version
 from muonlab.records.record import Record, run_id
 from muonlab.studies.presets import preset
 from muonlab.sweeps import engines, sweep
-from muonlab.sweeps.spread import run_grid, spread
+from muonlab.sweeps.engines import run_grid
+from muonlab.sweeps.results import by_config
+from muonlab.sweeps.sweep import spread
 from muonlab.training.config import TrainConfig
 
 WORDS = "the cat sat on a mat and the dog ran to a log with them then they ate a ham and fed a hen"
@@ -64,9 +67,7 @@ def seeds(path):
 def test_the_driver_gives_each_worker_one_run_and_writes_what_comes_back(tmp_path):
     engine = Inline(record)
     found = list(spread(CONFIGS, tmp_path / "runs.jsonl", engine))
-    assert [run.run_id for run in found] == [
-        run.run_id for run in records.read(tmp_path / "runs.jsonl")
-    ]
+    assert [run.config["seed"] for run in found] == seeds(tmp_path / "runs.jsonl")
     assert sorted(engine.begun) == [0, 1, 2, 3]
     assert engine.most == 2
 
@@ -134,8 +135,8 @@ def test_two_drivers_share_a_file_and_do_no_run_twice(tmp_path):
 
 def test_a_worker_without_the_text_or_with_other_code_says_so():
     fields = dataclasses.asdict(replace(SMALL, corpus="/nowhere"))
-    answer = engines.run_here(fields, records.code_version())
-    assert "cannot begin a run on the text '/nowhere': expected 'docs'" in answer
+    answer = engines.run_here(fields, code_version())
+    assert "cannot do a run on the text '/nowhere': expected 'docs'" in answer
     assert "at 0123456789ab: install the same code" in engines.run_here(fields, "0123456789ab")
 
 
@@ -169,7 +170,7 @@ def test_the_command_gives_its_grid_to_the_engine_and_leaves_memory_to_the_worke
     monkeypatch.setattr(cost, "check_memory", lambda config: pytest.fail("not of this machine"))
     call = ["ablate", "lesson-09-tuning", "--engine", "ray", "--results", str(path)]
     assert main(call) == 0
-    assert {run.run_id for run in records.read(path)} == {*map(run_id, preset("lesson-09-tuning"))}
+    assert {*by_config(records.read(path))} == {*preset("lesson-09-tuning")}
     assert "[8/8, " in capsys.readouterr().out
 
 
@@ -260,7 +261,7 @@ def kill(mark):
 def check_engine(name, runs, text, path, monkeypatch):
     """Runs a grid on two workers, kills one in a run, and compares with the local engine."""
     configs = [replace(config, corpus=str(text)) for config in CONFIGS[:runs]]
-    local = {run.run_id: run for run in run_grid(configs, path.with_name("local.jsonl"))}
+    local = by_config(run_grid(configs, path.with_name("local.jsonl")))
     mark = path.with_name("began.txt")
     monkeypatch.setattr(engines, "run_here", stall(mark))
     killer = threading.Thread(target=kill, args=(mark,), daemon=True)
@@ -270,7 +271,7 @@ def check_engine(name, runs, text, path, monkeypatch):
     found = records.read(path)
     assert len(found) == len(local)
     for run in found:
-        same = records.rounded(dataclasses.asdict(local[run.run_id]))
+        same = records.rounded(dataclasses.asdict(local[TrainConfig(**run.config)]))
         assert run.failure == ""
         assert run.train_loss == same["train_loss"]
         assert [h["overall"] for h in run.held_out] == [h["overall"] for h in same["held_out"]]

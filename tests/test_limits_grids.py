@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from muonlab.studies.limits_grids import known, route
-from muonlab.studies.presets import preset, recorded
+from muonlab.studies.presets import preset
+from muonlab.sweeps.results import recorded
 
 RATES = {"lr": 0, "adamw_lr": 0, "adamw_matrix_lr": None}
 

@@ -11,15 +11,14 @@ from explorer_oracles import ORACLES, POINTS
 from test_browser import browser, open_page
 
 from muonlab.classroom import explore
-from muonlab.classroom.bands import bands_data
-from muonlab.classroom.curves import facts_data, runs_data
+from muonlab.classroom.explorer_data import bands_data, facts_data, runs_data
 from muonlab.classroom.predict import Prediction
 from muonlab.classroom.quiz import Quiz
 from muonlab.classroom.widget import Widget
 from muonlab.publishing.release import LESSONS
 from muonlab.publishing.source import STATE
-from muonlab.records.store import recorded
 from muonlab.studies.table1 import table1_data
+from muonlab.sweeps.results import recorded
 
 pytestmark = pytest.mark.browser
 browser = browser  # the fixture of test_browser

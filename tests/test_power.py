@@ -3,10 +3,10 @@
 import numpy
 import pytest
 
-from muonlab.records.store import recorded
 from muonlab.statistics import chance_to_see, half_width, paired_interval, seeds_needed
 from muonlab.studies import capstone
 from muonlab.studies.hypothesis import judge
+from muonlab.sweeps.results import recorded
 
 
 @pytest.mark.parametrize("seeds", [2, 3, 10])

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from muonlab.data.corpus import load_corpus
-from muonlab.studies.presets import PRESETS, recorded
+from muonlab.studies.presets import PRESETS
+from muonlab.sweeps.results import recorded
 from muonlab.training.config import TrainConfig
 from muonlab.training.run import Run
 

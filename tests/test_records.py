@@ -3,13 +3,15 @@
 import json
 import math
 import os
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 
 import pytest
 
-from muonlab.records import record as records
-from muonlab.records.record import Record, append, code_version, provenance, read, run_id
+from muonlab.records import provenance as where
+from muonlab.records.provenance import code_version, provenance
+from muonlab.records.record import Record, append, contestant, read, run_id
 from muonlab.studies import presets
+from muonlab.sweeps.results import recorded
 from muonlab.training.config import TrainConfig
 
 
@@ -35,7 +37,6 @@ def test_what_is_appended_is_read_back_to_five_digits(tmp_path):
     assert first.train_loss == [8.3, 7.1235]
     assert first.held_out == make().held_out
     assert TrainConfig(**second.config) == TrainConfig(seed=1)
-    assert second.run_id == make(1).run_id
     assert [len(json.loads(line)) for line in path.read_text().splitlines()] == [8, 8]
 
 
@@ -54,13 +55,41 @@ def test_the_derived_numbers():
 
 def test_the_summary_names_the_optimizer_and_the_losses():
     summary = make().summary()
-    assert "Muon(QK+VO+FFN) lr=0.01" in summary
+    assert "Muon lr=0.01 adamw_lr=0.003 seed=0" in summary
     assert "overall 7.000 head 6.000 after 2 steps" in summary  # no tail in this text
     alone = make(config=asdict(TrainConfig(muon=(), adamw_lr=0.5)), failure="diverged at step 2")
     assert alone.summary().endswith("AdamW adamw_lr=0.5 seed=0: failed after 2 steps")
 
 
-def test_the_id_depends_on_every_field_and_is_the_same_for_a_dict():
+@dataclass(frozen=True)
+class Later(TrainConfig):
+    """The options of a later version of the code."""
+
+    dropout: float = 0.0
+
+
+def test_an_option_that_comes_later_changes_no_id():
+    for config in (TrainConfig(), TrainConfig(muon=("VO",), lr=0.5, seed=3)):
+        assert run_id(Later(**asdict(config))) == run_id(config)
+    assert run_id(Later(dropout=0.1)) != run_id(TrainConfig())
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({}, "Muon"),
+        ({"muon": ("VO", "FFN")}, "Muon(VO, FFN)"),
+        ({"muon": (), "rule": "sgd"}, "AdamW"),
+        ({"rule": "sgd"}, "SGD with momentum"),
+        ({"rule": "sign", "muon": ("QK",)}, "sign(QK)"),
+    ],
+)
+def test_a_contestant_has_one_name(changes, name):
+    config = asdict(TrainConfig(**changes))
+    assert contestant(config) == contestant(json.loads(json.dumps(config))) == name
+
+
+def test_the_id_depends_on_every_field_and_is_the_same_for_a_config_read_back():
     config = TrainConfig()
     others = [
         replace(config, muon=()),
@@ -70,7 +99,7 @@ def test_the_id_depends_on_every_field_and_is_the_same_for_a_dict():
         replace(config, nesterov=False),
     ]
     assert len({run_id(c) for c in (config, *others)}) == 6
-    assert run_id(config) == run_id(json.loads(json.dumps(asdict(config))))
+    assert run_id(others[2]) == run_id(TrainConfig(**json.loads(json.dumps(asdict(others[2])))))
     assert len(run_id(config)) == 12
 
 
@@ -137,7 +166,7 @@ def test_provenance_names_versions_and_device_but_no_path():
 
 def test_the_code_version_is_the_commit_and_says_when_code_differs(monkeypatch):
     answers = {"ls-files": "__init__.py", "rev-parse": "0123456789abcdef", "status": ""}
-    monkeypatch.setattr(records, "_git", lambda folder, verb, *rest: answers[verb])
+    monkeypatch.setattr(where, "_git", lambda folder, verb, *rest: answers[verb])
     assert code_version.__wrapped__() == "0123456789ab"
     answers["status"] = " M optim.py"
     assert code_version.__wrapped__() == "0123456789ab-dirty"
@@ -147,14 +176,14 @@ def test_the_code_version_is_the_commit_and_says_when_code_differs(monkeypatch):
 
 def test_the_code_version_is_that_of_the_code_this_process_loaded(monkeypatch):
     before = code_version()
-    monkeypatch.setattr(records, "_git", lambda folder, verb, *rest: "a later commit")
+    monkeypatch.setattr(where, "_git", lambda folder, verb, *rest: "a later commit")
     assert code_version() == before
 
 
-@pytest.mark.parametrize("name", [name for name in presets.PRESETS if presets.recorded(name)])
+@pytest.mark.parametrize("name", [name for name in presets.PRESETS if recorded(name)])
 def test_every_recorded_grid_is_whole_and_from_committed_code(name):
-    runs = presets.recorded(name)
-    assert {records.run_id(config) for config in presets.preset(name)} == {r.run_id for r in runs}
+    runs = recorded(name)
+    assert set(presets.preset(name)) == {TrainConfig(**run.config) for run in runs}
     for run in runs:
         assert not run.failure
         assert not run.provenance["code"].endswith("-dirty")

@@ -9,7 +9,7 @@ from muonlab.data.corpus import load_corpus
 from muonlab.data.regression import Regression, load_regression
 from muonlab.models.gpt import SIZES, GPTConfig
 from muonlab.models.regressor import Regressor
-from muonlab.records.table import table
+from muonlab.records.table import runs_table
 from muonlab.training.config import TrainConfig
 from muonlab.training.evaluate import squared_error
 from muonlab.training.run import Run, load_model, train
@@ -114,7 +114,7 @@ def test_training_beats_the_guess_of_zero(small_model):
 
 def test_a_table_shows_the_error_after_each_number_of_examples(small_model):
     record = train(CONFIG, progress=False)
-    assert "after 0  after 1  after 2  after 3" in table([record])
+    assert "after 0  after 1  after 2  after 3" in runs_table([record])
 
 
 @pytest.mark.parametrize("name", ["regression-0", "regression-33", "regression-", "regression-2.5"])

@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -11,12 +11,12 @@ from muonlab.cli import Clock, main
 from muonlab.cost import formulas as cost
 from muonlab.data import shards
 from muonlab.models import gpt
-from muonlab.records import record as records
-from muonlab.records import store as results
-from muonlab.records.record import Record
-from muonlab.records.table import table
+from muonlab.records import store
+from muonlab.records.record import Record, append, run_id
+from muonlab.records.table import runs_table
 from muonlab.studies import ablation, facts_grids
 from muonlab.studies.presets import PRESETS
+from muonlab.sweeps import results
 from muonlab.training.config import TrainConfig
 from muonlab.training.run import train
 
@@ -34,8 +34,8 @@ def run(config, loss=1.0, **changes):
 @pytest.fixture
 def folder(tmp_path):
     for seed in range(3):
-        records.append(run(replace(CONFIG, seed=seed)), tmp_path / "some.jsonl")
-    results.write_manifest(tmp_path)
+        append(run(replace(CONFIG, seed=seed)), tmp_path / "some.jsonl")
+    store.write_manifest(tmp_path)
     return tmp_path
 
 
@@ -68,16 +68,72 @@ def test_broken_doubled_and_foreign_records_are_problems(folder):
     path = folder / "some.jsonl"
     lines = path.read_text().splitlines()
     path.write_text("\n".join([*lines, lines[0]]))
-    results.write_manifest(folder)
+    store.write_manifest(folder)
     assert results.problems({}, folder) == ["some.jsonl: 1 runs are recorded twice"]
     path.write_text(lines[0].replace('"steps"', '"stairs"'))
-    results.write_manifest(folder)
+    store.write_manifest(folder)
     (problem,) = results.problems({}, folder)
     assert "stairs" in problem
     path.write_text(lines[0][:50])
     (first, second) = results.problems({}, folder)
     assert "checksum" in first
     assert "some.jsonl, line 1: expected one record" in second
+
+
+@dataclass(frozen=True)
+class Later(TrainConfig):
+    """The options of a later version of the code."""
+
+    dropout: float = 0.0
+    layers: tuple[int, ...] = (1, 2)
+
+
+def test_an_option_that_comes_later_is_completed_and_changes_no_file(folder, monkeypatch):
+    path = folder / "some.jsonl"
+    before = path.read_bytes()
+    monkeypatch.setattr(results, "TrainConfig", Later)
+    runs = results.read_runs(path)
+    assert [(run.config["dropout"], run.config["layers"]) for run in runs] == [(0.0, [1, 2])] * 3
+    known = results.Known(path)
+    assert [known.get(Later(steps=2, seed=s)).config["seed"] for s in range(3)] == [0, 1, 2]
+    assert known.get(Later(steps=2, dropout=0.1)) is None
+    assert path.read_bytes() == before
+    later = {"some": lambda: [Later(steps=2, seed=seed) for seed in range(3)]}
+    assert results.problems(later, folder) == []
+
+
+def test_every_record_of_this_project_outlives_a_later_option(monkeypatch):
+    now = {name: results.by_config(results.recorded(name)) for name in ("cpu", "facts")}
+    monkeypatch.setattr(results, "TrainConfig", Later)
+    for name, known in now.items():
+        later = results.by_config(results.recorded(name))
+        assert [*map(run_id, later)] == [*map(run_id, known)]
+        assert len(later) == len(known) > 0
+
+
+def test_a_field_that_a_record_lacks_has_its_default(folder):
+    path = folder / "some.jsonl"
+    fields = json.loads(path.read_text().splitlines()[0])
+    del fields["config"]["spectra_every"], fields["config"]["betas"]
+    path.write_text(json.dumps(fields))
+    (run,) = results.read_runs(path)
+    assert TrainConfig(**run.config) == CONFIG
+    assert run.config["betas"] == [0.9, 0.95]
+    assert run_id(TrainConfig(**run.config)) == run_id(CONFIG)
+
+
+def test_an_option_that_was_renamed_or_removed_is_named(folder, capsys):
+    path = folder / "some.jsonl"
+    path.write_text(path.read_text().replace('"steps"', '"stairs"'))
+    with pytest.raises(ValueError, match=r"some\.jsonl: a run .* the options stairs, which this"):
+        results.read_runs(path)
+    assert main(["report", str(path), "--lower", "VO"]) == 2
+    assert "the options stairs" in capsys.readouterr().err
+
+
+def test_a_grid_on_another_text_has_a_file_of_its_own(tmp_path):
+    assert store.path_of("cpu") == store.RESULTS / "cpu.jsonl"
+    assert store.path_of("cpu", "/texts/mine", tmp_path) == tmp_path / "cpu-mine.jsonl"
 
 
 def test_the_records_of_this_project_are_whole(capsys):
@@ -132,26 +188,26 @@ def test_a_table_shows_what_differs_and_by_how_much():
         for m in ((), ("VO", "FFN"))
         for s in range(3)
     ]
-    lines = table(runs, against={"muon": "none"}).splitlines()
+    lines = runs_table(runs, against={"muon": "none"}).splitlines()
     assert lines[0].split() == ["muon", "runs", "overall", "head", "middle", "tail", "difference"]
     assert lines[1].split() == ["none", "3", "of", "3", "2.100", "0.500", "1.500"]
     assert lines[2].endswith("3.100    0.500  1.500         +1.000 [+1.000, +1.000]")
-    assert "none" not in table(runs, where={"muon": "VO+FFN"})
+    assert "none" not in runs_table(runs, where={"muon": "VO+FFN"})
 
 
 def test_a_table_counts_failed_runs_and_leaves_them_out():
     runs = [run(CONFIG), run(replace(CONFIG, seed=1), failure="diverged", held_out=[])]
-    assert "1 of 2" in table(runs)
+    assert "1 of 2" in runs_table(runs)
 
 
 def test_a_table_of_nothing_or_against_several_says_so():
     runs = [run(replace(CONFIG, lr=lr)) for lr in (0.1, 0.2)]
     with pytest.raises(ValueError, match=r"no recorded run has lr=0\.3"):
-        table(runs, where={"lr": "0.3"})
+        runs_table(runs, where={"lr": "0.3"})
     with pytest.raises(ValueError, match="2 of 2 settings have steps=2: name exactly one"):
-        table(runs, against={"steps": "2"})
+        runs_table(runs, against={"steps": "2"})
     with pytest.raises(ValueError, match=r"no field \['learning_rate'\]"):
-        table(runs, where={"learning_rate": "1"})
+        runs_table(runs, where={"learning_rate": "1"})
 
 
 def test_the_command_prints_a_filtered_table(capsys):
@@ -201,5 +257,5 @@ def test_the_time_left_counts_only_what_was_run(monkeypatch):
 
 
 def test_the_manifest_names_every_file_of_records():
-    manifest = json.loads((results.RESULTS / results.MANIFEST).read_text())
-    assert set(manifest) == {path.name for path in results.RESULTS.glob("*.jsonl")}
+    manifest = json.loads((store.RESULTS / store.MANIFEST).read_text())
+    assert set(manifest) == {path.name for path in store.RESULTS.glob("*.jsonl")}

@@ -1,17 +1,20 @@
 """Sweeps that several processes share, that outlive a kill, and that record what failed."""
 
 import dataclasses
+import json
 import multiprocessing
 import os
 import signal
 import time
 from collections import Counter
+from dataclasses import asdict, replace
 
 import pytest
+import torch
 
 from muonlab.records import record as records
 from muonlab.records.record import Record
-from muonlab.sweeps import sweep
+from muonlab.sweeps import results, sweep
 from muonlab.training.config import TrainConfig
 
 CONFIGS = [TrainConfig(steps=2, seed=seed) for seed in range(6)]
@@ -49,7 +52,7 @@ def test_two_processes_share_a_sweep_and_do_no_run_twice(tmp_path):
     assert [worker.exitcode for worker in workers] == [0, 0]
     assert Counter((tmp_path / "began.txt").read_text().split()) == Counter(map(str, range(6)))
     found = records.read(path)
-    assert {run.run_id for run in found} == {records.run_id(c) for c in CONFIGS}
+    assert {TrainConfig(**run.config) for run in found} == set(CONFIGS)
     assert len({run.held_out[-1]["overall"] for run in found}) == 2  # both have worked
 
 
@@ -67,16 +70,22 @@ def test_what_a_killed_process_had_begun_is_run_by_another(tmp_path):
     assert {run.config["seed"] for run in records.read(path)} == {0, 1}
 
 
-@pytest.mark.parametrize("error", [RuntimeError("out of memory"), ValueError("no w_gate")])
-def test_a_run_that_fails_is_recorded_with_its_reason_and_the_rest_goes_on(
-    tmp_path, monkeypatch, error
-):
+def failing(error):
+    """Returns a `train` whose run with seed 1 ends in the error."""
+
     def train(config, corpus, **options):
         if config.seed == 1:
             raise error
         return slow_train(config, corpus)
 
-    monkeypatch.setattr(sweep, "train", train)
+    return train
+
+
+@pytest.mark.parametrize("error", [ValueError("no w_gate"), torch.linalg.LinAlgError("no SVD")])
+def test_a_run_that_fails_is_recorded_with_its_reason_and_the_rest_goes_on(
+    tmp_path, monkeypatch, error
+):
+    monkeypatch.setattr(sweep, "train", failing(error))
     monkeypatch.setattr(sweep, "load_corpus", lambda name: None)
     path = tmp_path / "runs.jsonl"
     found = list(sweep.sweep(CONFIGS[:3], path, progress=False))
@@ -84,6 +93,66 @@ def test_a_run_that_fails_is_recorded_with_its_reason_and_the_rest_goes_on(
     assert "muonlab train" in found[1].provenance["command"]
     assert [run.failure for run in records.read(path)] == [run.failure for run in found]
     assert "failed after 0 steps" in found[1].summary()
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "says"),
+    [
+        (torch.OutOfMemoryError("CUDA out of memory"), OSError, "too little memory for `muonlab"),
+        (RuntimeError("can't allocate memory: you tried"), OSError, "too little memory"),
+        (MemoryError(), OSError, "which is not recorded"),
+        (RuntimeError("CUDA error: unspecified launch failure"), RuntimeError, "launch failure"),
+    ],
+)
+def test_what_lies_in_the_machine_is_raised_and_the_run_is_done_the_next_time(
+    tmp_path, monkeypatch, error, kind, says
+):
+    monkeypatch.setattr(sweep, "train", failing(error))
+    monkeypatch.setattr(sweep, "load_corpus", lambda name: None)
+    path = tmp_path / "runs.jsonl"
+    with pytest.raises(kind, match=says):
+        list(sweep.sweep(CONFIGS[:3], path, progress=False))
+    assert [run.config["seed"] for run in records.read(path)] == [0]
+    monkeypatch.setattr(sweep, "train", slow_train)
+    assert len(list(sweep.sweep(CONFIGS[:3], path, progress=False))) == 3
+    assert [run.config["seed"] for run in records.read(path)] == [0, 1, 2]
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has the device")
+def test_a_device_that_is_not_here_is_no_result(tmp_path, monkeypatch):
+    monkeypatch.setattr(sweep, "load_corpus", lambda name: None)
+    config = replace(CONFIGS[0], device="cuda")
+    with pytest.raises(ValueError, match="'cuda' needs a GPU that torch can use"):
+        list(sweep.sweep([config], tmp_path / "runs.jsonl", progress=False))
+    assert not (tmp_path / "runs.jsonl").exists()
+
+
+def test_a_finished_grid_is_read_once(tmp_path, monkeypatch):
+    path, reads = tmp_path / "runs.jsonl", []
+    configs = [replace(CONFIGS[0], seed=seed) for seed in range(30)]
+    lines = [json.dumps(dataclasses.asdict(Record(asdict(c), [], [], [], 2))) for c in configs]
+    path.write_text("\n".join(lines))
+    read = results.read
+    monkeypatch.setattr(results, "read", lambda path: reads.append(path) or read(path))
+    monkeypatch.setattr(sweep, "train", lambda *a, **k: pytest.fail("nothing may run"))
+    found = list(sweep.sweep(configs, path, progress=False))
+    assert [run.config["seed"] for run in found] == [*range(30)]
+    assert reads == [path]
+
+
+def test_what_another_process_adds_meanwhile_is_seen(tmp_path, monkeypatch):
+    path, ran = tmp_path / "runs.jsonl", []
+
+    def train(config, corpus, **options):
+        ran.append(config.seed)
+        if config.seed == 0:  # another ends the next run
+            records.append(slow_train(CONFIGS[1], None), path)
+        return slow_train(config, corpus)
+
+    monkeypatch.setattr(sweep, "train", train)
+    monkeypatch.setattr(sweep, "load_corpus", lambda name: None)
+    assert len(list(sweep.sweep(CONFIGS[:3], path, progress=False))) == 3
+    assert ran == [0, 2]
 
 
 def test_a_broken_record_stops_a_sweep_before_anything_is_run(tmp_path, monkeypatch):
@@ -103,7 +172,7 @@ def test_records_of_other_code_stop_a_sweep_and_stay_as_they_are(tmp_path, monke
     records.append(record, path)
     before = path.read_bytes()
     monkeypatch.setattr(sweep, "train", lambda *a, **k: pytest.fail("nothing may run"))
-    with pytest.raises(ValueError, match=r"by code 0123456789ab, .* differ from .* by dropout"):
+    with pytest.raises(ValueError, match=r"by code 0123456789ab has the options dropout, which"):
         list(sweep.sweep(CONFIGS, path))
     assert path.read_bytes() == before
 

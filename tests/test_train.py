@@ -8,10 +8,12 @@ import pytest
 import torch
 
 from muonlab.models import gpt
-from muonlab.records import store as results
+from muonlab.records import store
 from muonlab.records.record import Record, append, read
-from muonlab.studies.presets import best_trial, preset, recorded
+from muonlab.studies.presets import preset
 from muonlab.sweeps import sweep
+from muonlab.sweeps.results import recorded
+from muonlab.sweeps.study import best_trial
 from muonlab.training import checkpoints
 from muonlab.training import run as train_module
 from muonlab.training.build import build_model, build_optimizer, picks_bf16
@@ -428,7 +430,8 @@ def test_a_sweep_runs_what_is_missing_and_goes_on_after_a_divergence(
     assert ran == configs
     assert [bool(record.failure) for record in found] == [False, True, False, False]
     assert "lower lr" in read(path)[1].failure
-    assert found[0].run_id == found[3].run_id == read(path)[0].run_id
+    same = (found[0], found[3], read(path)[0])
+    assert [TrainConfig(**record.config) for record in same] == [configs[0]] * 3
     assert len(list(sweep.sweep(configs, path, progress=False))) == 3
     assert ran == configs
 
@@ -445,7 +448,7 @@ def test_the_tuning_of_lesson_04_gives_both_optimizers_as_many_trials():
 
 
 def test_the_seeds_of_lesson_04_follow_the_best_recorded_trials(tmp_path, monkeypatch):
-    monkeypatch.setattr(results, "RESULTS", tmp_path)
+    monkeypatch.setattr(store, "RESULTS", tmp_path)
     trials = preset("lesson-04-tuning")
     half = len(trials) // 2
     best = {trials[2], trials[half + 4]}

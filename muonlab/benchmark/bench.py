@@ -39,7 +39,8 @@ from muonlab.optim.muon import Muon
 from muonlab.optim.orthogonalize import fast_bf16, largest_entry, newton_schulz, polar, work_dtype
 from muonlab.optim.routing import route
 from muonlab.optim.update import BLOCK, as_stacks
-from muonlab.records.record import provenance, rounded
+from muonlab.records.provenance import provenance
+from muonlab.records.record import rounded
 
 SHAPES = [(128, 128), (128, 512), (384, 1536), (768, 768), (768, 3072), (1024, 4096)]
 PARTS = (

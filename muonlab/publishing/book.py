@@ -22,8 +22,8 @@ from muonlab.classroom.output import Table
 from muonlab.classroom.widget import Widget
 from muonlab.files import course
 from muonlab.publishing import picture
-from muonlab.records.store import recorded
 from muonlab.studies.ablation import TIERS
+from muonlab.sweeps.results import recorded
 
 PART = re.compile(r"<!-- made: (\w+) ?(\w*) -->")
 HEADER = re.compile(r"^> Read (\d+) min · do (\d+) min · needs ([^·]*)", re.MULTILINE)

@@ -11,8 +11,9 @@ from matplotlib.figure import Figure
 from muonlab.classroom import figures
 from muonlab.files import course, replace_file
 from muonlab.records.record import Record
+from muonlab.records.runs import grouped
 from muonlab.statistics import paired_interval
-from muonlab.studies.presets import recorded
+from muonlab.sweeps.results import recorded
 
 PATH = course() / "book" / "assets" / "first-result.svg"
 PARTS = ("head", "middle", "tail")
@@ -21,14 +22,10 @@ PARTS = ("head", "middle", "tail")
 def draw() -> Figure:
     """Returns the figure: loss by step with the range of five seeds, and the lead by class."""
     figures.style()
-    runs: dict[str, list[Record]] = {"AdamW": [], "Muon": []}
-    for record in sorted(recorded("lesson-04-seeds"), key=lambda r: r.config["seed"]):
-        runs["Muon" if record.config["muon"] else "AdamW"].append(record)
-    if not all(runs.values()):
-        raise FileNotFoundError("no records of lesson 04: run `muonlab ablate lesson-04-seeds`")
+    runs = grouped(recorded("lesson-04-seeds"), preset="lesson-04-seeds")
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), width_ratios=(3, 2))
-    for number, (name, records) in enumerate(runs.items()):
-        _band(left, name, records, number)
+    for number, name in enumerate(("AdamW", "Muon")):
+        _band(left, name, runs[name], number)
     left.set(xlabel="step", ylabel="held-out loss, nats per token")
     left.legend()
     _leads(right, runs["AdamW"], runs["Muon"])

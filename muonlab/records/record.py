@@ -3,30 +3,32 @@
 import dataclasses
 import hashlib
 import json
-import platform
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from functools import cache
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-import torch
-from filelock import FileLock
+from filelock import BaseFileLock, FileLock
 
-import muonlab
 from muonlab.files import replace_file
 
 DIGITS = 5  # significant digits kept of every measured number
+ALL = ["QK", "VO", "FFN"]  # the groups that hold every matrix
+RULES = {
+    "muon": "Muon",
+    "normuon": "NorMuon",
+    "sgd": "SGD with momentum",
+    "flat_adam": "flat Adam",
+    "noisy_adam": "noisy Adam",
+}
 
 
 @dataclass
 class Record:
     """What one run was and what came out of it; losses are in nats a token, times in seconds."""
 
-    config: dict[str, Any]  # the fields of TrainConfig
+    config: dict[str, Any]  # the fields of TrainConfig that there were then
     train_loss: list[float]  # one a step, on that step's batch, before its update
     step_seconds: list[float]  # one a step: training only, evaluation left out
     held_out: list[dict[str, Any]]  # step, seconds so far, loss: overall, head, middle, tail
@@ -34,11 +36,6 @@ class Record:
     provenance: dict[str, Any] = field(default_factory=dict)
     failure: str = ""  # the reason, when the run diverged or broke off
     spectra: list[dict[str, Any]] = field(default_factory=list)  # see train.Run.measure_spectra
-
-    @property
-    def run_id(self) -> str:
-        """The short hash that names this run's config."""
-        return run_id(self.config)
 
     @property
     def seconds(self) -> float:
@@ -58,15 +55,12 @@ class Record:
     def summary(self) -> str:
         """Returns one line for a terminal."""
         config = self.config
-        rule = {"muon": "Muon"}.get(config["rule"], config["rule"])
-        name = f"{rule}({'+'.join(config['muon'])}) lr={config['lr']:g} " if config["muon"] else ""
-        name = name or "AdamW "
-        if (rate := config["adamw_matrix_lr"]) is not None:
-            name += f"adamw_matrix_lr={rate:g} "
-        name += f"adamw_lr={config['adamw_lr']:g} seed={config['seed']}"
+        rates = ("lr", "adamw_matrix_lr", "adamw_lr")[not config["muon"] :]
+        words = [f"{rate}={config[rate]:g}" for rate in rates if config[rate] is not None]
+        name = " ".join([contestant(config), *words, f"seed={config['seed']}"])
         name = "gated " * config["gated"] + name
         if self.failure:
-            return f"{self.run_id} {name}: failed after {len(self.train_loss)} steps"
+            return f"{name}: failed after {len(self.train_loss)} steps"
         last = self.held_out[-1]
         losses = " ".join(
             f"{k} {last[k]:.3f}" for k in ("overall", "head", "tail") if last.get(k) is not None
@@ -74,20 +68,35 @@ class Record:
         if "accuracy" in last:
             losses += " accuracy " + " ".join(f"{a:.2f}" for a in last["accuracy"])
         return (
-            f"{self.run_id} {name}: held-out {losses} after {len(self.train_loss)} steps, "
+            f"{name}: held-out {losses} after {len(self.train_loss)} steps, "
             f"{self.seconds:.1f} s, {self.tokens_per_second:,.0f} tokens/s"
         )
 
 
+def contestant(config: Mapping[str, Any]) -> str:
+    """Returns what steps the matrices of a run, and which of them, where the rest is AdamW's.
+
+    >>> contestant({"muon": ["VO", "FFN"], "rule": "muon"})
+    'Muon(VO, FFN)'
+    """
+    if not config["muon"]:
+        return "AdamW"
+    rule = RULES.get(config["rule"], config["rule"])
+    return rule if list(config["muon"]) == ALL else f"{rule}({', '.join(config['muon'])})"
+
+
 def run_id(config: Any) -> str:
-    """Returns 12 hexadecimal digits that depend on every field of the config, and on nothing else.
+    """Returns the name of a run: 12 hexadecimal digits of what its config has chosen.
+
+    Only fields that differ from their defaults count. So an option that comes later changes no
+    name, as long as its default is what was done before it.
 
     Args:
-        config: a dataclass such as TrainConfig, or the dict of its fields.
+        config: a dataclass whose fields all have defaults, such as TrainConfig.
     """
-    fields = config if isinstance(config, Mapping) else dataclasses.asdict(config)
-    text = json.dumps(fields, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+    fields = {f.name: (getattr(config, f.name), f.default) for f in dataclasses.fields(config)}
+    chosen = {name: value for name, (value, default) in fields.items() if value != default}
+    return hashlib.sha256(json.dumps(chosen, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def append(record: Record, path: Path | str) -> None:
@@ -108,7 +117,7 @@ def append(record: Record, path: Path | str) -> None:
         replace_file(path, f"{known}{separator}{line}\n".encode())
 
 
-def lock(path: Path | str, name: str) -> FileLock:
+def lock(path: Path | str, name: str) -> BaseFileLock:
     """Returns a lock on one thing that concerns a file of records, for all processes.
 
     The system frees it when its process ends in any way, so a killed run leaves nothing locked.
@@ -127,56 +136,6 @@ def read(path: Path | str) -> list[Record]:
     """
     lines = Path(path).read_text(encoding="utf-8").splitlines()
     return [_parse(line, f"{path}, line {n}") for n, line in enumerate(lines, 1) if line.strip()]
-
-
-def provenance(device: torch.device | str = "cpu") -> dict[str, Any]:
-    """Returns where and with what code a run on `device` happens; no path and no host name."""
-    return {
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "muonlab": muonlab.__version__,
-        "code": code_version(),
-        "device": _device_name(torch.device(device)),
-        "threads": torch.get_num_threads(),
-        "system": platform.system(),
-        "utc": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
-
-
-@cache  # asked again an hour into a sweep, git would name code that this process never loaded
-def code_version() -> str:
-    """Returns the git commit of the package, with "-dirty" if tracked code differs from it.
-
-    It is looked up once a process. The classroom is left out of the comparison: no run imports
-    it. Installed without git, the package has its version number instead.
-    """
-    folder = Path(muonlab.__file__).parent
-    tracked = _git(folder, "ls-files", "__init__.py")
-    if not tracked:  # no git, or an installed copy that only lies inside another repository
-        return f"muonlab {muonlab.__version__}"
-    changes = _git(folder, "status", "--porcelain", "-uno", "--", ".", ":(exclude)classroom")
-    return (_git(folder, "rev-parse", "HEAD") or "")[:12] + ("-dirty" if changes else "")
-
-
-def _git(folder: Path, *arguments: str) -> str | None:
-    try:
-        answer = subprocess.run(
-            ["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=False
-        )
-    except FileNotFoundError:  # no git on this machine
-        return None
-    return answer.stdout.strip() if answer.returncode == 0 else None
-
-
-def _device_name(device: torch.device) -> str:
-    if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
-    listing = Path("/proc/cpuinfo")
-    if listing.exists():
-        for line in listing.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
 
 
 def rounded(value: Any) -> Any:

@@ -9,9 +9,23 @@ from muonlab.records.record import Record
 from muonlab.statistics import paired_interval
 
 Setting = tuple[tuple[str, str], ...]
+LISTS = {"accuracy": "group", "errors": "after"}  # measures of many numbers, and what counts them
 
 
-def table(
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Returns rows of cells as text, its columns aligned.
+
+    >>> print(table(["name", "n"], [["a", "10"], ["bcdef", "2"]]))
+    name   n
+    a      10
+    bcdef  2
+    """
+    lines = [heads, *rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+
+
+def runs_table(
     runs: Iterable[Record], where: Mapping[str, str] = {}, against: Mapping[str, str] = {}
 ) -> str:
     """Returns the runs as text: what differs between settings, seeds, measures, differences.
@@ -30,10 +44,8 @@ def table(
     settings = _by_setting(runs)
     reference = _reference(settings, against) if against else None
     names = [name for name, _ in next(iter(settings))]
-    rows = [_row(dict(key), group, reference) for key, group in settings.items()]
     heads = [*names, *_heads(runs), *(["difference"] if against else [])]
-    widths = [max(len(row[i]) for row in [heads, *rows]) for i in range(len(heads))]
-    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in [heads, *rows])
+    return table(heads, [_row(dict(key), group, reference) for key, group in settings.items()])
 
 
 def shown(value: Any) -> str:
@@ -101,12 +113,11 @@ def _heads(runs: Sequence[Record]) -> list[str]:
 
 def _measures(run: Record) -> dict[str, float | None]:
     last = run.held_out[-1]
-    if "accuracy" in last:
-        shares = {f"group {g}": share for g, share in enumerate(last["accuracy"])}
-        return {"overall": last["overall"], **shares}
-    if "errors" in last:
-        after = {f"after {k}": error for k, error in enumerate(last["errors"])}
-        return {"overall": last["overall"], **after}
+    for name, word in LISTS.items():
+        if name in last:
+            return {"overall": last["overall"]} | {
+                f"{word} {number}": value for number, value in enumerate(last[name])
+            }
     return {name: last[name] for name in ("overall", "head", "middle", "tail")}
 
 

@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from muonlab.records.store import best_at_new_seeds, best_trial, recorded
 from muonlab.studies.grids import ADAMW_RATES, BASE, KINDS, MUON_RATES
+from muonlab.sweeps.results import recorded
+from muonlab.sweeps.study import best_at_new_seeds, best_trial
 from muonlab.training.config import TrainConfig
 
 ALL = ("QK", "VO", "FFN")

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from muonlab.records.record import Record
-from muonlab.records.store import best_at_new_seeds
+from muonlab.sweeps.study import best_at_new_seeds
 from muonlab.training.config import TrainConfig
 
 BATCHES = (8, 32, 128)  # sequences of 64 tokens in a step

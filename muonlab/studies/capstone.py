@@ -4,10 +4,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from muonlab.records.store import best_at_new_seeds, recorded
 from muonlab.studies.ablation import ALL
 from muonlab.studies.grids import lesson_04_tuning
 from muonlab.studies.hypothesis import Hypothesis, shown
+from muonlab.sweeps.results import recorded
+from muonlab.sweeps.study import best_at_new_seeds
 from muonlab.training.config import TrainConfig
 
 OPEN = Hypothesis(lower=ALL, than=(), by=0.04)

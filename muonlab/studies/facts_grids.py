@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from muonlab.records.store import best_at_new_seeds
 from muonlab.studies.grids import KINDS, SEEDS
+from muonlab.sweeps.study import best_at_new_seeds
 from muonlab.training.config import TrainConfig
 
 ALL = ("QK", "VO", "FFN")

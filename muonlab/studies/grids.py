@@ -3,7 +3,7 @@
 from dataclasses import replace
 from itertools import product
 
-from muonlab.records.store import best_at_new_seeds
+from muonlab.sweeps.study import best_at_new_seeds
 from muonlab.training.config import TrainConfig
 
 BASE = TrainConfig(steps=150, batch=16, context=64, eval_tokens=65_536)

@@ -177,7 +177,9 @@ def _values(runs: Sequence[Record], field: str) -> int:
 def _loss(run: Record, metric: str) -> float:
     value = run.held_out[-1].get(metric)
     if value is None:
-        raise ValueError(f"run {run.run_id} has no loss {metric!r}: its text has no such tokens")
+        raise ValueError(
+            f"a run on {run.config['corpus']} has no loss {metric!r}: its text has no such tokens"
+        )
     return value
 
 

@@ -7,10 +7,10 @@ from operator import mul
 from typing import Any
 
 from muonlab.data.facts import people_in_group
-from muonlab.records.store import best_at_new_seeds
 from muonlab.studies.capstone import averages_tuning
 from muonlab.studies.facts_grids import ALL, BASES
 from muonlab.studies.grids import ADAMW_RATES, BASE, MUON_RATES, OUTER_RATES, SEEDS
+from muonlab.sweeps.study import best_at_new_seeds
 from muonlab.training.config import TrainConfig
 
 SHORT = replace(  # a fifth of lesson 04's runs

@@ -2,11 +2,8 @@
 
 from collections.abc import Callable
 
-from muonlab.records.store import best_trial, recorded
 from muonlab.studies import ablation, batches, capstone, facts_grids, grids, limits_grids
 from muonlab.training.config import TrainConfig
-
-__all__ = ["PRESETS", "best_trial", "preset", "recorded"]
 
 
 def preset(name: str) -> list[TrainConfig]:

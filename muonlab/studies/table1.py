@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from muonlab.records.record import Record
+from muonlab.records.runs import by_contestant
 from muonlab.statistics import paired_interval
 from muonlab.studies.ablation import ALL, OWN_ROWS, PAPER_ROWS
 from muonlab.studies.grids import KINDS
@@ -44,18 +45,8 @@ def row_losses(records: Iterable[Record], gated: bool) -> dict[str, list[float]]
     Raises:
         ValueError: no runs of this kind, or rows that did not finish at the same seeds.
     """
-    runs = sorted((r for r in records if not r.failure), key=lambda r: r.config["seed"])
-    found: dict[str, list[float]] = {}
-    seeds: dict[str, list[int]] = {}
-    for run in runs:
-        if run.config["gated"] is gated:
-            name = row_name(run.config["muon"])
-            found.setdefault(name, []).append(run.held_out[-1]["overall"])
-            seeds.setdefault(name, []).append(run.config["seed"])
-    if not found:
-        raise ValueError("no recorded run is finished: run `muonlab ablate cpu` and `cpu-retuned`")
-    if uneven := [name for name in seeds if seeds[name] != seeds.get(ADAMW)]:
-        raise ValueError(f"not the same seeds as in the row {ADAMW}: {', '.join(uneven)}")
+    runs = [run for run in records if run.config["gated"] is gated]
+    found = by_contestant(runs, lambda config: row_name(config["muon"]))
     return {row: found[row] for row in ROWS if row in found}
 
 

@@ -1,80 +1,28 @@
-"""Workers elsewhere: those of a Ray cluster, or the jobs of a Slurm queue; `spread` uses them."""
+"""Workers elsewhere that a grid is spread over: a Ray cluster, or the jobs of a Slurm queue.
+
+The driver, the process that asks for the grid, gives each worker one configuration at a time and
+writes each record that comes back. So workers need no file of the driver's, only the same version
+of muonlab, and the text.
+"""
 
 import dataclasses
 import importlib
 import socket
 import subprocess
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from muonlab.data.corpus import load_corpus
-from muonlab.records.record import code_version
-from muonlab.sweeps.sweep import run
-from muonlab.training.build import pick_device
+from muonlab.records.provenance import code_version
+from muonlab.records.record import Record
+from muonlab.sweeps.sweep import Engine, Lost, run, spread, sweep
 from muonlab.training.config import TrainConfig
 
 SLURM_JOBS = 8  # in the queue at once, unless --workers says otherwise
 SLURM_MINUTES = 24 * 60  # after which Slurm ends a job, unless SBATCH_TIMELIMIT says otherwise
 POLL = 0.2  # seconds between two looks at the jobs of Slurm
-
-
-class Lost(OSError):
-    """A worker ended before its run did."""
-
-
-class Engine(Protocol):
-    """Workers somewhere; a job is what its library returns for one run."""
-
-    workers: int  # how many jobs it may hold at once
-
-    def submit(self, config: TrainConfig) -> Any: ...
-
-    def finished(self, jobs: list[Any]) -> Any:
-        """Waits, and returns one of the jobs that has ended."""
-
-    def result(self, job: Any) -> dict[str, Any] | str:
-        """Returns what `run_here` returned; raises Lost when its worker died."""
-
-    def cancel(self, job: Any) -> None: ...
-
-
-def connect(engine: str, path: Path | str, workers: int | None = None) -> Engine:
-    """Returns the engine of that name, connected; `path` is where its driver will write."""
-    if engine not in ENGINES:
-        raise ValueError(f"engine must be one of local, {', '.join(ENGINES)}; got {engine!r}")
-    if workers is not None and workers < 1:
-        raise ValueError(f"workers must be at least 1, got {workers}")
-    return ENGINES[engine](Path(path), workers)
-
-
-def run_here(fields: dict[str, Any], code: str) -> dict[str, Any] | str:
-    """Returns the fields of a run's record, or why this worker cannot take part; workers call it.
-
-    Args:
-        fields: of the TrainConfig.
-        code: the driver's `code_version()`; records of other code must not come into its file.
-    """
-    if code != code_version():
-        return (
-            f"worker {socket.gethostname()} has muonlab at {code_version()}, and the driver at "
-            f"{code}: install the same code on both, and git, which names it"
-        )
-    config = TrainConfig(**fields)
-    try:
-        pick_device(config.device)
-        corpus = _corpus(config.corpus)
-    except (OSError, ValueError) as error:  # it says nothing about the run, so it is no record
-        here = socket.gethostname()
-        return f"worker {here} cannot begin a run on the text {config.corpus!r}: {error}"
-    return dataclasses.asdict(run(config, corpus, progress=False))
-
-
-@lru_cache(maxsize=1)  # a worker of Ray does many runs, and a grid has one text
-def _corpus(name: str) -> Any:
-    return load_corpus(name)
 
 
 class Ray:
@@ -120,7 +68,7 @@ class Slurm:
 
     def __init__(self, path: Path, workers: int | None = None, cluster: str = "slurm") -> None:
         submitit = _module("submitit", "slurm")
-        self.errors = submitit.core.utils
+        self.errors, self.as_completed = submitit.core.utils, submitit.helpers.as_completed
         self.workers = workers or SLURM_JOBS
         try:
             self.executor = submitit.AutoExecutor(path.parent / ".jobs", cluster)
@@ -137,11 +85,7 @@ class Slurm:
             raise OSError(f"sbatch has refused a job: {error}") from error
 
     def finished(self, jobs: list[Any]) -> Any:
-        while True:
-            for job in jobs:
-                if job.done():
-                    return job
-            time.sleep(POLL)
+        return next(self.as_completed(jobs, poll_frequency=POLL))
 
     def result(self, job: Any) -> dict[str, Any] | str:
         try:
@@ -155,6 +99,66 @@ class Slurm:
         job.cancel(check=False)
 
 
+ENGINES: dict[str, Callable[[Path, int | None], Engine]] = {"ray": Ray, "slurm": Slurm}
+
+
+def run_here(fields: dict[str, Any], code: str) -> dict[str, Any] | str:
+    """Returns the fields of a run's record, or why this worker cannot take part; workers call it.
+
+    Args:
+        fields: of the TrainConfig.
+        code: the driver's `code_version()`; records of other code must not come into its file.
+    """
+    worker = f"worker {socket.gethostname()}"
+    if code != code_version():
+        return (
+            f"{worker} has muonlab at {code_version()}, and the driver at {code}: install the same "
+            "code on both, and git, which names it"
+        )
+    config = TrainConfig(**fields)
+    try:
+        return dataclasses.asdict(run(config, _corpus, progress=False))
+    except (OSError, ValueError) as error:  # of the machine, see `run`: it is no record
+        return f"{worker} cannot do a run on the text {config.corpus!r}: {error}"
+
+
+@lru_cache(maxsize=2)  # a worker of Ray does many runs, and a grid has one text, or two
+def _corpus(name: str) -> Any:
+    return load_corpus(name)
+
+
+def run_grid(
+    configs: Sequence[TrainConfig],
+    path: Path | str,
+    engine: str = "local",
+    workers: int | None = None,
+) -> Iterator[Record]:
+    """Yields the record of each configuration; it runs those that `path` lacks on the engine.
+
+    Args:
+        path: a file of JSON lines, made when missing; only this machine needs it.
+        engine: "local" runs one after the other here (see `sweep`), "ray" on a Ray cluster, and
+            "slurm" on a Slurm queue.
+        workers: how many runs at once; None is all that the Ray cluster holds, or SLURM_JOBS.
+
+    Raises:
+        ValueError: an unknown engine, or one that is not installed.
+        OSError: a worker without the text or with other code; a run that no worker outlived.
+    """
+    if engine == "local" and workers is None:
+        return sweep(configs, path)
+    if engine == "local":
+        raise ValueError(
+            "workers are those of ray or slurm: to do several runs at once on this machine, "
+            "start the same command several times"
+        )
+    if engine not in ENGINES:
+        raise ValueError(f"engine must be one of local, {', '.join(ENGINES)}; got {engine!r}")
+    if workers is not None and workers < 1:
+        raise ValueError(f"workers must be at least 1, got {workers}")
+    return spread(configs, path, ENGINES[engine](Path(path), workers))
+
+
 def _check_accounting() -> None:
     """Raises ValueError where a job that was killed would look, for ever, as if it ran."""
     answer = subprocess.run(["sacct", "-n", "-j", "1"], capture_output=True, text=True, check=False)
@@ -164,9 +168,6 @@ def _check_accounting() -> None:
             f"({answer.stderr.strip()}): run on another machine of the cluster, or start "
             "`muonlab ablate` in each job, since several may share one grid"
         )
-
-
-ENGINES: dict[str, Callable[[Path, int | None], Engine]] = {"ray": Ray, "slurm": Slurm}
 
 
 def _module(name: str, extra: str) -> Any:

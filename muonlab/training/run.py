@@ -20,7 +20,8 @@ from muonlab.distributed import parallel, sharded
 from muonlab.machine import keep_freed_memory
 from muonlab.models.gpt import GPT, GPTConfig
 from muonlab.models.regressor import Regressor
-from muonlab.records.record import Record, code_version, provenance
+from muonlab.records.provenance import code_version, provenance
+from muonlab.records.record import Record
 from muonlab.theory.spectra import layer_spectra
 from muonlab.training import checkpoints
 from muonlab.training.build import Task, build_optimizer, model_for, pick_device, picks_bf16

@@ -1,0 +1,62 @@
+"""Where a record comes from: with what code, on what machine, and when."""
+
+import platform
+import subprocess
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import muonlab
+
+
+def provenance(device: torch.device | str = "cpu") -> dict[str, Any]:
+    """Returns where and with what code a run on `device` happens; no path and no host name."""
+    return {
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "muonlab": muonlab.__version__,
+        "code": code_version(),
+        "device": _device_name(torch.device(device)),
+        "threads": torch.get_num_threads(),
+        "system": platform.system(),
+        "utc": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+@cache  # asked again an hour into a sweep, git would name code that this process never loaded
+def code_version() -> str:
+    """Returns the git commit of the package, with "-dirty" if tracked code differs from it.
+
+    It is looked up once a process. The classroom is left out of the comparison: no run imports
+    it. Installed without git, the package has its version number instead.
+    """
+    folder = Path(muonlab.__file__).parent
+    tracked = _git(folder, "ls-files", "__init__.py")
+    if not tracked:  # no git, or an installed copy that only lies inside another repository
+        return f"muonlab {muonlab.__version__}"
+    changes = _git(folder, "status", "--porcelain", "-uno", "--", ".", ":(exclude)classroom")
+    return (_git(folder, "rev-parse", "HEAD") or "")[:12] + ("-dirty" if changes else "")
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    try:
+        answer = subprocess.run(
+            ["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=False
+        )
+    except FileNotFoundError:  # no git on this machine
+        return None
+    return answer.stdout.strip() if answer.returncode == 0 else None
+
+
+def _device_name(device: torch.device) -> str:
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    listing = Path("/proc/cpuinfo")
+    if listing.exists():
+        for line in listing.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

@@ -1,0 +1,88 @@
+"""Recorded runs as the options of this code describe them: found by grid or file, and checked."""
+
+import dataclasses
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from muonlab.records import store
+from muonlab.records.record import Record, read
+from muonlab.training.config import TrainConfig
+
+
+def recorded(name: str) -> list[Record]:
+    """Returns the records kept in data/results for a grid; empty when it was never run."""
+    return read_runs(store.path_of(name))
+
+
+def read_runs(path: Path | str) -> list[Record]:
+    """Returns the records of a file, none without the file; options that one lacks are completed.
+
+    A record that is older than an option has its default: what was done before there was a choice.
+
+    Raises:
+        ValueError: a broken line, or a record with an option that this code does not know.
+    """
+    runs = read(path) if Path(path).exists() else []
+    defaults = {f.name: _as_in_json(f.default) for f in dataclasses.fields(TrainConfig)}
+    for run in runs:
+        if unknown := sorted(run.config.keys() - defaults.keys()):
+            raise ValueError(
+                f"{path}: a run recorded by code {run.provenance.get('code', 'unknown')} has the "
+                f"options {', '.join(unknown)}, which this code does not know: go back to that "
+                "code, or name another file. Who renames or removes an option takes the records "
+                "along"
+            )
+        run.config = defaults | run.config
+    return runs
+
+
+class Known:
+    """The records of a file by configuration; it is read again only after it has changed."""
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        self._version: tuple[int, ...] | None = None
+        self._runs: dict[TrainConfig, Record] = {}
+
+    def get(self, config: TrainConfig) -> Record | None:
+        """Returns the record that the file has of a run, if it has one."""
+        found = self.path.stat() if self.path.exists() else None
+        version = (found.st_ino, found.st_size, found.st_mtime_ns) if found else None
+        if version != self._version:
+            self._runs = by_config(read_runs(self.path))
+            self._version = version
+        return self._runs.get(config)
+
+
+def by_config(runs: Iterable[Record]) -> dict[TrainConfig, Record]:
+    """Returns the first record of each configuration."""
+    return {TrainConfig(**run.config): run for run in reversed([*runs])}
+
+
+def problems(
+    presets: dict[str, Callable[[], list[TrainConfig]]], folder: Path = store.RESULTS
+) -> list[str]:
+    """Returns what is wrong with the records, a sentence each: nothing when all is well.
+
+    Looked for: files that are not as the manifest says, broken records, records with unknown
+    options, runs recorded twice, and grids that are begun and not finished.
+    """
+    found = store.changed(folder)
+    for path in sorted(folder.glob("*.jsonl")):
+        try:
+            runs = read_runs(path)
+            known = by_config(runs)
+        except ValueError as error:
+            found.append(f"{path.name}: {error}")
+            continue
+        if len(known) < len(runs):
+            found.append(f"{path.name}: {len(runs) - len(known)} runs are recorded twice")
+        wanted = set(presets.get(path.stem, list)())
+        if missing := len(wanted - known.keys()):
+            found.append(f"{path.name}: {missing} of {len(wanted)} runs of the grid are missing")
+    return found
+
+
+def _as_in_json(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
