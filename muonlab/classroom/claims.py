@@ -14,6 +14,7 @@ from muonlab.classroom.output import Table
 MIME = "application/vnd.muonlab.claim+json"
 LOOK = "border-left:4px solid #029e73;padding:0.2em 0.8em;margin:0.4em 0"
 VERDICTS = ("reproduced", "partly", "not")  # on a paper's result
+NOTES = ("source", "paper", "verdict")
 CALL = re.compile(r'lesson\.claim\(\s*"([^"]*)"')
 
 
@@ -94,16 +95,9 @@ class Claim:
 
     def as_json(self) -> dict[str, Any]:
         """Returns what the notebook stores, full precision, so that it can be checked again."""
-        return {
-            "id": self.id,
-            "sentence": self.sentence,
-            "value": list(self.value),
-            "bound": [self.lower, self.upper],
-            "holds": self.holds,
-            "source": self.source,
-            "paper": self.paper,
-            "verdict": self.verdict,
-        }
+        texts = {name: getattr(self, name) for name in ("id", "sentence", *NOTES)}
+        bound = [self.lower, self.upper]
+        return {**texts, "value": list(self.value), "bound": bound, "holds": self.holds}
 
     def demand(self) -> None:
         """Raises ClaimDoesNotHold with the sentence, the value, the bound and what to do."""
@@ -177,7 +171,7 @@ def collect(path: Path | str) -> list[Claim]:
 
 
 def _read(s: dict[str, Any]) -> Claim:
-    texts = (s.get(name, "") for name in ("source", "paper", "verdict"))
+    texts = (s.get(name, "") for name in NOTES)
     return Claim(s["id"], s["sentence"], tuple(s["value"]), *s["bound"], *texts)
 
 

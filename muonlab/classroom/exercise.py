@@ -191,7 +191,7 @@ def _raised(answer: Any, error: Exception) -> str:
         if code is not None and frame.filename == code.co_filename
     ]
     text = f"{type(error).__name__}: {error}"
-    if not frames or frames[-1].lineno is None:
+    if code is None or not frames or frames[-1].lineno is None:
         return f"Your function raised {text}"
     line = linecache.getline(frames[-1].filename, frames[-1].lineno).strip()
     number = frames[-1].lineno - code.co_firstlineno + 1

@@ -74,5 +74,5 @@ class Explorer(Widget):
         self._esm = module(name)
         super().__init__(name=name, data=data or {}, values=values)
 
-    def describe(self) -> str:
+    def __repr__(self) -> str:
         return f"Explorer {self.name}"

@@ -22,13 +22,15 @@ from muonlab.classroom.output import Table
 from muonlab.classroom.widget import Widget
 from muonlab.files import course
 from muonlab.publishing import picture
+from muonlab.publishing.source import STATE
 from muonlab.studies.ablation import TIERS
 from muonlab.sweeps.results import recorded
 
 PART = re.compile(r"<!-- made: (\w+) ?(\w*) -->")
+TITLE = re.compile(r"^# (.*)$", re.MULTILINE)
 HEADER = re.compile(r"^> Read (\d+) min · do (\d+) min · needs ([^·]*)", re.MULTILINE)
 THEBE = ("init_thebe_core", "update_thebe_context")
-VIEW, STATE = (f"application/vnd.jupyter.widget-{kind}+json" for kind in ("view", "state"))
+VIEW = STATE.replace("state", "view")
 
 
 def lessons() -> list[Path]:
@@ -119,7 +121,7 @@ def lesson_map() -> str:
     rows = []
     for path in lessons():
         notebook = nbformat.read(path, as_version=4)
-        read, do, needs = HEADER.search(_words(notebook)).groups()
+        read, do, needs = _found(HEADER, notebook).groups()
         link = f"[{path.name[:2]}](../lessons/{path.name})"
         seconds = f"{notebook.metadata.muonlab.seconds} s"
         rows.append((link, _title(notebook), needs.strip(), f"{read} min", f"{do} min", seconds))
@@ -169,12 +171,15 @@ def source_line(page: str, repository: str) -> str:
     return f'<p class="muonlab-source">The text of this page: {where}</p>'
 
 
-def _words(notebook: nbformat.NotebookNode) -> str:
-    return "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
-
-
 def _title(notebook: nbformat.NotebookNode) -> str:
-    return re.search(r"^# (.*)$", _words(notebook), re.MULTILINE).group(1)
+    return _found(TITLE, notebook)[1]
+
+
+def _found(pattern: re.Pattern[str], notebook: nbformat.NotebookNode) -> re.Match[str]:
+    words = "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    if found := pattern.search(words):
+        return found
+    raise ValueError(f"a lesson has no line like {pattern.pattern!r}; it begins {words[:60]!r}")
 
 
 def _configure(app: Any, config: Any) -> None:

@@ -36,8 +36,8 @@ def check_book(root: Path) -> None:
 
 def build_wheel(folder: Path) -> Path:
     """Returns the package as a wheel in `folder`; OSError when pip cannot build it."""
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder, course()]
-    if subprocess.run(command, check=False).returncode:
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
+    if subprocess.run([*pip, "-w", str(folder), str(course())], check=False).returncode:
         raise OSError("pip made no wheel; it needs a network, to fetch hatchling")
     return next(folder.glob("muonlab-*.whl"))
 
