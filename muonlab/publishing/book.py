@@ -67,10 +67,7 @@ def tiers() -> str:
 
 
 def verdicts() -> str:
-    """Returns what book/paper.toml says that the paper reports, beside the lessons' claims.
-
-    No verdict is typed: each is read off the claims.
-    """
+    """Returns what book/paper.toml says that the paper reports, beside the lessons' verdicts."""
     items = tomllib.loads((course() / "book" / "paper.toml").read_text(encoding="utf-8"))["items"]
     return paper_table(items, stored_claims(course() / "lessons"))
 
