@@ -159,7 +159,7 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _claims(options: argparse.Namespace) -> int:
-    return claims.report(LESSONS, options.lesson)
+    return claims.print_stored(LESSONS, options.lesson)
 
 
 def _train(options: argparse.Namespace) -> int:
@@ -243,9 +243,11 @@ def _runs(name: str, folder: Path = RESULTS) -> list[Record]:
 def _report(options: argparse.Namespace) -> int:
     hypothesis = Hypothesis(options.lower, options.than, options.by, options.metric)
     named = options.runs.endswith(".jsonl")
+    if named and not Path(options.runs).is_file():
+        raise FileNotFoundError(f"there is no file of records {options.runs}")
     runs = read_runs(options.runs) if named else _runs(options.runs)
     runs = [run for run in runs if fits(run.config, dict(options.where))]
-    report.write(report.report(hypothesis, runs), options.out)
+    report.write(report.page(hypothesis, runs), options.out)
     finding = judge(hypothesis, runs)
     print(f"{options.out}: {finding.verdict}. {report.told(finding)}")
     return 0

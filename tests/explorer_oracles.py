@@ -15,8 +15,7 @@ import torch
 from scipy.optimize import brentq
 
 from muonlab import polar
-from muonlab.classroom import bands
-from muonlab.classroom.curves import facts_name
+from muonlab.classroom import explorer_data
 from muonlab.cost.formulas import muon_overhead
 from muonlab.cost.plans import busiest
 from muonlab.data.corpus import HEAD, MIDDLE
@@ -26,6 +25,7 @@ from muonlab.models.attention import Attention, LatentAttention
 from muonlab.models.gpt import GPTConfig
 from muonlab.optim.coefficients import scalar_map
 from muonlab.optim.update import lr_scale
+from muonlab.records.record import contestant
 from muonlab.statistics import chance_to_see, half_width, paired_interval, seeds_needed
 from muonlab.studies import table1
 from muonlab.studies.table1 import PAPER_ROWS
@@ -371,7 +371,7 @@ def facts(x, step, first, second, kind):
         seeds = [
             at["accuracy"]
             for run in recorded("facts")
-            if facts_name(run) == name and run.config["gated"] is (kind == "gated")
+            if contestant(run.config) == name and run.config["gated"] is (kind == "gated")
             for at in run.held_out
             if at["step"] == step
         ]
@@ -404,7 +404,7 @@ def _spectra(kind, name, group):
         ),
         key=lambda run: run.config["seed"],
     )
-    names = bands.GROUPS[group]
+    names = explorer_data.GROUPS[group]
     measured = float64([[[at[name] for name in names] for at in run.spectra] for run in runs])
     return measured.mean((2, 3))
 

@@ -60,14 +60,14 @@ def test_an_old_book_is_refused_and_the_newer_source_named(tree, name):
 
 
 def test_without_a_book_the_command_ends_with_a_sentence(tmp_path, monkeypatch):
-    monkeypatch.setattr(bundle, "ROOT", tmp_path)
+    monkeypatch.setattr(bundle, "course", lambda: tmp_path)
     with pytest.raises(SystemExit, match="bundle: there is no book/"):
         bundle.main()
     assert not (tmp_path / "dist").exists()
 
 
 def test_the_command_writes_the_archive_and_prints_its_size(tree, monkeypatch, capsys):
-    monkeypatch.setattr(bundle, "ROOT", tree)
+    monkeypatch.setattr(bundle, "course", lambda: tree)
     monkeypatch.setattr(bundle, "build_wheel", lambda folder: tree / "dist" / WHEEL)
     bundle.main()
     assert re.fullmatch(r"dist.muonlab-1\.2\.3\.zip: 0\.0 MB\n", capsys.readouterr().out)
@@ -76,7 +76,7 @@ def test_the_command_writes_the_archive_and_prints_its_size(tree, monkeypatch, c
 
 
 def test_a_wheel_that_pip_cannot_build_is_an_error(tmp_path, monkeypatch, capfd):
-    monkeypatch.setattr(bundle, "ROOT", tmp_path)  # no project
+    monkeypatch.setattr(bundle, "course", lambda: tmp_path)  # no project
     with pytest.raises(OSError, match="no wheel"):
         bundle.build_wheel(tmp_path)
 

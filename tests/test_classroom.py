@@ -214,27 +214,49 @@ CALL = 'lesson.claim("02-c1", "s", 1, at_most=2)'
 def test_stored_claims_are_checked_again(tmp_path, capsys):
     path = stored_notebook(tmp_path, CALL, Claim("02-c1", "s", (1.0,), None, 2.0))
     assert claims.collect(path)[0].holds
-    assert claims.report(tmp_path) == claims.report(tmp_path, "02") == 0
+    assert claims.print_stored(tmp_path) == claims.print_stored(tmp_path, "02") == 0
     assert "at most 2" in capsys.readouterr().out
 
 
 def test_a_stored_claim_that_fails_or_is_missing_is_reported(tmp_path, capsys):
     stored_notebook(tmp_path, CALL, Claim("02-c1", "s", (3.0,), None, 2.0))
-    assert claims.report(tmp_path) == 1
+    assert claims.print_stored(tmp_path) == 1
     assert "✗ fails" in capsys.readouterr().out
     stored_notebook(tmp_path, CALL)
-    assert claims.report(tmp_path) == 1
+    assert claims.print_stored(tmp_path) == 1
     assert "claim 02-c1 has no stored result" in capsys.readouterr().out
     with pytest.raises(FileNotFoundError, match="make lessons"):
-        claims.report(tmp_path, "77")
+        claims.print_stored(tmp_path, "77")
 
 
 def test_a_text_without_a_notebook_is_reported(tmp_path, capsys):
     stored_notebook(tmp_path, CALL, Claim("02-c1", "s", (1.0,), None, 2.0))
     (tmp_path / "text").mkdir()
     (tmp_path / "text" / "03-new.md").write_text("# New")
-    assert claims.report(tmp_path) == 1
+    assert claims.print_stored(tmp_path) == 1
     assert "lesson 03-new has no stored result" in capsys.readouterr().out
+
+
+def test_a_verdict_is_given_and_never_read_out_of_the_sentence(lesson, tmp_path):
+    sentence = "It is reproduced partly by chance."
+    outputs(lesson.claim, "02-c1", sentence, 1.0, at_most=2)
+    outputs(lesson.claim, "02-c2", "So it is.", 1.0, at_most=2, verdict="not")
+    path = stored_notebook(tmp_path, "", *lesson.claims.values())
+    assert [claims.judged(c) for c in claims.collect(path)] == ["", "not"]
+    rows = outputs(lesson.recap)[0]["text/plain"].splitlines()
+    assert rows[0].endswith("the paper")
+    assert rows[2].endswith("not")
+    assert claims.judged(Claim("02-c3", "No.", (3.0,), None, 2.0, verdict="not")) == ""
+    with pytest.raises(ValueError, match=r"reproduced, partly, not; 'maybe' came"):
+        lesson.claim("02-c4", "So it may be.", 1.0, at_most=2, verdict="maybe")
+
+
+def test_a_claim_that_was_stored_without_a_verdict_is_still_read(tmp_path):
+    path = stored_notebook(tmp_path, "", Claim("02-c1", "s", (1.0,), None, 2.0))
+    notebook = nbformat.read(path, as_version=4)
+    del notebook.cells[0].outputs[0].data[claims.MIME]["verdict"]
+    nbformat.write(notebook, path)
+    assert claims.stored_claims(tmp_path)["02-c1"][0].verdict == ""
 
 
 def test_recap_lists_the_claims_of_this_run(lesson):
@@ -242,6 +264,25 @@ def test_recap_lists_the_claims_of_this_run(lesson):
     shown = outputs(lesson.recap)[0]
     assert "02-c1" in shown["text/plain"]
     assert "First." in shown["text/html"]
+
+
+# --- tables ------------------------------------------------------------------------------------
+
+
+def test_a_table_is_written_as_text_as_html_and_as_markdown():
+    table = output.Table(["name", "value"], [["a|b", "1"], ["<c>", "20"]])
+    assert table.text == "name  value\na|b   1\n<c>   20"
+    assert table.markdown.splitlines() == [
+        "| name | value |",
+        "| --- | --- |",
+        "| a\\|b | 1 |",
+        "| <c> | 20 |",
+    ]
+    html = table.html("A & B")
+    assert html.startswith("<table><caption>A &amp; B</caption><thead>")
+    assert html.count("<tr>") == 3
+    assert "&lt;c&gt;" in html
+    assert "<caption>" not in table.html()
 
 
 # --- checks ------------------------------------------------------------------------------------
@@ -303,6 +344,36 @@ def not_implemented(tensor):
 def test_an_answer_that_is_not_there_is_not_yet(answer, words):
     with pytest.raises(check.NotYet, match=words):
         check.call(answer, X)
+
+
+SUMS = [(6.0, "That is the sum."), ([1.0, 2.0], "Only two."), (math.inf, "That is infinite.")]
+
+
+@pytest.mark.parametrize(
+    ("came", "message"),
+    [
+        (6.0, "That is the sum."),
+        ([1.0, 2.0], "Only two."),
+        (torch.tensor([1.0, 2.0]), "Only two."),
+        (math.inf, "That is infinite."),
+        (1e9, "Something else."),
+        (math.nan, "Something else."),
+        ([2.0], "Something else."),
+        (2.001, "Something else."),
+    ],
+)
+def test_the_first_mistake_whose_value_came_gives_the_message(came, message):
+    with pytest.raises(check.Wrong) as wrong:
+        check.expect(came, 2.0, SUMS, "Something else.")
+    assert str(wrong.value) == message
+
+
+def test_what_is_near_enough_is_accepted_and_no_further():
+    check.expect(2.0001, 2.0, SUMS, "")
+    check.expect(torch.tensor([100.0, 0.005]), [100.0, 0.0], [], "")
+    check.expect(3, 3, [], "", within=0)
+    with pytest.raises(check.Wrong, match="Not exact"):
+        check.expect(3.0000001, 3, [], "Not exact.", within=0)
 
 
 def test_a_wrong_answer_stops_nothing_and_is_shown_with_sign_and_role(lesson):
@@ -403,6 +474,43 @@ def test_an_explorer_declares_its_controls_and_a_view(name):
     assert "function view(" in explorer._esm
     assert explorer._esm.count("export default") == 1
     assert repr(explorer) == f"Explorer {name}"
+
+
+SPREAD_OUT = """
+[width]
+label = 'width of the model'
+min = 1
+max = 8
+step = 1
+value = 4
+[rule]
+label = 'optimizer'
+options = [
+  'Muon',
+  'AdamW',
+]
+value = 'Muon'
+"""
+
+
+def test_a_control_written_over_several_lines_and_in_single_quotes_exists(tmp_path, monkeypatch):
+    (tmp_path / "own.js").write_text("function view(values) { return {}; }")
+    (tmp_path / "own.toml").write_text(SPREAD_OUT)
+    monkeypatch.setattr(explorers, "FOLDER", tmp_path)
+    explorer = explorers.Explorer("own", width=3, rule="AdamW")
+    assert explorer.values == {"width": 3, "rule": "AdamW"}
+    first, rest = explorers.source("own").split(";\n", 1)
+    assert json.loads(first.removeprefix("const controls = ")) == explorers.controls("own")
+    assert rest.startswith("function view")
+
+
+def test_a_control_that_is_no_slider_and_no_list_is_named(tmp_path, monkeypatch):
+    (tmp_path / "own.toml").write_text('width = { label = "width", value = 3, min = 1 }')
+    monkeypatch.setattr(explorers, "FOLDER", tmp_path)
+    with pytest.raises(
+        ValueError, match=r"own\.toml: width needs label, value, and options or min"
+    ):
+        explorers.controls("own")
 
 
 def test_explorers_start_where_the_lesson_says_and_refuse_the_rest():

@@ -11,8 +11,7 @@ from explorer_oracles import ORACLES, POINTS
 from test_browser import browser, open_page
 
 from muonlab.classroom import explore
-from muonlab.classroom.bands import bands_data
-from muonlab.classroom.curves import facts_data, runs_data
+from muonlab.classroom.explorer_data import bands_data, facts_data, runs_data
 from muonlab.classroom.predict import Prediction
 from muonlab.classroom.quiz import Quiz
 from muonlab.classroom.widget import Widget

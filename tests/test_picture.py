@@ -2,7 +2,7 @@
 
 import pytest
 
-from muonlab.classroom import bands, curves
+from muonlab.classroom import explorer_data
 from muonlab.publishing import picture
 from muonlab.records import store
 from muonlab.sweeps.results import recorded
@@ -17,11 +17,11 @@ def test_without_records_it_says_what_to_run(monkeypatch, tmp_path):
     with pytest.raises(ValueError, match="muonlab ablate lesson-04-seeds"):
         picture.draw()
     with pytest.raises(ValueError, match="muonlab ablate lesson-04-tuning"):
-        curves.runs_data(recorded("lesson-04-tuning"))
+        explorer_data.runs_data(recorded("lesson-04-tuning"))
 
 
 def test_the_explorer_gets_every_finished_run_best_first():
-    data = curves.runs_data(recorded("lesson-04-tuning"))
+    data = explorer_data.runs_data(recorded("lesson-04-tuning"))
     ends = [run["overall"][-1] for run in data["runs"]]
     assert len(ends) == 32
     assert ends == sorted(ends)
@@ -30,7 +30,7 @@ def test_the_explorer_gets_every_finished_run_best_first():
 
 
 def test_the_explorer_of_biographies_gets_every_seed_of_every_way():
-    data = curves.facts_data(recorded("facts"))
+    data = explorer_data.facts_data(recorded("facts"))
     assert data["steps"] == [100, 200, 300, 400]
     assert data["asked"][0] == 512
     assert data["asked"][-1] == 1
@@ -39,11 +39,11 @@ def test_the_explorer_of_biographies_gets_every_seed_of_every_way():
         for seeds in named.values():
             assert [len(seeds), len(seeds[0]), len(seeds[0][0])] == [5, 4, 10]
     with pytest.raises(ValueError, match="muonlab ablate facts"):
-        curves.facts_data([])
+        explorer_data.facts_data([])
 
 
 def test_the_explorer_of_spectra_starts_all_optimizers_at_the_same_weights():
-    data = bands.bands_data(recorded("lesson-09-seeds"))
+    data = explorer_data.bands_data(recorded("lesson-09-seeds"))
     assert data["steps"] == list(range(0, 151, 10))
     assert {n for seeds in data["seeds"].values() for n in seeds.values()} == {10}
     for groups in data["bands"].values():

@@ -18,10 +18,10 @@ LATER = "2026-01-03T00:00:00+00:00"
 
 
 def test_it_says_whether_the_hypothesis_came_first():
-    page = report.report(VO, PAIRS, stated="2026-01-01T00:00:00+00:00")
+    page = report.page(VO, PAIRS, stated="2026-01-01T00:00:00+00:00")
     assert "before the first run ended at 2026-01-02" in page
-    assert "AFTER the first run" in report.report(VO, PAIRS, stated=LATER)
-    assert "not on record" in report.report(VO, PAIRS)
+    assert "AFTER the first run" in report.page(VO, PAIRS, stated=LATER)
+    assert "not on record" in report.page(VO, PAIRS)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_the_direction_is_told_apart_from_the_size(than, direction):
 
 
 def test_words_of_the_experimenter_are_text_and_not_html():
-    page = report.report(VO, PAIRS, conclusion="VO < AdamW <script>alert(1)</script>")
+    page = report.page(VO, PAIRS, conclusion="VO < AdamW <script>alert(1)</script>")
     assert "<script" not in page
     assert "VO &lt; AdamW" in page
 
@@ -47,7 +47,7 @@ def test_a_missing_folder_is_named_and_a_broken_report_leaves_the_old_one(tmp_pa
     path = tmp_path / "report.html"
     report.write("old", path)
     with pytest.raises(ValueError, match="no run of AdamW alone"):
-        report.write(report.report(VO, PAIRS[:2]), path)
+        report.write(report.page(VO, PAIRS[:2]), path)
     assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
     assert path.read_text() == "old"
 
@@ -59,7 +59,7 @@ def test_the_command_writes_the_page_or_names_what_is_missing(tmp_path, capsys):
     words = ["--lower", "VO", "--by", "0.05", "--out", str(out)]
     assert cli.main(["report", str(path), *words, "--where", "gated=False"]) == 0
     assert "out.html: cannot tell. Over 2 seeds" in capsys.readouterr().out
-    assert out.read_text() == report.report(VO, PAIRS)
+    assert out.read_text() == report.page(VO, PAIRS)
     out.unlink()
     for runs, option, says in (
         (tmp_path / "no.jsonl", [], "no.jsonl"),
@@ -76,7 +76,7 @@ def test_the_command_writes_the_page_or_names_what_is_missing(tmp_path, capsys):
 @pytest.mark.browser
 def test_in_a_browser_without_network_it_shows_the_records_numbers(browser, tmp_path):
     path = tmp_path / "report.html"
-    report.write(report.report(VO, PAIRS, stated=LATER, conclusion="Two seeds are few."), path)
+    report.write(report.page(VO, PAIRS, stated=LATER, conclusion="Two seeds are few."), path)
     page = open_page(browser, 375)
     outside = []
     page.route(re.compile("^(?!file:|data:)"), lambda r: (outside.append(r.request.url), r.abort()))

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import torch
 
-from muonlab.classroom.exercise import Wrong, call
+from muonlab.classroom.exercise import call, expect
 
 
 def e1(answer: Callable) -> None:
@@ -14,21 +14,13 @@ def e1(answer: Callable) -> None:
     s = torch.linalg.svdvals(matrix)
     came = float(call(answer, matrix))
     expected = (s[0] / s[-1]).item()
-    if math.isclose(came, expected, rel_tol=1e-4):
-        return
-    others = {
-        "The quotient is upside down: largest divided by smallest.": 1 / expected,
-        "You returned the difference; the question asks for the quotient.": (s[0] - s[-1]).item(),
-        "You returned the largest singular value only. Divide it by the smallest.": s[0].item(),
-        "You used the entries of the matrix, not its singular values.": math.inf,
-        "You divided by the second singular value; the smallest is the last one.": (
-            s[0] / s[1]
-        ).item(),
-        "You returned the square: these are eigenvalues of M Mᵀ, not singular values.": expected**2,
-    }
-    for message, value in others.items():
-        if math.isclose(came, value, rel_tol=1e-4):
-            raise Wrong(message)
-    raise Wrong(
-        f"For [[3, 1, 0], [0, 1, 2], [1, 0, 1]] the answer is {expected:.3f}; you returned {came:.3f}."
-    )
+    mistakes = [
+        (1 / expected, "The quotient is upside down: largest divided by smallest."),
+        ((s[0] - s[-1]).item(), "You returned the difference; the question asks for the quotient."),
+        (s[0].item(), "You returned the largest singular value only. Divide it by the smallest."),
+        (math.inf, "You used the entries of the matrix, not its singular values."),
+        ((s[0] / s[1]).item(), "You divided by the second singular value; the smallest is the last one."),
+        (expected**2, "You returned the square: these are eigenvalues of M Mᵀ, not singular values."),
+    ]
+    otherwise = f"For [[3, 1, 0], [0, 1, 2], [1, 0, 1]] the answer is {expected:.3f}; you returned {came:.3f}."
+    expect(came, expected, mistakes, otherwise)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from muonlab import polar
-from muonlab.classroom.exercise import Wrong, call
+from muonlab.classroom.exercise import Wrong, call, expect
 
 
 def e1(answer: Callable) -> None:
@@ -17,9 +17,7 @@ def e1(answer: Callable) -> None:
     if not d.isfinite().all():
         raise Wrong("Your d holds NaN: one entry of g is 0 here. Do not divide by it.")
     if torch.equal(d, -g.sign()):
-        raise Wrong(
-            "This is the direction of descent. The question asks for the d that promises most: no minus."
-        )
+        raise Wrong("This is the direction of descent. The question asks for the d that promises most: no minus.")
     if d.abs().max() > 1 + 1e-6:
         raise Wrong(f"An entry of your d is {d.abs().max():.2f} in size; at most 1 is allowed.")
     if torch.allclose(d.abs(), (g / g.abs().max()).abs()):
@@ -28,15 +26,11 @@ def e1(answer: Callable) -> None:
             "by 1 as well, at no extra cost: use that."
         )
     if torch.allclose(d, g / g.norm(), atol=1e-6):
-        raise Wrong(
-            "This is the steepest direction of the Euclidean norm. Here only the largest entry counts."
-        )
+        raise Wrong("This is the steepest direction of the Euclidean norm. Here only the largest entry counts.")
     if d.count_nonzero() == 1:
         raise Wrong("Only one entry moves. Every entry may move by 1 at no extra cost.")
     if not (g @ d) > g.abs().sum() - 1e-5:
-        raise Wrong(
-            f"Your d promises {g @ d:.3f}; {g.abs().sum():.3f} is possible within the rules."
-        )
+        raise Wrong(f"Your d promises {g @ d:.3f}; {g.abs().sum():.3f} is possible within the rules.")
 
 
 def e2(answer: Callable) -> None:
@@ -50,21 +44,13 @@ def _one_spectral(D: Tensor, G: Tensor) -> None:
     best = polar(G)
     U, S, Vt = torch.linalg.svd(G, full_matrices=False)
     if torch.allclose(D, -best, atol=1e-4):
-        raise Wrong(
-            "This promises the least: it points downhill. The question asks for the largest sum, no minus."
-        )
+        raise Wrong("This promises the least: it points downhill. The question asks for the largest sum, no minus.")
     if torch.allclose(D, G / S[0], atol=1e-4):
-        raise Wrong(
-            "You divided by the spectral norm. The small singular values stay small; each may be 1."
-        )
+        raise Wrong("You divided by the spectral norm. The small singular values stay small; each may be 1.")
     if torch.allclose(D, G / G.norm(), atol=1e-4):
-        raise Wrong(
-            "You divided by the Frobenius norm. Here only the largest singular value is charged for."
-        )
+        raise Wrong("You divided by the Frobenius norm. Here only the largest singular value is charged for.")
     if torch.allclose(D, U[:, :1] @ Vt[:1], atol=1e-4):
-        raise Wrong(
-            "You kept only the first direction. The others are free as well: use all of them."
-        )
+        raise Wrong("You kept only the first direction. The others are free as well: use all of them.")
     if D.shape[0] == D.shape[1] and torch.allclose(D, U @ Vt.T, atol=1e-4):
         raise Wrong("svd returns Vᵀ, already transposed. You transposed it again.")
     if torch.linalg.matrix_norm(D.double(), ord=2) > 1 + 1e-4:
@@ -89,24 +75,21 @@ def _one_error(answer: Callable, direction: Callable, name: str, G: Tensor, Q: T
     error = float(call(answer, direction, G, Q))
     difference = direction(Q @ G) - Q @ direction(G)
     expected = difference.norm().item()
-    if abs(error - expected) < 1e-4:
-        return
-    others = {
-        "You compared with the direction before the rotation. It has to be rotated too: Q @ direction(G).": (
-            direction(Q @ G) - direction(G)
-        ).norm(),
-        "You rotated with the transpose of Q.": (direction(Q.T @ G) - Q.T @ direction(G)).norm(),
-        "You returned the square of the norm.": difference.square().sum(),
-        "You returned the largest singular value; the question asks for the Frobenius norm.": (
-            torch.linalg.matrix_norm(difference, ord=2)
+    mistakes = [
+        (
+            (direction(Q @ G) - direction(G)).norm(),
+            "You compared with the direction before the rotation. It has to be rotated too: Q @ direction(G).",
         ),
-        "You used the sign instead of the function `direction` that is given.": (
-            (Q @ G).sign() - Q @ G.sign()
-        ).norm(),
-    }
-    for message, value in others.items():
-        if abs(error - value.item()) < 1e-4:
-            raise Wrong(message)
-    raise Wrong(
-        f"For a random G and Q the error of {name} is {expected:.3f}; you returned {error:.3f}."
-    )
+        ((direction(Q.T @ G) - Q.T @ direction(G)).norm(), "You rotated with the transpose of Q."),
+        (difference.square().sum(), "You returned the square of the norm."),
+        (
+            torch.linalg.matrix_norm(difference, ord=2),
+            "You returned the largest singular value; the question asks for the Frobenius norm.",
+        ),
+        (
+            ((Q @ G).sign() - Q @ G.sign()).norm(),
+            "You used the sign instead of the function `direction` that is given.",
+        ),
+    ]
+    otherwise = f"For a random G and Q the error of {name} is {expected:.3f}; you returned {error:.3f}."
+    expect(error, expected, mistakes, otherwise)

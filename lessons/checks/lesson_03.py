@@ -31,9 +31,7 @@ def e1(answer: Callable) -> None:
     if came == (False, False, True, True, True):
         raise Wrong("The comparison is upside down: Muon steps fail and all others pass.")
     if came[0] != came[1]:
-        raise Wrong(
-            "Two Muon steps that differ only in the learning rate get different answers. It must cancel."
-        )
+        raise Wrong("Two Muon steps that differ only in the learning rate get different answers. It must cancel.")
     if came == (True, True, False, False, True):
         raise Wrong(
             "A step whose smallest singular value is a tenth of the others passed. Look at the smallest, not at the middle."
@@ -52,9 +50,7 @@ def e1(answer: Callable) -> None:
 def _ends_of_the_rule(answer: Callable, before: torch.Tensor, muon: torch.Tensor) -> None:
     for smallest, expected in ((0.53, True), (0.47, False)):
         if bool(call(answer, before, before - _spoiled(muon, smallest))) != expected:
-            raise Wrong(
-                f"With values 1 and {smallest} the answer is {expected}: at most twice the smallest."
-            )
+            raise Wrong(f"With values 1 and {smallest} the answer is {expected}: at most twice the smallest.")
     if call(answer, before, before.clone()):
         raise Wrong("No step at all passed: the largest singular value must not be 0.")
 
@@ -84,13 +80,9 @@ def _one_conversion(came: float, old: float, new: float, case: str) -> None:
     if math.isclose(came, 0.02 * old * new, rel_tol=1e-6):
         raise Wrong("You multiplied by both factors. The old one multiplies, the new one divides.")
     if math.isclose(came, 0.02 * old, rel_tol=1e-6):
-        raise Wrong(
-            "You used the old factor only. The new convention applies its own factor too: divide by it."
-        )
+        raise Wrong("You used the old factor only. The new convention applies its own factor too: divide by it.")
     if math.isclose(came, 0.02 / new, rel_tol=1e-6):
-        raise Wrong(
-            "You used the new factor only. Under the old convention the step was lr times the old factor."
-        )
+        raise Wrong("You used the new factor only. Under the old convention the step was lr times the old factor.")
     raise Wrong(f"{case}: expected {expected:.4g}, you returned {came:.4g}.")
 
 
@@ -108,9 +100,7 @@ def _one_routing(answer: Callable, model: GPT) -> None:
     muon = {r.name for r in routing.routes if r.rule == "muon"}
     parts = {name.split(".")[-2] for name in muon}
     if parts & {"embedding", "head"}:
-        raise Wrong(
-            "The embedding or the head goes to Muon. Their rows belong to single tokens: leave them to AdamW."
-        )
+        raise Wrong("The embedding or the head goes to Muon. Their rows belong to single tokens: leave them to AdamW.")
     if parts == {"q", "k"}:
         raise Wrong("Only q and k go to Muon. It is the other way round: they stay with AdamW.")
     if parts & {"q", "k"}:
@@ -119,10 +109,6 @@ def _one_routing(answer: Callable, model: GPT) -> None:
         raise Wrong("The feed-forward matrices are missing: add the group FFN.")
     if not {"v", "o"} <= parts:
         raise Wrong("The values and outputs are missing: add the group VO.")
-    expected = {
-        n
-        for n, _ in model.named_parameters()
-        if n.split(".")[-2] in {"v", "o", "w_in", "w_out", "w_gate"}
-    }
+    expected = {n for n, _ in model.named_parameters() if n.split(".")[-2] in {"v", "o", "w_in", "w_out", "w_gate"}}
     if muon != expected:
         raise Wrong(f"Some layers are missing, for example {sorted(expected ^ muon)[0]}.")

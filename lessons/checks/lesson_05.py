@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import torch
 
-from muonlab.classroom.exercise import Wrong, call
+from muonlab.classroom.exercise import Wrong, call, expect
 
 
 def e1(answer: Callable) -> None:
@@ -20,31 +20,22 @@ def e1(answer: Callable) -> None:
 
 def _written(W: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> None:
     right = values @ keys.T
-    if W.shape == right.shape and torch.allclose(W, right, atol=1e-5):
-        return
-    others = {
-        "This is Σ k vᵀ. W takes a key and gives a value, so the value stands on the left.": keys
-        @ values.T,
-        "This holds the first fact alone. Sum over all columns.": torch.outer(
-            values[:, 0], keys[:, 0]
-        ),
-        "This is the mean. Each fact is written whole: leave the division out.": right
-        / keys.size(1),
-        "values.T @ keys compares columns; it is no sum of outer products.": values.T @ keys
-        if values.shape == keys.shape
-        else None,
-        "You multiplied entry by entry. An outer product has all pairs of entries.": values * keys
-        if values.shape == keys.shape
-        else None,
-    }
-    for message, value in others.items():
-        if value is not None and W.shape == value.shape and torch.allclose(W, value, atol=1e-5):
-            raise Wrong(message)
-    raise Wrong(
+    mistakes = [
+        (keys @ values.T, "This is Σ k vᵀ. W takes a key and gives a value, so the value stands on the left."),
+        (torch.outer(values[:, 0], keys[:, 0]), "This holds the first fact alone. Sum over all columns."),
+        (right / keys.size(1), "This is the mean. Each fact is written whole: leave the division out."),
+    ]
+    if values.shape == keys.shape:
+        mistakes += [
+            (values.T @ keys, "values.T @ keys compares columns; it is no sum of outer products."),
+            (values * keys, "You multiplied entry by entry. An outer product has all pairs of entries."),
+        ]
+    otherwise = (
         f"For keys {tuple(keys.shape)} and values {tuple(values.shape)}, W should be "
         f"{tuple(right.shape)} with norm {right.norm():.3f}; yours is {tuple(W.shape)} with norm "
         f"{W.float().norm():.3f}."
     )
+    expect(W, right, mistakes, otherwise, within=1e-5)
 
 
 def e2(answer: Callable) -> None:
@@ -57,23 +48,22 @@ def e2(answer: Callable) -> None:
     came = [int(call(answer, W, key, values)) for key in keys.T]
     answers = [W @ key for key in keys.T]
     right = [(values.T @ a).argmax().item() for a in answers]
-    if came == right:
-        return
-    others = {
-        "You took the smallest product. The answer has the largest.": [
-            (values.T @ a).argmin().item() for a in answers
-        ],
-        "This is a row of W k, not a column of values. Multiply by values.T first.": [
-            a.argmax().item() for a in answers
-        ],
-        "This is the longest value, whatever the key is. Compare the values with W k.": [
-            values.norm(dim=0).argmax().item() for _ in answers
-        ],
-        "This is the value nearest to W k, and W k may be long. Take the largest product.": [
-            (values - a[:, None]).norm(dim=0).argmin().item() for a in answers
-        ],
-    }
-    for message, value in others.items():
-        if came == value:
-            raise Wrong(message)
-    raise Wrong(f"For six test keys the answers are {right}; you returned {came}.")
+    mistakes = [
+        (
+            [(values.T @ a).argmin().item() for a in answers],
+            "You took the smallest product. The answer has the largest.",
+        ),
+        (
+            [a.argmax().item() for a in answers],
+            "This is a row of W k, not a column of values. Multiply by values.T first.",
+        ),
+        (
+            [values.norm(dim=0).argmax().item() for _ in answers],
+            "This is the longest value, whatever the key is. Compare the values with W k.",
+        ),
+        (
+            [(values - a[:, None]).norm(dim=0).argmin().item() for a in answers],
+            "This is the value nearest to W k, and W k may be long. Take the largest product.",
+        ),
+    ]
+    expect(came, right, mistakes, f"For six test keys the answers are {right}; you returned {came}.")

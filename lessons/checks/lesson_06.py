@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import torch
 
-from muonlab.classroom.exercise import Wrong, call
+from muonlab.classroom.exercise import Wrong, call, expect, rounded
 
 
 def e1(answer: Callable) -> None:
@@ -20,28 +20,25 @@ def _one_likelihood(came: float, s: float, counts: torch.Tensor) -> None:
     power = ranks**-s
     p = power / power.sum()
     expected = (counts * p.log()).sum().item()
-    if math.isclose(came, expected, rel_tol=1e-5):
-        return
-    others = {
-        "The probabilities do not sum to 1: divide by the sum of 1 / rˢ over all ranks.": (
-            counts * power.log()
-        ).sum(),
-        "The sign is reversed: a log-likelihood is negative, and the best s makes it largest.": -expected,
-        "That is the mean for one token. Weight by the counts, and do not divide.": expected
-        / counts.sum(),
-        "Each rank counted once. A token that occurs 50 times contributes 50 times.": p.log().sum(),
-        "The normalization stands once in the sum. Every token brings its own −ln of it.": (
-            counts * power.log()
-        ).sum()
-        - power.sum().log(),
-        "The sign of the exponent is reversed: rare ranks must have small probabilities.": (
-            counts * (ranks**s / (ranks**s).sum()).log()
-        ).sum(),
-    }
-    _diagnose(came, others)
-    raise Wrong(
-        f"For s = {s} and the counts 50, 20, 20, 10 expected {expected:.3f}, got {came:.3f}."
-    )
+    mistakes = [
+        (
+            (counts * power.log()).sum(),
+            "The probabilities do not sum to 1: divide by the sum of 1 / rˢ over all ranks.",
+        ),
+        (-expected, "The sign is reversed: a log-likelihood is negative, and the best s makes it largest."),
+        (expected / counts.sum(), "That is the mean for one token. Weight by the counts, and do not divide."),
+        (p.log().sum(), "Each rank counted once. A token that occurs 50 times contributes 50 times."),
+        (
+            (counts * power.log()).sum() - power.sum().log(),
+            "The normalization stands once in the sum. Every token brings its own −ln of it.",
+        ),
+        (
+            (counts * (ranks**s / (ranks**s).sum()).log()).sum(),
+            "The sign of the exponent is reversed: rare ranks must have small probabilities.",
+        ),
+    ]
+    otherwise = f"For s = {s} and the counts 50, 20, 20, 10 expected {expected:.3f}, got {came:.3f}."
+    expect(came, expected, mistakes, otherwise, within=1e-5)
 
 
 def e2(answer: Callable) -> None:
@@ -50,35 +47,25 @@ def e2(answer: Callable) -> None:
     came = call(answer, counts, shape=(4,)).double()
     n, size = counts.sum().item(), len(counts)
     p = (counts.double() + 1) / (n + size)
-    if torch.allclose(came, -p.log(), atol=1e-5):
-        return
     if not came.isfinite().all():
-        raise Wrong(
-            "A token that the text never shows has an infinite loss. Add 1 to each count first."
-        )
-    others = {
-        "The sign is reversed: a loss is −ln p, and p is below 1.": p.log(),
-        "You took the logarithm to base 2. Nats need the natural one, torch.log.": -p.log2(),
-        "These are the probabilities. The loss is −ln of them.": p,
-        "They sum to more than 1: adding 1 to each of V counts adds V to the total.": -(
-            (counts + 1.0) / n
-        ).log(),
-        "You added 1 to the total too few times: once for each token of the vocabulary.": -(
-            (counts + 1.0) / (n + 1)
-        ).log(),
-        "You weighted the losses by the probabilities. Return the loss of each token itself.": -p
-        * p.log(),
-        "You counted every token of the vocabulary once. Use how often each occurs.": torch.full(
-            (4,), math.log(size)
+        raise Wrong("A token that the text never shows has an infinite loss. Add 1 to each count first.")
+    mistakes = [
+        (p.log(), "The sign is reversed: a loss is −ln p, and p is below 1."),
+        (-p.log2(), "You took the logarithm to base 2. Nats need the natural one, torch.log."),
+        (p, "These are the probabilities. The loss is −ln of them."),
+        (-((counts + 1.0) / n).log(), "They sum to more than 1: adding 1 to each of V counts adds V to the total."),
+        (
+            -((counts + 1.0) / (n + 1)).log(),
+            "You added 1 to the total too few times: once for each token of the vocabulary.",
         ),
-    }
-    for message, value in others.items():
-        if torch.allclose(came, value.double(), atol=1e-5):
-            raise Wrong(message)
-    expected = [round(v, 3) for v in (-p.log()).tolist()]
-    raise Wrong(
-        f"For the counts 7, 2, 1, 0 expected {expected}, got {[round(v, 3) for v in came.tolist()]}."
-    )
+        (-p * p.log(), "You weighted the losses by the probabilities. Return the loss of each token itself."),
+        (
+            torch.full((4,), math.log(size)),
+            "You counted every token of the vocabulary once. Use how often each occurs.",
+        ),
+    ]
+    otherwise = f"For the counts 7, 2, 1, 0 expected {rounded(-p.log())}, got {rounded(came)}."
+    expect(came, -p.log(), mistakes, otherwise, within=1e-5)
 
 
 def e3(answer: Callable) -> None:
@@ -89,35 +76,23 @@ def e3(answer: Callable) -> None:
     came = call(answer, shares, before, after, shape=(3,)).double()
     drop = before - after
     gain = shares * drop
-    if torch.allclose(came, gain / gain.sum(), atol=1e-5):
-        return
-    others = {
-        "You forgot the shares: a class with half of the tokens moves the mean by half of its drop.": drop
-        / drop.sum(),
-        "These are nats. Divide by the drop of the mean, so that the three sum to 1.": gain,
-        "The sign is reversed: a class whose loss falls has a positive share of the gain.": -gain
-        / gain.sum(),
-        "You divided by each class's own loss before. Divide by the drop of the mean.": drop
-        / before,
-        "You divided by the mean before. Divide by how far the mean fell.": gain
-        / (shares @ before),
-        "Those are the classes' shares of the loss that is left, not of what was won.": shares
-        * after
-        / (shares @ after),
-        "A loss that rises counts as a negative gain: do not take the absolute value.": gain.abs()
-        / gain.abs().sum(),
-    }
-    for message, value in others.items():
-        if torch.allclose(came, value, atol=1e-5):
-            raise Wrong(message)
-    expected = [round(v, 3) for v in (gain / gain.sum()).tolist()]
-    raise Wrong(
-        f"For shares 0.5, 0.4, 0.1 and losses 8, 8, 8 that become 3, 6, 9 expected {expected}, "
-        f"got {[round(v, 3) for v in came.tolist()]}."
+    mistakes = [
+        (
+            drop / drop.sum(),
+            "You forgot the shares: a class with half of the tokens moves the mean by half of its drop.",
+        ),
+        (gain, "These are nats. Divide by the drop of the mean, so that the three sum to 1."),
+        (-gain / gain.sum(), "The sign is reversed: a class whose loss falls has a positive share of the gain."),
+        (drop / before, "You divided by each class's own loss before. Divide by the drop of the mean."),
+        (gain / (shares @ before), "You divided by the mean before. Divide by how far the mean fell."),
+        (
+            shares * after / (shares @ after),
+            "Those are the classes' shares of the loss that is left, not of what was won.",
+        ),
+        (gain.abs() / gain.abs().sum(), "A loss that rises counts as a negative gain: do not take the absolute value."),
+    ]
+    otherwise = (
+        f"For shares 0.5, 0.4, 0.1 and losses 8, 8, 8 that become 3, 6, 9 expected {rounded(gain / gain.sum())}, "
+        f"got {rounded(came)}."
     )
-
-
-def _diagnose(came: float, others: dict[str, torch.Tensor | float]) -> None:
-    for message, value in others.items():
-        if math.isclose(came, float(value), rel_tol=1e-5):
-            raise Wrong(message)
+    expect(came, gain / gain.sum(), mistakes, otherwise, within=1e-5)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import torch
 
-from muonlab.classroom.exercise import Wrong, call
+from muonlab.classroom.exercise import call, expect
 from muonlab.theory.memory import two_block
 
 
@@ -16,31 +16,23 @@ def e1(answer: Callable) -> None:
         K, top, low = len(p), p.max().item(), p.min().item()
         odds = (1 - epsilon) / epsilon
         expected = math.log((K - 1) * odds) / top
-        if math.isclose(came, expected, rel_tol=1e-6):
-            continue
-        others = {
-            "The factor K − 1 is missing: there are K − 1 wrong answers.": math.log(odds) / top,
-            "You counted K wrong answers; one of the K is right.": math.log(K * odds) / top,
-            "You divided by the smallest frequency. The best fact is the most frequent one.": math.log(
-                (K - 1) * odds
-            )
-            / low,
-            "The odds are upside down: at probability 1 − ε they are (1 − ε)/ε.": math.log(
-                (K - 1) / odds
-            )
-            / top,
-            "You multiplied by the frequency. A more frequent fact needs a smaller step.": math.log(
-                (K - 1) * odds
-            )
-            * top,
-            "1 − ε is a probability, not odds: divide it by ε.": math.log((K - 1) * (1 - epsilon))
-            / top,
-            "The logarithm is missing: solve exp(η p) = (K − 1)(1 − ε)/ε.": (K - 1) * odds / top,
-        }
-        _explain(came, others)
-        raise Wrong(
-            f"With K = {K}, the largest p = {top:.4f} and ε = {epsilon}, the step size is {expected:.3f}; yours is {came:.3f}."
-        )
+        mistakes = [
+            (math.log(odds) / top, "The factor K − 1 is missing: there are K − 1 wrong answers."),
+            (math.log(K * odds) / top, "You counted K wrong answers; one of the K is right."),
+            (
+                math.log((K - 1) * odds) / low,
+                "You divided by the smallest frequency. The best fact is the most frequent one.",
+            ),
+            (math.log((K - 1) / odds) / top, "The odds are upside down: at probability 1 − ε they are (1 − ε)/ε."),
+            (
+                math.log((K - 1) * odds) * top,
+                "You multiplied by the frequency. A more frequent fact needs a smaller step.",
+            ),
+            (math.log((K - 1) * (1 - epsilon)) / top, "1 − ε is a probability, not odds: divide it by ε."),
+            ((K - 1) * odds / top, "The logarithm is missing: solve exp(η p) = (K − 1)(1 − ε)/ε."),
+        ]
+        otherwise = f"With K = {K}, the largest p = {top:.4f} and ε = {epsilon}, the step size is {expected:.3f}; yours is {came:.3f}."
+        expect(came, expected, mistakes, otherwise, within=1e-6)
 
 
 def e2(answer: Callable) -> None:
@@ -50,33 +42,27 @@ def e2(answer: Callable) -> None:
         best = (1 - epsilon) / epsilon
         odds = ((K - 1) * best) ** r / (K - 1)
         expected = odds / (1 + odds)
-        if math.isclose(came, expected, rel_tol=1e-6):
-            continue
         grown = ((K - 1) * best) ** r
-        others = {
-            "These are the odds. The probability is odds / (1 + odds).": odds,
-            "You forgot to divide by the K − 1 wrong answers.": grown / (1 + grown),
-            "The power r is missing: this is the best fact, at 1 − ε.": 1 - epsilon,
-            "The power must be r, not 1/r: a rare fact moves more slowly.": _probability(
-                ((K - 1) * best) ** (1 / r) / (K - 1)
+        mistakes = [
+            (odds, "These are the odds. The probability is odds / (1 + odds)."),
+            (grown / (1 + grown), "You forgot to divide by the K − 1 wrong answers."),
+            (1 - epsilon, "The power r is missing: this is the best fact, at 1 − ε."),
+            (
+                _probability(((K - 1) * best) ** (1 / r) / (K - 1)),
+                "The power must be r, not 1/r: a rare fact moves more slowly.",
             ),
-            "The power r takes in K − 1 too: exp(η p_max) = (K − 1)(1 − ε)/ε.": _probability(
-                best**r / (K - 1)
+            (_probability(best**r / (K - 1)), "The power r takes in K − 1 too: exp(η p_max) = (K − 1)(1 − ε)/ε."),
+            (_probability(r * best), "r multiplies the exponent, so it is a power. You multiplied by it."),
+            (
+                epsilon**-r * K ** (r - 1),
+                "That is the order of magnitude in the theorem. Here the exact value is asked.",
             ),
-            "r multiplies the exponent, so it is a power. You multiplied by it.": _probability(
-                r * best
-            ),
-            "That is the order of magnitude in the theorem. Here the exact value is asked.": epsilon
-            ** -r
-            * K ** (r - 1),
-            "You counted K wrong answers; one of the K is right.": _probability(
-                (K * best) ** r / K
-            ),
-        }
-        _explain(came, others)
-        raise Wrong(
+            (_probability((K * best) ** r / K), "You counted K wrong answers; one of the K is right."),
+        ]
+        otherwise = (
             f"For K = {K}, r = {r} and ε = {epsilon} the probability is {expected:.6f}; you returned {came:.6f}."
         )
+        expect(came, expected, mistakes, otherwise, within=1e-6)
 
 
 def e3(answer: Callable) -> None:
@@ -87,37 +73,31 @@ def e3(answer: Callable) -> None:
     for M in (first, second):
         came = call(answer, M, shape=(len(M),)).double()
         own, wrong = M.diagonal(), M.clone().fill_diagonal_(-torch.inf)
-        if torch.allclose(came, own - wrong.amax(0)):
-            continue
-        others = {
-            "You took the maximum of each row. Column k holds the answers to key k: use dim=0.": own
-            - wrong.amax(1),
-            "The right answer is among those you took the maximum of. Leave the diagonal out.": own
-            - M.amax(0),
-            "The sign is turned: right logit minus wrong logit.": wrong.amax(0) - own,
-            "You subtracted the mean of the wrong logits. The largest one is the competitor.": own
-            - (M.sum(0) - own) / (len(M) - 1),
-            "You subtracted the smallest wrong logit. The largest one is the competitor.": own
-            - M.clone().fill_diagonal_(torch.inf).amin(0),
-            "You set the diagonal to 0, which wins when all wrong logits are negative. Use -torch.inf.": own
-            - M.clone().fill_diagonal_(0).amax(0),
-            "You compared with the largest size. A very negative logit is no competitor.": own
-            - M.clone().fill_diagonal_(0).abs().amax(0),
-        }
-        for message, value in others.items():
-            if torch.allclose(came, value):
-                raise Wrong(message)
-        expected = (own - wrong.amax(0))[0].item()
-        raise Wrong(
-            f"The margin of the first fact should be {expected:.3f}; yours is {came[0].item():.3f}."
-        )
+        mistakes = [
+            (own - wrong.amax(1), "You took the maximum of each row. Column k holds the answers to key k: use dim=0."),
+            (own - M.amax(0), "The right answer is among those you took the maximum of. Leave the diagonal out."),
+            (wrong.amax(0) - own, "The sign is turned: right logit minus wrong logit."),
+            (
+                own - (M.sum(0) - own) / (len(M) - 1),
+                "You subtracted the mean of the wrong logits. The largest one is the competitor.",
+            ),
+            (
+                own - M.clone().fill_diagonal_(torch.inf).amin(0),
+                "You subtracted the smallest wrong logit. The largest one is the competitor.",
+            ),
+            (
+                own - M.clone().fill_diagonal_(0).amax(0),
+                "You set the diagonal to 0, which wins when all wrong logits are negative. Use -torch.inf.",
+            ),
+            (
+                own - M.clone().fill_diagonal_(0).abs().amax(0),
+                "You compared with the largest size. A very negative logit is no competitor.",
+            ),
+        ]
+        expected = own - wrong.amax(0)
+        otherwise = f"The margin of the first fact should be {expected[0]:.3f}; yours is {came[0]:.3f}."
+        expect(came, expected, mistakes, otherwise, within=1e-5)
 
 
 def _probability(odds: float) -> float:
     return odds / (1 + odds)
-
-
-def _explain(came: float, others: dict[str, float]) -> None:
-    for message, value in others.items():
-        if math.isclose(came, value, rel_tol=1e-6):
-            raise Wrong(message)

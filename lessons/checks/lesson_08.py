@@ -1,11 +1,10 @@
 """Checks of lesson 08: what is wrong with an answer, said so that it can be mended."""
 
-import math
 from collections.abc import Callable
 
 import torch
 
-from muonlab.classroom.exercise import Wrong, call
+from muonlab.classroom.exercise import Wrong, call, expect
 from muonlab.theory.theorems import TwoBlock
 
 
@@ -20,22 +19,18 @@ def e1(answer: Callable) -> None:
 
 
 def _diagonals(came: tuple[float, float]) -> None:
-    others = {
-        "You read the diagonal itself, which is a + c₁₁ and b + c₂₂: take the constants away.": (
-            2.5,
-            4.0,
+    mistakes = [
+        (
+            (2.5, 4.0),
+            "You read the diagonal itself, which is a + c₁₁ and b + c₂₂: take the constants away.",
         ),
-        "a and b are exchanged: a belongs to the first L facts.": (5.0, 2.0),
-        "Take away the constant of the same block: c₁₁ beside a, c₂₂ beside b.": (2.75, 3.25),
-        "You added the constants; they are in the diagonal already.": (3.0, 3.0),
-        "Both numbers are a. b stands in the block of the rare facts, from row L on.": (2.0, 2.0),
-    }
-    if all(math.isclose(x, y, abs_tol=1e-9) for x, y in zip(came, (2.0, 5.0), strict=True)):
-        return
-    for message, value in others.items():
-        if all(math.isclose(x, y, abs_tol=1e-9) for x, y in zip(came, value, strict=True)):
-            raise Wrong(message)
-    raise Wrong(f"For a matrix with a = 2 and b = 5 you returned {came[0]:g} and {came[1]:g}.")
+        ((5.0, 2.0), "a and b are exchanged: a belongs to the first L facts."),
+        ((2.75, 3.25), "Take away the constant of the same block: c₁₁ beside a, c₂₂ beside b."),
+        ((3.0, 3.0), "You added the constants; they are in the diagonal already."),
+        ((2.0, 2.0), "Both numbers are a. b stands in the block of the rare facts, from row L on."),
+    ]
+    otherwise = f"For a matrix with a = 2 and b = 5 you returned {came[0]:g} and {came[1]:g}."
+    expect(came, (2.0, 5.0), mistakes, otherwise, within=1e-9)
 
 
 def e2(answer: Callable) -> None:
@@ -45,24 +40,19 @@ def e2(answer: Callable) -> None:
     came = float(call(answer, x, y))
     cx, cy = x - x.mean(), y - y.mean()
     right = (cx @ cy / (cx @ cx)).item()
-    if math.isclose(came, right, rel_tol=1e-6):
-        return
-    others = {
-        "Your line goes through the origin. Take the mean away from x and y first.": x
-        @ y
-        / (x @ x),
-        "x and y are exchanged: divide by the squares of x.": cx @ cy / (cy @ cy),
-        "You used the first and the last point alone. The others count too.": (y[-1] - y[0])
-        / (x[-1] - x[0]),
-        "This is the mean of the slopes between neighbours, which counts close points too much.": (
-            y.diff() / x.diff()
-        ).mean(),
-        "The sign is turned round: y falls where x grows, so the slope is negative.": -right,
-        "This is the correlation, between -1 and 1. Divide by the squares of x alone.": cx
-        @ cy
-        / (cx.norm() * cy.norm()),
-    }
-    for message, value in others.items():
-        if math.isclose(came, float(value), rel_tol=1e-6):
-            raise Wrong(message)
-    raise Wrong(f"For four test points the slope is {right:.4f}; you returned {came:.4f}.")
+    mistakes = [
+        (x @ y / (x @ x), "Your line goes through the origin. Take the mean away from x and y first."),
+        (cx @ cy / (cy @ cy), "x and y are exchanged: divide by the squares of x."),
+        ((y[-1] - y[0]) / (x[-1] - x[0]), "You used the first and the last point alone. The others count too."),
+        (
+            (y.diff() / x.diff()).mean(),
+            "This is the mean of the slopes between neighbours, which counts close points too much.",
+        ),
+        (-right, "The sign is turned round: y falls where x grows, so the slope is negative."),
+        (
+            cx @ cy / (cx.norm() * cy.norm()),
+            "This is the correlation, between -1 and 1. Divide by the squares of x alone.",
+        ),
+    ]
+    otherwise = f"For four test points the slope is {right:.4f}; you returned {came:.4f}."
+    expect(came, right, mistakes, otherwise, within=1e-6)

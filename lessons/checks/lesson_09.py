@@ -6,7 +6,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from muonlab.classroom.exercise import Wrong, call
+from muonlab.classroom.exercise import call, expect, rounded
 
 
 def e1(answer: Callable) -> None:
@@ -19,36 +19,24 @@ def _one_rank(came: float, s: Tensor) -> None:
     energy = s.double() ** 2
     q = energy / energy.sum()
     H = -(q * q.log()).sum()
-    if math.isclose(came, H.exp().item(), rel_tol=1e-4):
-        return
     of_sigma = s.double() / s.double().sum()
-    others = {
-        "That is the entropy itself. Its exponential is a number of directions.": H,
-        "That is the entropy divided by its largest value. Return exp of the entropy.": H
-        / math.log(len(s)),
-        "The sign of the entropy is reversed: the logarithms of shares are negative.": (-H).exp(),
-        "You took shares of σ. The energy of a direction is σ².": -(
-            of_sigma * of_sigma.log()
-        ).sum(),
-        "You took shares of σ. A direction's energy is σ²: square before you divide.": (
-            -(of_sigma * of_sigma.log()).sum()
-        ).exp(),
-        "The shares do not sum to 1: divide σ² by the sum of all σ².": (
-            -(energy * energy.log()).sum()
-        ).exp(),
-        "You mixed two bases: a logarithm to base 2 goes with 2 to the power, not with exp.": (
-            H / math.log(2)
-        ).exp(),
-        "That is 1 / Σ q², another way to count directions. Here it is exp of the entropy.": 1
-        / (q**2).sum(),
-        "That counts the singular values. Weigh them: a tiny one is hardly a direction.": len(s),
-        "Do not divide by the number of singular values: the result counts directions.": H.exp()
-        / len(s),
-    }
-    _diagnose(came, others)
-    raise Wrong(
-        f"For the singular values {_shown(s)} expected {H.exp().item():.3f}, got {came:.3f}."
-    )
+    mistakes = [
+        (H, "That is the entropy itself. Its exponential is a number of directions."),
+        (H / math.log(len(s)), "That is the entropy divided by its largest value. Return exp of the entropy."),
+        ((-H).exp(), "The sign of the entropy is reversed: the logarithms of shares are negative."),
+        (-(of_sigma * of_sigma.log()).sum(), "You took shares of σ. The energy of a direction is σ²."),
+        (
+            (-(of_sigma * of_sigma.log()).sum()).exp(),
+            "You took shares of σ. A direction's energy is σ²: square before you divide.",
+        ),
+        ((-(energy * energy.log()).sum()).exp(), "The shares do not sum to 1: divide σ² by the sum of all σ²."),
+        ((H / math.log(2)).exp(), "You mixed two bases: a logarithm to base 2 goes with 2 to the power, not with exp."),
+        (1 / (q**2).sum(), "That is 1 / Σ q², another way to count directions. Here it is exp of the entropy."),
+        (len(s), "That counts the singular values. Weigh them: a tiny one is hardly a direction."),
+        (H.exp() / len(s), "Do not divide by the number of singular values: the result counts directions."),
+    ]
+    otherwise = f"For the singular values {rounded(s)} expected {H.exp().item():.3f}, got {came:.3f}."
+    expect(came, H.exp(), mistakes, otherwise)
 
 
 def e2(answer: Callable) -> None:
@@ -62,31 +50,19 @@ def _one_energy(came: float, s: Tensor, k: int) -> None:
     energy = s.double() ** 2
     largest = energy.sort(descending=True).values
     total, of_sigma = energy.sum(), s.double().sort(descending=True).values
-    if math.isclose(came, (largest[:k].sum() / total).item(), rel_tol=1e-4):
-        return
-    others = {
-        "You took the first k. They come in any order: sort them, the largest first.": energy[
-            :k
-        ].sum()
-        / total,
-        "You took the smallest k. Sort with descending=True.": largest[-k:].sum() / total,
-        "You took shares of σ. The energy of a direction is σ².": of_sigma[:k].sum()
-        / of_sigma.sum(),
-        "That is the energy, not its share. Divide by the sum of all σ².": largest[:k].sum(),
-        "That is the share of one direction, number k. Add up the first k.": largest[k - 1] / total,
-        "That is what the others have. Return the share of the k largest.": 1
-        - largest[:k].sum() / total,
-        "You divided by the sum of σ, and added σ². Divide by the sum of σ².": largest[:k].sum()
-        / of_sigma.sum(),
-        "You divided by k: that is a mean. Return the share of all k together.": largest[:k].sum()
-        / total
-        / k,
-    }
-    _diagnose(came, others)
+    mistakes = [
+        (energy[:k].sum() / total, "You took the first k. They come in any order: sort them, the largest first."),
+        (largest[-k:].sum() / total, "You took the smallest k. Sort with descending=True."),
+        (of_sigma[:k].sum() / of_sigma.sum(), "You took shares of σ. The energy of a direction is σ²."),
+        (largest[:k].sum(), "That is the energy, not its share. Divide by the sum of all σ²."),
+        (largest[k - 1] / total, "That is the share of one direction, number k. Add up the first k."),
+        (1 - largest[:k].sum() / total, "That is what the others have. Return the share of the k largest."),
+        (largest[:k].sum() / of_sigma.sum(), "You divided by the sum of σ, and added σ². Divide by the sum of σ²."),
+        (largest[:k].sum() / total / k, "You divided by k: that is a mean. Return the share of all k together."),
+    ]
     expected = (largest[:k].sum() / total).item()
-    raise Wrong(
-        f"For the singular values {_shown(s)} and k = {k} expected {expected:.4f}, got {came:.4f}."
-    )
+    otherwise = f"For the singular values {rounded(s)} and k = {k} expected {expected:.4f}, got {came:.4f}."
+    expect(came, expected, mistakes, otherwise)
 
 
 def e3(answer: Callable) -> None:
@@ -98,41 +74,31 @@ def e3(answer: Callable) -> None:
     came = call(answer, adamw, control, muon, drawn, shape=(3,)).double()
     gain, gap = adamw - control, adamw - muon
     expected = gain[drawn].mean(1) / gap[drawn].mean(1)
-    if torch.allclose(came, expected, rtol=1e-4):
-        return
-    others = {
-        "You averaged the ratios of single seeds: one seed with a small gap decides them. "
-        "Average first, then divide.": (gain / gap)[drawn].mean(1),
-        "The seeds of the gap were not drawn: take the same drawn seeds above and below.": gain[
-            drawn
-        ].mean(1)
-        / gap.mean(),
-        "That is the share which is missing. Begin at AdamW: adamw - control.": 1 - expected,
-        "That is the share turned round. Divide by the gap between AdamW and Muon.": 1 / expected,
-        "The sign is reversed: a control below AdamW has recovered something.": -expected,
-        "That is the gain in nats. Divide by the gap between AdamW and Muon.": gain[drawn].mean(1),
-        "You ignored what was drawn: each row of `drawn` gives a share of its own.": (
-            gain.mean() / gap.mean()
-        ).expand(3),
-        "You divided by AdamW's loss. Divide by the gap between AdamW and Muon.": gain[drawn].mean(
-            1
-        )
-        / adamw[drawn].mean(1),
-    }
-    for message, value in others.items():
-        if torch.allclose(came, value, rtol=1e-4):
-            raise Wrong(message)
-    raise Wrong(
-        f"For AdamW {_shown(adamw)}, the control {_shown(control)}, Muon {_shown(muon)} and the "
-        f"drawn seeds {drawn.tolist()} expected {_shown(expected)}, got {_shown(came)}."
+    mistakes = [
+        (
+            (gain / gap)[drawn].mean(1),
+            "You averaged the ratios of single seeds: one seed with a small gap decides them. "
+            "Average first, then divide.",
+        ),
+        (
+            gain[drawn].mean(1) / gap.mean(),
+            "The seeds of the gap were not drawn: take the same drawn seeds above and below.",
+        ),
+        (1 - expected, "That is the share which is missing. Begin at AdamW: adamw - control."),
+        (1 / expected, "That is the share turned round. Divide by the gap between AdamW and Muon."),
+        (-expected, "The sign is reversed: a control below AdamW has recovered something."),
+        (gain[drawn].mean(1), "That is the gain in nats. Divide by the gap between AdamW and Muon."),
+        (
+            (gain.mean() / gap.mean()).expand(3),
+            "You ignored what was drawn: each row of `drawn` gives a share of its own.",
+        ),
+        (
+            gain[drawn].mean(1) / adamw[drawn].mean(1),
+            "You divided by AdamW's loss. Divide by the gap between AdamW and Muon.",
+        ),
+    ]
+    otherwise = (
+        f"For AdamW {rounded(adamw)}, the control {rounded(control)}, Muon {rounded(muon)} and the "
+        f"drawn seeds {drawn.tolist()} expected {rounded(expected)}, got {rounded(came)}."
     )
-
-
-def _shown(values: Tensor) -> list[float]:
-    return [round(v, 3) for v in values.tolist()]
-
-
-def _diagnose(came: float, others: dict[str, Tensor | float]) -> None:
-    for message, value in others.items():
-        if math.isclose(came, float(value), rel_tol=1e-4):
-            raise Wrong(message)
+    expect(came, expected, mistakes, otherwise)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from muonlab.classroom.exercise import Wrong, call
+from muonlab.classroom.exercise import Wrong, call, expect, rounded
 
 QUESTIONS = 6  # asked about each person, each time the person is chosen
 
@@ -23,34 +23,30 @@ def e1(answer: Callable) -> None:
     right = (logits[rows, last].argmax(-1) == answers).double()
     count = torch.bincount(groups).double()
     expected = _sums(right, groups) / count
-    if torch.allclose(came, expected, atol=1e-5):
-        return
     p = logits[rows, last].double().softmax(-1)[rows, answers]
-    others = {
-        "You looked at the last column. Each question ends elsewhere: take the logits at `last`.": (
-            _hits(logits, torch.full((9,), 3), answers, groups) / count
+    mistakes = [
+        (
+            _hits(logits, torch.full((9,), 3), answers, groups) / count,
+            "You looked at the last column. Each question ends elsewhere: take the logits at `last`.",
         ),
-        "You looked one token too early. The logits at `last` are already about the next token.": (
-            _hits(logits, (last - 1).clamp(min=0), answers, groups) / count
+        (
+            _hits(logits, (last - 1).clamp(min=0), answers, groups) / count,
+            "You looked one token too early. The logits at `last` are already about the next token.",
         ),
-        "You looked one token too late. The logits at `last` are already about the next token.": (
-            _hits(logits, (last + 1).clamp(max=3), answers, groups) / count
+        (
+            _hits(logits, (last + 1).clamp(max=3), answers, groups) / count,
+            "You looked one token too late. The logits at `last` are already about the next token.",
         ),
-        "That is the answer's probability. Count 1 where it is the likeliest token, else 0.": (
-            _sums(p, groups) / count
+        (
+            _sums(p, groups) / count,
+            "That is the answer's probability. Count 1 where it is the likeliest token, else 0.",
         ),
-        "You divided by all questions. Divide by the questions about each group.": (
-            _sums(right, groups) / 9
-        ),
-        "These are counts. Divide each by the number of questions about its group.": _sums(
-            right, groups
-        ),
-        "All groups have the same number there: the mean over all hides the rare ones.": (
-            right.mean().expand(3)
-        ),
-    }
-    _diagnose(came, others)
-    raise Wrong(f"Expected {_shown(expected)} for the three groups, got {_shown(came)}.")
+        (_sums(right, groups) / 9, "You divided by all questions. Divide by the questions about each group."),
+        (_sums(right, groups), "These are counts. Divide each by the number of questions about its group."),
+        (right.mean().expand(3), "All groups have the same number there: the mean over all hides the rare ones."),
+    ]
+    otherwise = f"Expected {rounded(expected)} for the three groups, got {rounded(came)}."
+    expect(came, expected, mistakes, otherwise, within=1e-5)
 
 
 def e2(answer: Callable) -> None:
@@ -68,35 +64,27 @@ def _one_law(came: object, m: int) -> None:
     people = [1.0] + [2.0 ** (g - 1) for g in range(1, m + 1)]
     chosen = [2.0 ** (m - g) for g in range(m + 1)]
     expected = [QUESTIONS * n * s for n, s in zip(people, chosen, strict=True)]
-    if numbers == expected:
-        return
-    others = {
-        "Six questions are asked each time a person is chosen. You counted one.": [
-            n / QUESTIONS for n in expected
-        ],
-        "These are the pairs about one person. A group has several: multiply by its people.": [
-            QUESTIONS * s for s in chosen
-        ],
-        "Every person counts once there. Multiply by how often a person is chosen.": [
-            QUESTIONS * n for n in people
-        ],
-        "Group 0 came out half as large: the rule 2^(g − 1) begins with group 1; group 0 has 1 person.": [
-            expected[0] / 2,
-            *expected[1:],
-        ],
-        "The selections are reversed: group 0 is chosen 2^m times, group m once.": [
-            QUESTIONS * n * s for n, s in zip(people, reversed(chosen), strict=True)
-        ],
-        "These are sums over the groups so far. Return each group's own number.": torch.tensor(
-            expected
-        )
-        .cumsum(0)
-        .tolist(),
-    }
-    for message, wrong in others.items():
-        if numbers == wrong:
-            raise Wrong(message)
-    raise Wrong(f"For m = {m} expected {expected}, got {numbers}.")
+    mistakes = [
+        ([n / QUESTIONS for n in expected], "Six questions are asked each time a person is chosen. You counted one."),
+        (
+            [QUESTIONS * s for s in chosen],
+            "These are the pairs about one person. A group has several: multiply by its people.",
+        ),
+        ([QUESTIONS * n for n in people], "Every person counts once there. Multiply by how often a person is chosen."),
+        (
+            [expected[0] / 2, *expected[1:]],
+            "Group 0 came out half as large: the rule 2^(g − 1) begins with group 1; group 0 has 1 person.",
+        ),
+        (
+            [QUESTIONS * n * s for n, s in zip(people, reversed(chosen), strict=True)],
+            "The selections are reversed: group 0 is chosen 2^m times, group m once.",
+        ),
+        (
+            torch.tensor(expected).cumsum(0).tolist(),
+            "These are sums over the groups so far. Return each group's own number.",
+        ),
+    ]
+    expect(numbers, expected, mistakes, f"For m = {m} expected {expected}, got {numbers}.", within=0)
 
 
 def e3(answer: Callable) -> None:
@@ -110,33 +98,25 @@ def e3(answer: Callable) -> None:
         if shape == (3, 2):
             raise Wrong("The seeds are still apart: average over them, the first dimension.")
         if shape == (3,):
-            raise Wrong(
-                "You averaged over the groups. Average over the seeds, the first dimension."
-            )
+            raise Wrong("You averaged over the groups. Average over the seeds, the first dimension.")
         raise Wrong(f"Expected a share for each of the 2 groups, shape (2,), got {shape}.")
     came = came.double()
     kept, lead = (mixed - adamw).mean(0), (muon - adamw).mean(0)
     expected = kept / lead
-    if torch.allclose(came, expected, atol=1e-5):
-        return
-    others = {
-        "That is the mean of each seed's ratio. A seed with a small lead then rules: divide the means.": (
-            ((mixed - adamw) / (muon - adamw)).mean(0)
+    mistakes = [
+        (
+            ((mixed - adamw) / (muon - adamw)).mean(0),
+            "That is the mean of each seed's ratio. A seed with a small lead then rules: divide the means.",
         ),
-        "That is the share that is lost. The share that is kept starts from AdamW.": 1 - expected,
-        "You divided by Muon's accuracy. Divide by its lead: Muon minus AdamW.": (
-            kept / muon.mean(0)
-        ),
-        "AdamW's accuracy is no gain: subtract it from the mixture's as well.": mixed.mean(0)
-        / lead,
-        "These are ratios of accuracies. Subtract AdamW's from both first.": (
-            mixed.mean(0) / muon.mean(0)
-        ),
-        "That is the mixture's own lead. Divide it by Muon's lead.": kept,
-        "The ratio is upside down: Muon's lead belongs below.": lead / kept,
-    }
-    _diagnose(came, others)
-    raise Wrong(f"Expected {_shown(expected)} for the two groups, got {_shown(came)}.")
+        (1 - expected, "That is the share that is lost. The share that is kept starts from AdamW."),
+        (kept / muon.mean(0), "You divided by Muon's accuracy. Divide by its lead: Muon minus AdamW."),
+        (mixed.mean(0) / lead, "AdamW's accuracy is no gain: subtract it from the mixture's as well."),
+        (mixed.mean(0) / muon.mean(0), "These are ratios of accuracies. Subtract AdamW's from both first."),
+        (kept, "That is the mixture's own lead. Divide it by Muon's lead."),
+        (lead / kept, "The ratio is upside down: Muon's lead belongs below."),
+    ]
+    otherwise = f"Expected {rounded(expected)} for the two groups, got {rounded(came)}."
+    expect(came, expected, mistakes, otherwise, within=1e-5)
 
 
 def _hits(logits: Tensor, at: Tensor, answers: Tensor, groups: Tensor) -> Tensor:
@@ -146,13 +126,3 @@ def _hits(logits: Tensor, at: Tensor, answers: Tensor, groups: Tensor) -> Tensor
 
 def _sums(values: Tensor, groups: Tensor) -> Tensor:
     return torch.zeros(3, dtype=torch.float64).index_add_(0, groups, values.double())
-
-
-def _diagnose(came: Tensor, others: dict[str, Tensor]) -> None:
-    for message, value in others.items():
-        if torch.allclose(came, value.double(), atol=1e-5):
-            raise Wrong(message)
-
-
-def _shown(values: Tensor) -> list[float]:
-    return [round(v, 3) for v in values.tolist()]

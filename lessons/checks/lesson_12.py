@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from muonlab import polar
-from muonlab.classroom.exercise import Wrong, call, diagnose, shown
+from muonlab.classroom.exercise import call, expect, rounded
 
 
 def e1(answer: Callable) -> None:
@@ -20,25 +20,26 @@ def e1(answer: Callable) -> None:
 def _one_factor(came: Tensor, G: Tensor) -> None:
     O, n = polar(G), G.size(1)  # noqa: E741  the paper's letter
     squares = O.square().sum(1)
-    if torch.allclose(came, squares, rtol=1e-4, atol=1e-6):
-        return
     U, S, _ = torch.linalg.svd(G, full_matrices=False)
-    others = {
-        "These are the norms. Square them: no root at the end.": squares.sqrt(),
-        "These are the squares of G's own rows. Orthogonalize first.": G.square().sum(1),
-        "You kept the singular values. In U Vᵀ every one of them is 1.": (U * S).square().sum(1),
-        "You took the whole m × m matrix U, whose rows all have norm 1. Only its first min(m, n) "
-        "columns belong to U Vᵀ: full_matrices=False.": torch.ones_like(squares),
-        "That is the mean over a row. Sum the squares of a row.": squares / n,
-        "You summed the entries of a row, not their squares.": O.sum(1),
-        "You summed the rows of U itself. Square the entries first.": U.sum(1),
-        "That is the mean over a row of U. Sum the squares of a row.": U.square().mean(1),
-    }
-    diagnose(came, others)
-    raise Wrong(
-        f"For a {len(G)} × {n} matrix expected {shown(squares)}, got {shown(came)}. "
+    mistakes = [
+        (squares.sqrt(), "These are the norms. Square them: no root at the end."),
+        (G.square().sum(1), "These are the squares of G's own rows. Orthogonalize first."),
+        ((U * S).square().sum(1), "You kept the singular values. In U Vᵀ every one of them is 1."),
+        (
+            torch.ones_like(squares),
+            "You took the whole m × m matrix U, whose rows all have norm 1. Only its first min(m, n) "
+            "columns belong to U Vᵀ: full_matrices=False.",
+        ),
+        (squares / n, "That is the mean over a row. Sum the squares of a row."),
+        (O.sum(1), "You summed the entries of a row, not their squares."),
+        (U.sum(1), "You summed the rows of U itself. Square the entries first."),
+        (U.square().mean(1), "That is the mean over a row of U. Sum the squares of a row."),
+    ]
+    otherwise = (
+        f"For a {len(G)} × {n} matrix expected {rounded(squares)}, got {rounded(came)}. "
         "The columns of V are orthonormal, so they keep the lengths of U's rows."
     )
+    expect(came, squares, mistakes, otherwise)
 
 
 def e2(answer: Callable) -> None:
@@ -54,29 +55,29 @@ def _one_division(came: Tensor, O: Tensor, v: Tensor, beta2: float) -> None:  # 
 
     square, n = O.square().mean(1), O.size(1)
     expected = divided(square)
-    if torch.allclose(came, expected, rtol=1e-4, atol=1e-6):
-        return
-    others = {
-        "β₂ and 1 − β₂ have changed places: the old v weighs β₂.": divided(
-            square, 1 - beta2, beta2
+    mistakes = [
+        (divided(square, 1 - beta2, beta2), "β₂ and 1 − β₂ have changed places: the old v weighs β₂."),
+        (divided(n * square), "You took the sum of the squares. Take their mean over the columns."),
+        (divided(O.mean(1)), "You took the mean of the entries. Square them first."),
+        (O / (beta2 * v + (1 - beta2) * square)[:, None], "You divided by v. Divide by its root."),
+        (O / v.sqrt()[:, None], "You divided by the old v. This step's rows belong in it first."),
+        (
+            O / square.sqrt()[:, None],
+            "You forgot the old v: rows that are long now and then are judged by this step alone.",
         ),
-        "You took the sum of the squares. Take their mean over the columns.": divided(n * square),
-        "You took the mean of the entries. Square them first.": divided(O.mean(1)),
-        "You divided by v. Divide by its root.": O / (beta2 * v + (1 - beta2) * square)[:, None],
-        "You divided by the old v. This step's rows belong in it first.": O / v.sqrt()[:, None],
-        "You forgot the old v: rows that are long now and then are judged by this step alone.": O
-        / square.sqrt()[:, None],
-        "You multiplied by the root. Divide: long rows shall become shorter.": O
-        * (beta2 * v + (1 - beta2) * square).sqrt()[:, None],
-        "Each entry has a mean square of its own in your answer. NorMuon keeps one a row.": O
-        / (beta2 * v[:, None] + (1 - beta2) * O.square()).sqrt(),
-        "You returned O's rows scaled to norm 1, whatever v was.": O / O.norm(dim=1, keepdim=True),
-        "The old v is added whole. It weighs β₂.": divided(square, 1.0),
-    }
-    diagnose(came, others)
-    raise Wrong(
-        f"For β₂ = {beta2} expected a first row of {shown(expected[0])}, got {shown(came[0])}."
-    )
+        (
+            O * (beta2 * v + (1 - beta2) * square).sqrt()[:, None],
+            "You multiplied by the root. Divide: long rows shall become shorter.",
+        ),
+        (
+            O / (beta2 * v[:, None] + (1 - beta2) * O.square()).sqrt(),
+            "Each entry has a mean square of its own in your answer. NorMuon keeps one a row.",
+        ),
+        (O / O.norm(dim=1, keepdim=True), "You returned O's rows scaled to norm 1, whatever v was."),
+        (divided(square, 1.0), "The old v is added whole. It weighs β₂."),
+    ]
+    otherwise = f"For β₂ = {beta2} expected a first row of {rounded(expected[0])}, got {rounded(came[0])}."
+    expect(came, expected, mistakes, otherwise)
 
 
 def e3(answer: Callable) -> None:
@@ -91,36 +92,30 @@ def _one_rescale(came: Tensor, O: Tensor, divided: Tensor) -> None:  # noqa: E74
     m, n = O.shape
     kept = divided * (O.norm() / divided.norm())
     expected = max(1.0, m / n) ** 0.5 * kept
-    if torch.allclose(came, expected, rtol=1e-4, atol=1e-6):
-        return
     spectral = torch.linalg.matrix_norm(O, 2) / torch.linalg.matrix_norm(divided, 2)
-    others = {
-        "That is the paper's rule, entries of RMS 0.2. The released one restores O's norm.": 0.2
-        * math.sqrt(m * n)
-        / divided.norm()
-        * divided,
-        "A tall matrix needs the factor √(m/n) of Muon's original scale.": kept,
-        "The factor is √max(1, m/n), not √(m/n): a wide matrix has 1.": math.sqrt(m / n) * kept,
-        "The factor is a root: √max(1, m/n).": max(1.0, m / n) * kept,
-        "Rows and columns have changed places: √max(1, m/n), m the number of rows.": max(1.0, n / m)
-        ** 0.5
-        * kept,
-        "The quotient is upside down: the norm before over the norm after.": max(1.0, m / n) ** 0.5
-        * (divided.norm() / O.norm())
-        * divided,
-        "That has norm 1. Give it the norm of O.": divided / divided.norm(),
-        "You restored the spectral norm. The rule is about the Frobenius norm.": max(1.0, m / n)
-        ** 0.5
-        * spectral
-        * divided,
-        "That is O again, row by row: one factor for the whole matrix keeps the rows even.": O,
-        "You returned the rows as they came: their norm has not been restored.": divided,
-    }
-    diagnose(came, others)
-    raise Wrong(
-        f"For a {m} × {n} matrix expected the Frobenius norm {expected.norm():.4f}, got "
-        f"{came.norm():.4f}."
-    )
+    mistakes = [
+        (
+            0.2 * math.sqrt(m * n) / divided.norm() * divided,
+            "That is the paper's rule, entries of RMS 0.2. The released one restores O's norm.",
+        ),
+        (kept, "A tall matrix needs the factor √(m/n) of Muon's original scale."),
+        (math.sqrt(m / n) * kept, "The factor is √max(1, m/n), not √(m/n): a wide matrix has 1."),
+        (max(1.0, m / n) * kept, "The factor is a root: √max(1, m/n)."),
+        (max(1.0, n / m) ** 0.5 * kept, "Rows and columns have changed places: √max(1, m/n), m the number of rows."),
+        (
+            max(1.0, m / n) ** 0.5 * (divided.norm() / O.norm()) * divided,
+            "The quotient is upside down: the norm before over the norm after.",
+        ),
+        (divided / divided.norm(), "That has norm 1. Give it the norm of O."),
+        (
+            max(1.0, m / n) ** 0.5 * spectral * divided,
+            "You restored the spectral norm. The rule is about the Frobenius norm.",
+        ),
+        (O, "That is O again, row by row: one factor for the whole matrix keeps the rows even."),
+        (divided, "You returned the rows as they came: their norm has not been restored."),
+    ]
+    otherwise = f"For a {m} × {n} matrix expected the Frobenius norm {expected.norm():.4f}, got {came.norm():.4f}."
+    expect(came, expected, mistakes, otherwise)
 
 
 def _matrix(m: int, n: int, seed: int) -> Tensor:

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from muonlab import polar
-from muonlab.classroom.exercise import Wrong, call, diagnose, shown
+from muonlab.classroom.exercise import Wrong, call, expect, rounded
 
 
 class _Shapes(TorchFunctionMode):
@@ -18,9 +18,7 @@ class _Shapes(TorchFunctionMode):
         super().__init__()
         self.seen: set[tuple[int, ...]] = set()
 
-    def __torch_function__(
-        self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None
-    ) -> Any:
+    def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         result = func(*args, **(kwargs or {}))
         if isinstance(result, Tensor):
             self.seen.add(tuple(result.shape))
@@ -36,21 +34,17 @@ def e1(answer: Callable) -> None:
     expected = c @ (W_uk.T @ q)
     if not torch.allclose(came, expected, rtol=1e-4, atol=1e-6):
         norm = torch.nn.functional.rms_norm
-        others = {
-            "Divide by nothing here: the root of the width comes later.": expected / h**0.5,
-            "No softmax yet: the exercise asks for the products.": expected.softmax(0),
-            "You changed the length of the query. It is as it should be.": c
-            @ (W_uk.T @ norm(q, (h,))),
-            "You normalized what came out of W_ukᵀ q. Nothing normalizes there.": c
-            @ norm(W_uk.T @ q, (r,)),
-            "The sign is wrong: these are products, nothing is subtracted.": -expected,
-        }
-        diagnose(came, others)
-        raise Wrong(f"Expected {shown(expected)}, got {shown(came)}.")
+        mistakes = [
+            (expected / h**0.5, "Divide by nothing here: the root of the width comes later."),
+            (expected.softmax(0), "No softmax yet: the exercise asks for the products."),
+            (c @ (W_uk.T @ norm(q, (h,))), "You changed the length of the query. It is as it should be."),
+            (c @ norm(W_uk.T @ q, (r,)), "You normalized what came out of W_ukᵀ q. Nothing normalizes there."),
+            (-expected, "The sign is wrong: these are products, nothing is subtracted."),
+        ]
+        expect(came, expected, mistakes, f"Expected {rounded(expected)}, got {rounded(came)}.")
     if shapes.seen & {(t, h), (h, t), (1, t, h), (1, h, t), (t, h, r), (h, t, r), (t, 1, h)}:
         raise Wrong(
-            f"The numbers are right, but you made the keys of all {t} tokens, {h} numbers each. "
-            "Let W_uk meet q first."
+            f"The numbers are right, but you made the keys of all {t} tokens, {h} numbers each. Let W_uk meet q first."
         )
 
 
@@ -68,33 +62,29 @@ def _one_stack(came: Tensor, M: Tensor, G: Tensor, idle: int) -> None:
     used = torch.ones(len(M), 1, 1, dtype=M.dtype)
     used[idle] = 0.0
     expected, flat = polar(M) * used, polar(M.flatten(0, 1)).view_as(M)
-    if torch.allclose(came, expected, rtol=1e-4, atol=1e-6):
-        return
     turned = polar(M.permute(1, 0, 2)).permute(1, 0, 2)
     entries = polar(M) * (G != 0)
     rows = polar(M) * (G != 0).any(2, keepdim=True)
-    others = {
-        "The idle expert moves. Its gradient is zero everywhere: give it zeros.": polar(M),
-        "You took the experts for rows of one matrix. Each expert is a matrix of its own.": flat,
-        "The idle expert rests, but the others were orthogonalized as one matrix.": flat * used,
-        "The axes are mixed up: the last two are those of a matrix.": turned,
-        "You mixed up the axes of experts and rows; only the idle expert is right.": turned * used,
-        "That is the gradient, orthogonalized. Take the momentum.": polar(G),
-        "That is M, with zeros for the idle expert. Orthogonalize it.": M * used,
-        "You masked entry by entry. An expert with tokens takes its whole step.": entries,
-        "You masked row by row. An expert with tokens takes its whole step.": rows,
-        "Leave the sign to the step, which subtracts the update.": -expected,
-        "You have it the wrong way round: the idle expert alone moves.": polar(M) * (1 - used),
-        "Each expert was divided by its norm. That keeps its singular values unequal.": M
-        / M.norm(dim=(1, 2), keepdim=True)
-        * used,
-    }
-    diagnose(came, others)
-    norms = shown(expected.norm(dim=(1, 2)))
-    raise Wrong(
-        f"With expert {idle} idle, expected experts of the norms {norms}, got "
-        f"{shown(came.norm(dim=(1, 2)))}."
-    )
+    mistakes = [
+        (polar(M), "The idle expert moves. Its gradient is zero everywhere: give it zeros."),
+        (flat, "You took the experts for rows of one matrix. Each expert is a matrix of its own."),
+        (flat * used, "The idle expert rests, but the others were orthogonalized as one matrix."),
+        (turned, "The axes are mixed up: the last two are those of a matrix."),
+        (turned * used, "You mixed up the axes of experts and rows; only the idle expert is right."),
+        (polar(G), "That is the gradient, orthogonalized. Take the momentum."),
+        (M * used, "That is M, with zeros for the idle expert. Orthogonalize it."),
+        (entries, "You masked entry by entry. An expert with tokens takes its whole step."),
+        (rows, "You masked row by row. An expert with tokens takes its whole step."),
+        (-expected, "Leave the sign to the step, which subtracts the update."),
+        (polar(M) * (1 - used), "You have it the wrong way round: the idle expert alone moves."),
+        (
+            M / M.norm(dim=(1, 2), keepdim=True) * used,
+            "Each expert was divided by its norm. That keeps its singular values unequal.",
+        ),
+    ]
+    norms = rounded(expected.norm(dim=(1, 2)))
+    otherwise = f"With expert {idle} idle, expected experts of the norms {norms}, got {rounded(came.norm(dim=(1, 2)))}."
+    expect(came, expected, mistakes, otherwise)
 
 
 def e3(answer: Callable) -> None:
@@ -103,22 +93,17 @@ def e3(answer: Callable) -> None:
     came = call(answer, loss, shape=(3,)).double()
     gain = loss[:, 0] - loss[:, 1]  # (2, seeds): AdamW minus Muon
     expected = gain[1] - gain[0]
-    if torch.allclose(came, expected, rtol=1e-4, atol=1e-6):
-        return
-    others = {
-        "The sign is wrong. A gain is AdamW's loss minus Muon's; then take latent minus "
-        "multi-head.": -expected,
-        "That is Muon's mean gain, a main effect. Subtract the two gains.": gain.mean(0),
-        "That is the sum of both gains. Subtract them.": gain.sum(0),
-        "That is the gain in latent attention alone.": gain[1],
-        "That is the gain in multi-head attention alone.": gain[0],
-        "That is what latent attention costs, a main effect.": (loss[1] - loss[0]).mean(0),
-        "Halves belong to another convention. Here it is the plain difference of gains.": expected
-        / 2,
-        "That is a ratio of gains. In nats, factors have become sums: subtract.": gain[1] / gain[0],
-    }
-    diagnose(came, others)
-    raise Wrong(f"Expected {shown(expected)}, got {shown(came)}.")
+    mistakes = [
+        (-expected, "The sign is wrong. A gain is AdamW's loss minus Muon's; then take latent minus multi-head."),
+        (gain.mean(0), "That is Muon's mean gain, a main effect. Subtract the two gains."),
+        (gain.sum(0), "That is the sum of both gains. Subtract them."),
+        (gain[1], "That is the gain in latent attention alone."),
+        (gain[0], "That is the gain in multi-head attention alone."),
+        ((loss[1] - loss[0]).mean(0), "That is what latent attention costs, a main effect."),
+        (expected / 2, "Halves belong to another convention. Here it is the plain difference of gains."),
+        (gain[1] / gain[0], "That is a ratio of gains. In nats, factors have become sums: subtract."),
+    ]
+    expect(came, expected, mistakes, f"Expected {rounded(expected)}, got {rounded(came)}.")
 
 
 def _normal(seed: int, *shape: int) -> Tensor:

@@ -1,11 +1,11 @@
 """Checks of lesson 14: what is wrong with an answer, said so that it can be mended."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-from muonlab.classroom.exercise import Wrong, call
+from muonlab.classroom.exercise import call, expect
 
 Curve = list[tuple[int, float]]  # (tokens, loss), the loss falls
 
@@ -20,29 +20,32 @@ def _one_overhead(came: float, C: int, B: int, steps: int) -> None:
     square, tall = 6 * steps * C**3, 18 * steps * C**3  # of one matrix (C, C), of one (4C, C)
     model = 6 * 12 * C**2 * B
     x = (4 * square + 2 * tall) / model
-    if math.isclose(came, x, rel_tol=1e-6):
-        return
-    others = {
-        "That is the model's over Muon's: upside down.": 1 / x,
-        "That is Muon's part of the whole step. Divide by the model's operations alone.": x
-        / (1 + x),
-        "The model takes 6 operations, 2 forward and 4 backward, for each of 12C² weights and each "
-        "token. You counted a third of that.": 3 * x,
-        "That is for one token. A step has as many as `tokens`.": x * B,
-        "That is one Newton-Schulz step. Multiply by `steps`.": x / steps,
-        "A layer has four matrices (C, C) and two (4C, C). You left out the two, or took one of each "
-        "shape.": 4 * square / model,
-        "You left out the four attention matrices.": 2 * tall / model,
-        "k is the short side: C for both shapes.": steps
-        * (4 * 6 * C**3 + 2 * (4 * 16 * C**3 + 2 * 64 * C**3))
-        / model,
-        "A multiplication and an addition count as two, here as in the model.": x / 2,
-    }
-    _diagnose(came, others)
-    raise Wrong(
+    mistakes = [
+        (1 / x, "That is the model's over Muon's: upside down."),
+        (x / (1 + x), "That is Muon's part of the whole step. Divide by the model's operations alone."),
+        (
+            3 * x,
+            "The model takes 6 operations, 2 forward and 4 backward, for each of 12C² weights and each "
+            "token. You counted a third of that.",
+        ),
+        (x * B, "That is for one token. A step has as many as `tokens`."),
+        (x / steps, "That is one Newton-Schulz step. Multiply by `steps`."),
+        (
+            4 * square / model,
+            "A layer has four matrices (C, C) and two (4C, C). You left out the two, or took one of each shape.",
+        ),
+        (2 * tall / model, "You left out the four attention matrices."),
+        (
+            steps * (4 * 6 * C**3 + 2 * (4 * 16 * C**3 + 2 * 64 * C**3)) / model,
+            "k is the short side: C for both shapes.",
+        ),
+        (x / 2, "A multiplication and an addition count as two, here as in the model."),
+    ]
+    otherwise = (
         f"For width {C}, {B:,} tokens and steps = {steps} expected {x:.6g}, got {came:.6g}. "
         "Add up 4k²M + 2k³ over six matrices, then divide by 6 · 12C² · tokens."
     )
+    expect(came, x, mistakes, otherwise, within=1e-6)
 
 
 ADAMW: Curve = [(1000, 7.0), (2000, 6.0), (3000, 5.5), (4000, 5.25)]
@@ -58,32 +61,26 @@ def e2(answer: Callable) -> None:
 def _one_ratio(came: float, loss: float) -> None:
     tokens = _reached(ADAMW, loss), _reached(MUON, loss)
     ratio = tokens[0] / tokens[1]
-    if math.isclose(came, ratio, rel_tol=1e-6):
-        return
     coarse = _first(ADAMW, loss) / _first(MUON, loss)
     before = _before(ADAMW, loss) / _before(MUON, loss)
-    others = {
-        "That is Muon's tokens over AdamW's: upside down.": 1 / ratio,
-        "You took the first measurement at or below the loss. Between two measurements, draw a "
-        "straight line.": coarse,
-        "You took the last measurement above the loss. Draw a straight line to the next one.": (
-            before
+    mistakes = [
+        (1 / ratio, "That is Muon's tokens over AdamW's: upside down."),
+        (
+            coarse,
+            "You took the first measurement at or below the loss. Between two measurements, draw a straight line.",
         ),
-        "That is the difference of the tokens, not their ratio.": tokens[0] - tokens[1],
-        "That is AdamW's tokens alone.": tokens[0],
-        "That is Muon's tokens alone.": tokens[1],
-        "That is a ratio of losses at the end. The question is about tokens at one loss.": ADAMW[
-            -1
-        ][1]
-        / MUON[-1][1],
-        "That is what Muon saves, as a share. The ratio is AdamW's tokens over Muon's.": 1
-        - 1 / ratio,
-    }
-    _diagnose(came, others)
-    raise Wrong(
+        (before, "You took the last measurement above the loss. Draw a straight line to the next one."),
+        (tokens[0] - tokens[1], "That is the difference of the tokens, not their ratio."),
+        (tokens[0], "That is AdamW's tokens alone."),
+        (tokens[1], "That is Muon's tokens alone."),
+        (ADAMW[-1][1] / MUON[-1][1], "That is a ratio of losses at the end. The question is about tokens at one loss."),
+        (1 - 1 / ratio, "That is what Muon saves, as a share. The ratio is AdamW's tokens over Muon's."),
+    ]
+    otherwise = (
         f"At loss {loss} AdamW has read {tokens[0]:g} tokens and Muon {tokens[1]:g}: expected "
         f"{ratio:.4f}, got {came:.4f}."
     )
+    expect(came, ratio, mistakes, otherwise, within=1e-6)
 
 
 def _reached(curve: Curve, loss: float) -> float:
@@ -111,36 +108,30 @@ def _one_deal(came: Any, sizes: list[int], processes: int) -> None:
     found = [int(v) for v in came]
     order = sorted(range(len(sizes)), key=lambda i: -sizes[i])
     expected = _dealt(order, processes)
-    if found == expected:
-        return
     per = math.ceil(len(sizes) / processes)
     later_first = sorted(range(len(sizes)), key=lambda i: (-sizes[i], -i))
-    others: dict[str, list[int]] = {
-        "Your owners alternate along the list, whatever the sizes. Deal the largest matrix first, "
-        "and list the owners in the order of `sizes`.": [i % processes for i in range(len(sizes))],
-        "You dealt the smallest matrix first.": _dealt(
-            sorted(range(len(sizes)), key=lambda i: sizes[i]), processes
+    mistakes = [
+        (
+            [i % processes for i in range(len(sizes))],
+            "Your owners alternate along the list, whatever the sizes. Deal the largest matrix first, "
+            "and list the owners in the order of `sizes`.",
         ),
-        "Of two equal sizes the one that comes first in the list is dealt first.": _dealt(
-            later_first, processes
+        (_dealt(sorted(range(len(sizes)), key=lambda i: sizes[i]), processes), "You dealt the smallest matrix first."),
+        (_dealt(later_first, processes), "Of two equal sizes the one that comes first in the list is dealt first."),
+        ([i // per for i in range(len(sizes))], "You gave each process a run of neighbours. Deal one to each in turn."),
+        (
+            _least(order, sizes, processes),
+            "You gave each to the process with least to do. That is a good rule, and "
+            "`parallel.owners` has it; here each process takes its turn, whatever it holds.",
         ),
-        "You gave each process a run of neighbours. Deal one to each in turn.": [
-            i // per for i in range(len(sizes))
-        ],
-        "You gave each to the process with least to do. That is a good rule, and "
-        "`parallel.owners` has it; here each process takes its turn, whatever it holds.": _least(
-            order, sizes, processes
-        ),
-        "Numbers of processes start at 0.": [owner + 1 for owner in expected],
-        "That is the order in which the matrices are dealt, not who gets them.": order,
-    }
-    for message, value in others.items():
-        if found == value:
-            raise Wrong(message)
-    raise Wrong(
+        ([owner + 1 for owner in expected], "Numbers of processes start at 0."),
+        (order, "That is the order in which the matrices are dealt, not who gets them."),
+    ]
+    otherwise = (
         f"For sizes {sizes} and {processes} processes expected {expected}, got {found}: entry i "
         "is the owner of matrix i."
     )
+    expect(found, expected, mistakes, otherwise)
 
 
 def _dealt(order: list[int], processes: int) -> list[int]:
@@ -156,9 +147,3 @@ def _least(order: list[int], sizes: list[int], processes: int) -> list[int]:
         found[i] = load.index(min(load))
         load[found[i]] += sizes[i]
     return found
-
-
-def _diagnose(came: float, others: Mapping[str, float]) -> None:
-    for message, value in others.items():
-        if math.isclose(came, value, rel_tol=1e-6, abs_tol=1e-12):
-            raise Wrong(message)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from muonlab.classroom.exercise import Wrong, call
+from muonlab.classroom.exercise import Wrong, call, expect, rounded
 
 
 def e1(answer: Callable) -> None:
@@ -24,29 +24,23 @@ def _one_quotient(came: float, G: Tensor, A: Tensor) -> None:
     s, a = torch.linalg.svdvals(G), torch.linalg.svdvals(A)
     nuclear, stable = s.sum() ** 2 / s.square().sum(), a.square().sum() / a[0] ** 2
     expected = (nuclear / stable).item()
-    others = {
-        "The quotient is upside down: the nuclear rank stands above.": stable / nuclear,
-        "Square the nuclear rank's two norms: ‖G‖_*² / ‖G‖_F².": nuclear.sqrt() / stable,
-        "Square the stable rank's two norms: ‖A‖_F² / ‖A‖_op².": nuclear / stable.sqrt(),
-        "Square the norms. Roots of both ranks have another quotient.": (nuclear / stable).sqrt(),
-        "You took the stable rank of G. It belongs to A.": nuclear / (s.square().sum() / s[0] ** 2),
-        "You took the nuclear rank of A too. A has the stable rank.": nuclear
-        / (a.sum() ** 2 / a.square().sum()),
-        "G and A have changed places.": (a.sum() ** 2 / a.square().sum())
-        / (s.square().sum() / s[0] ** 2),
-        "That is the nuclear rank alone. Divide it by the stable rank of A.": nuclear,
-        "You squared each singular value before the sum. Sum first, then square.": 1 / stable,
-        "That is the difference. Divide.": nuclear - stable,
-    }
-    if math.isclose(came, expected, rel_tol=1e-4):
-        return
-    for message, value in others.items():
-        if math.isclose(came, float(value), rel_tol=1e-4):
-            raise Wrong(message)
-    raise Wrong(
+    mistakes = [
+        (stable / nuclear, "The quotient is upside down: the nuclear rank stands above."),
+        (nuclear.sqrt() / stable, "Square the nuclear rank's two norms: ‖G‖_*² / ‖G‖_F²."),
+        (nuclear / stable.sqrt(), "Square the stable rank's two norms: ‖A‖_F² / ‖A‖_op²."),
+        ((nuclear / stable).sqrt(), "Square the norms. Roots of both ranks have another quotient."),
+        (nuclear / (s.square().sum() / s[0] ** 2), "You took the stable rank of G. It belongs to A."),
+        (nuclear / (a.sum() ** 2 / a.square().sum()), "You took the nuclear rank of A too. A has the stable rank."),
+        ((a.sum() ** 2 / a.square().sum()) / (s.square().sum() / s[0] ** 2), "G and A have changed places."),
+        (nuclear, "That is the nuclear rank alone. Divide it by the stable rank of A."),
+        (1 / stable, "You squared each singular value before the sum. Sum first, then square."),
+        (nuclear - stable, "That is the difference. Divide."),
+    ]
+    otherwise = (
         f"Expected {expected:.4f}, got {came:.4f}. Here the nuclear rank is {nuclear:.4f} and the "
         f"stable rank {stable:.4f}."
     )
+    expect(came, expected, mistakes, otherwise)
 
 
 def e2(answer: Callable) -> None:
@@ -61,34 +55,23 @@ def _one_spectrum(came: Tensor, G: Tensor, s: Tensor) -> None:
     U, S, Vh = torch.linalg.svd(G, full_matrices=False)
     X, size = U * s @ Vh, math.sqrt(len(s))
     expected = X * size / X.norm()
-    if torch.allclose(came, expected, rtol=1e-4, atol=1e-6):
-        return
-    others = {
-        "The spectrum is right, the norm is not: give it the Frobenius norm of U Vᵀ.": X,
-        "That has norm 1. U Vᵀ has the norm √(how many singular values there are).": X / X.norm(),
-        "That has the norm of G. Muon's update has the norm of U Vᵀ, whatever G was.": X
-        * G.norm()
-        / X.norm(),
-        "That is U Vᵀ itself: s is not in it.": U @ Vh,
-        "That is G, at another norm. Replace its singular values.": G * size / G.norm(),
-        "You multiplied the rows of U. Singular value i belongs to column i of U.": _rows(U, s, Vh),
-        "You scaled by the number of singular values. The norm of U Vᵀ is its root.": X
-        * len(s)
-        / X.norm(),
-        "You set the largest singular value to 1. The Frobenius norm shall be that of U Vᵀ.": X
-        / s.max(),
-        "You multiplied G's singular values by s. Put s in their place.": (U * (S * s) @ Vh)
-        * size
-        / (S * s).norm(),
-        "You squared s. Take it as it is.": (U * s**2 @ Vh) * size / (s**2).norm(),
-    }
-    for message, value in others.items():
-        if torch.allclose(came, value, rtol=1e-4, atol=1e-6):
-            raise Wrong(message)
-    raise Wrong(
-        f"Expected singular values {_shown(torch.linalg.svdvals(expected))}, got "
-        f"{_shown(torch.linalg.svdvals(came))}; the vectors must be G's, in G's order."
+    mistakes = [
+        (X, "The spectrum is right, the norm is not: give it the Frobenius norm of U Vᵀ."),
+        (X / X.norm(), "That has norm 1. U Vᵀ has the norm √(how many singular values there are)."),
+        (X * G.norm() / X.norm(), "That has the norm of G. Muon's update has the norm of U Vᵀ, whatever G was."),
+        (U @ Vh, "That is U Vᵀ itself: s is not in it."),
+        (G * size / G.norm(), "That is G, at another norm. Replace its singular values."),
+        (_rows(U, s, Vh), "You multiplied the rows of U. Singular value i belongs to column i of U."),
+        (X * len(s) / X.norm(), "You scaled by the number of singular values. The norm of U Vᵀ is its root."),
+        (X / s.max(), "You set the largest singular value to 1. The Frobenius norm shall be that of U Vᵀ."),
+        ((U * (S * s) @ Vh) * size / (S * s).norm(), "You multiplied G's singular values by s. Put s in their place."),
+        ((U * s**2 @ Vh) * size / (s**2).norm(), "You squared s. Take it as it is."),
+    ]
+    otherwise = (
+        f"Expected singular values {rounded(torch.linalg.svdvals(expected))}, got "
+        f"{rounded(torch.linalg.svdvals(came))}; the vectors must be G's, in G's order."
     )
+    expect(came, expected, mistakes, otherwise)
 
 
 def _rows(U: Tensor, s: Tensor, Vh: Tensor) -> Tensor:
@@ -102,7 +85,3 @@ def _rows(U: Tensor, s: Tensor, Vh: Tensor) -> Tensor:
 def _matrix(m: int, n: int, seed: int) -> Tensor:
     generator = torch.Generator().manual_seed(seed)
     return torch.randn(m, n, generator=generator, dtype=torch.float64)
-
-
-def _shown(values: Tensor) -> list[float]:
-    return [round(v, 3) for v in values.tolist()]

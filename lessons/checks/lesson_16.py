@@ -1,12 +1,11 @@
 """Checks of lesson 16: what is wrong with an answer, said so that it can be mended."""
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from scipy import stats
 
-from muonlab.classroom.exercise import Wrong, call
+from muonlab.classroom.exercise import Wrong, call, expect
 
 STUDENT = {n: float(stats.t.ppf(0.975, n - 1)) for n in range(2, 401)}
 Z = 1.959964  # what t falls to when the seeds are many
@@ -27,34 +26,28 @@ def _one_count(came: int, effect: float, spread: float) -> None:
         return next((n for n in STUDENT if half(n) <= effect), max(STUDENT))
 
     t = STUDENT
-    others = {
-        "You left Student's t out: the standard error alone is no 95 % interval.": least(
-            lambda n: spread / n**0.5
+    mistakes = [
+        (least(lambda n: spread / n**0.5), "You left Student's t out: the standard error alone is no 95 % interval."),
+        (least(lambda n: t[n] * spread / n), "You divided by n. The standard error of a mean is s/√n."),
+        (
+            least(lambda n: 2 * t[n] * spread / n**0.5),
+            "You compared the whole width of the interval. Half of it is t·s/√n.",
         ),
-        "You divided by n. The standard error of a mean is s/√n.": least(
-            lambda n: t[n] * spread / n
+        (least(lambda n: t[2] * spread / n**0.5), "t depends on n: look it up anew for each n."),
+        (
+            max(2, math.ceil((Z * spread / effect) ** 2)),
+            "You took 1.96, the t of very many seeds. For a few it is larger.",
         ),
-        "You compared the whole width of the interval. Half of it is t·s/√n.": least(
-            lambda n: 2 * t[n] * spread / n**0.5
+        (least(lambda n: t[min(n + 1, 400)] * spread / n**0.5), "t[n] is already for n seeds; n − 1 is inside it."),
+        (
+            least(lambda n: t[n] * spread),
+            "You did not divide by √n: more seeds then never narrow the interval by themselves.",
         ),
-        "t depends on n: look it up anew for each n.": least(lambda n: t[2] * spread / n**0.5),
-        "You took 1.96, the t of very many seeds. For a few it is larger.": max(
-            2, math.ceil((Z * spread / effect) ** 2)
-        ),
-        "t[n] is already for n seeds; n − 1 is inside it.": least(
-            lambda n: t[min(n + 1, 400)] * spread / n**0.5
-        ),
-        "You did not divide by √n: more seeds then never narrow the interval by themselves.": least(
-            lambda n: t[n] * spread
-        ),
-        "That is the largest n that is too few. Take the next.": least(
-            lambda n: t[n] * spread / n**0.5
-        )
-        - 1,
-    }
+        (least(lambda n: t[n] * spread / n**0.5) - 1, "That is the largest n that is too few. Take the next."),
+    ]
     expected = least(lambda n: t[n] * spread / n**0.5)
     where = f"for the effect {effect} and the spread {spread}"
-    _diagnose(came, expected, others, f"Expected {expected} {where}, got {came}.")
+    expect(came, expected, mistakes, f"Expected {expected} {where}, got {came}.")
 
 
 def e2(answer: Callable) -> None:
@@ -64,33 +57,23 @@ def e2(answer: Callable) -> None:
         came = call(answer, rows, seeds, trials, weights, tokens, speed, returns=float)
         run = 6 * weights * tokens / speed / 3600
         runs = rows * (seeds + trials)
-        others = {
-            "You left the trials out. Tuning costs as much a run as the table does.": rows
-            * seeds
-            * run,
-            "You counted the trials once, not for each row.": (rows * seeds + trials) * run,
-            "You multiplied seeds by trials. A trial has one seed: add them.": rows
-            * seeds
-            * trials
-            * run,
-            "These are seconds: an hour has 3600.": runs * run * 3600,
-            "These are minutes: an hour has 3600 seconds.": runs * run * 60,
-            "You counted the forward pass alone, 2 for each weight and token. Backward takes 4.": runs
-            * run
-            / 3,
-            "You counted the backward pass alone. Forward takes 2 more: 6 in all.": runs
-            * run
-            * 4
-            / 6,
-            "You left out the 6 operations for each weight and token.": runs * run / 6,
-            "That is one run. How many are there?": run,
-            "You left out the seeds of the final runs.": rows * trials * run,
-            "You left out the rows.": (seeds + trials) * run,
-            "You divided by the number of runs. They come one after the other.": run / runs,
-            "These are operations. Divide by those of an hour.": runs * run * speed * 3600,
-        }
+        mistakes = [
+            (rows * seeds * run, "You left the trials out. Tuning costs as much a run as the table does."),
+            ((rows * seeds + trials) * run, "You counted the trials once, not for each row."),
+            (rows * seeds * trials * run, "You multiplied seeds by trials. A trial has one seed: add them."),
+            (runs * run * 3600, "These are seconds: an hour has 3600."),
+            (runs * run * 60, "These are minutes: an hour has 3600 seconds."),
+            (runs * run / 3, "You counted the forward pass alone, 2 for each weight and token. Backward takes 4."),
+            (runs * run * 4 / 6, "You counted the backward pass alone. Forward takes 2 more: 6 in all."),
+            (runs * run / 6, "You left out the 6 operations for each weight and token."),
+            (run, "That is one run. How many are there?"),
+            (rows * trials * run, "You left out the seeds of the final runs."),
+            ((seeds + trials) * run, "You left out the rows."),
+            (run / runs, "You divided by the number of runs. They come one after the other."),
+            (runs * run * speed * 3600, "These are operations. Divide by those of an hour."),
+        ]
         message = f"Expected {runs * run:.4g} hours for {runs} runs, got {came:.4g}."
-        _diagnose(came, runs * run, others, message)
+        expect(came, runs * run, mistakes, message, within=1e-6)
 
 
 def e3(answer: Callable) -> None:
@@ -100,10 +83,7 @@ def e3(answer: Callable) -> None:
         if came not in ("supported", "refuted", "cannot tell"):
             raise Wrong(f"Return one of 'supported', 'refuted', 'cannot tell'; {came!r} came.")
         if came != expected:
-            raise Wrong(
-                f"[{low}, {high}] with by = {by} is {expected!r}, and you say {came!r}. "
-                + _why(low, high, by)
-            )
+            raise Wrong(f"[{low}, {high}] with by = {by} is {expected!r}, and you say {came!r}. " + _why(low, high, by))
 
 
 VERDICTS = (
@@ -133,12 +113,3 @@ def _why(low: float, high: float, by: float) -> str:
     if high > 0:
         return "The interval holds 0, and it still lies below the size as a whole."
     return "The whole interval is below the size."
-
-
-def _diagnose(came: Any, expected: float, others: Mapping[str, float], otherwise: str) -> None:
-    if math.isclose(came, expected, rel_tol=1e-6):
-        return
-    for message, value in others.items():
-        if math.isclose(came, value, rel_tol=1e-6):
-            raise Wrong(message)
-    raise Wrong(otherwise)

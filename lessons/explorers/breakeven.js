@@ -1,9 +1,5 @@
 // Lesson 15: how many steps must be saved so that a slower step pays off. All is computed here.
-const controls = [
-  { name: "extra", label: "a step takes longer by", min: 0, max: 200, step: 1, value: 40, format: (v) => `${v} %` },
-  { name: "saved", label: "steps that are saved", min: 0, max: 70, step: 1, value: 10, format: (v) => `${v} %` },
-  { name: "hours", label: "hours of the run with AdamW", min: 1, max: 100, step: 1, value: 10 },
-];
+const format = { extra: (v) => `${v} %`, saved: (v) => `${v} %` };
 const REPORTED = [ // speed in steps, as the share that is saved: 1.4 times as fast needs 1/1.4 of the steps
   { speed: 1.1, label: "1.1 times (the same, at 1.2B)" },
   { speed: 1.4, label: "1.4 times as fast (arXiv 2509.02046, at 0.1B)" },

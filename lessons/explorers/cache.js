@@ -3,13 +3,7 @@ const EACH = 2; // bytes a number, in bf16
 
 const count = (number) => number.toLocaleString("en");
 const power = (e) => count(2 ** e);
-const controls = [
-  { name: "heads", label: "heads", min: 1, max: 32, step: 1, value: 12 },
-  { name: "head", label: "width of a head", min: 16, max: 128, step: 16, value: 64 },
-  { name: "latent", label: "latent, as a share of the width", min: 1, max: 8, step: 1, value: 4, format: (n) => `${n}/8` },
-  { name: "context", label: "tokens of a sequence", min: 6, max: 17, step: 1, value: 12, format: power },
-  { name: "batch", label: "sequences at once", min: 0, max: 7, step: 1, value: 4, format: power },
-];
+const format = { latent: (n) => `${n}/8`, context: power, batch: power };
 
 function size(bytes) {
   const unit = bytes >= 2 ** 30 ? 30 : bytes >= 2 ** 20 ? 20 : 10;

@@ -1,9 +1,4 @@
 // Lesson 00: a 2×2 matrix turns the unit circle into an ellipse; its polar factor turns it into a circle.
-const controls = [
-  { name: "long", label: "long axis", min: 0.1, max: 3, step: 0.1, value: 2.5 },
-  { name: "short", label: "short axis", min: 0.1, max: 3, step: 0.1, value: 0.5 },
-  { name: "turn", label: "turn, degrees", min: 0, max: 180, step: 5, value: 30 },
-];
 
 function view({ long, short, turn }) {
   const angle = (turn * Math.PI) / 180;

@@ -1,14 +1,6 @@
 // Lesson 10: accuracy by group of people, recorded runs; the learner chooses two ways to step the matrices.
 // data: {steps: [...], asked: [times each person of a group is asked about, once per question],
 //        accuracy: {kind: {name: [seed][step][group]}}}
-const NAMES = ["Muon", "AdamW", "SGD with momentum", "Muon(VO, FFN)", "Muon(QK)"];
-
-const controls = [
-  { name: "step", label: "training step", min: 100, max: 400, step: 100, value: 100 },
-  { name: "first", label: "matrices stepped by", options: NAMES, value: "AdamW" },
-  { name: "second", label: "beside", options: NAMES, value: "SGD with momentum" },
-  { name: "kind", label: "feed-forward layer", options: ["not gated", "gated"], value: "not gated" },
-];
 
 function percent(share) {
   return `${(100 * share).toFixed(0)} %`;

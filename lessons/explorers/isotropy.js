@@ -9,14 +9,6 @@ const METRICS = {
 };
 const RUNS = { "AdamW and Muon": ["AdamW", "Muon"], "and the two controls": ["AdamW", "Muon", "flat Adam", "noisy Adam"] };
 
-const controls = [
-  { name: "step", label: "training step", min: 0, max: 150, step: 10, value: 0 },
-  { name: "metric", label: "number", options: Object.keys(METRICS), value: "effective rank" },
-  { name: "group", label: "matrices", options: ["VO", "W_out", "W_in", "W_gate", "QK"], value: "W_out" },
-  { name: "kind", label: "feed-forward layer", options: ["not gated", "gated"], value: "not gated" },
-  { name: "runs", label: "runs", options: Object.keys(RUNS), value: "AdamW and Muon" },
-];
-
 // One path: the means as a line, then a short upright line at each step from the lowest seed to the highest.
 function withRange(steps, band, shift) {
   const x = [...steps], y = [...band.mean];

@@ -3,13 +3,6 @@
 
 const RULES = { "gradient descent": gradient, "sign descent (decoupled)": signs, Muon: polar };
 
-const controls = [
-  { name: "rule", label: "optimizer", options: Object.keys(RULES), value: "gradient descent" },
-  { name: "alpha", label: "α, share of the frequent fifth", min: 0.3, max: 0.99, step: 0.01, value: 0.8 },
-  { name: "K", label: "K, number of facts", min: 15, max: 990, step: 15, value: 495 },
-  { name: "steps", label: "steps", min: 10, max: 200, step: 10, value: 60 },
-];
-
 function logs(x, others) {
   const all = [[x, 1], ...others].filter(([, n]) => n > 0);
   const top = Math.max(...all.map(([v]) => v));

@@ -1,8 +1,5 @@
 // Lesson 01: the unit ball of a p-norm and the step in it that promises most.
-const controls = [
-  { name: "angle", label: "angle of the gradient, degrees", min: 0, max: 360, step: 5, value: 20 },
-  { name: "p", label: "p", min: 0, max: 20, step: 1, value: 10, format: (s) => pText(exponent(s)) },
-];
+const format = { p: (s) => pText(exponent(s)) };
 
 // the slider's 0…20 runs through p = 1 … 2 … ∞ evenly in 1/p
 function exponent(slider) {

@@ -5,14 +5,6 @@ const VALUE_ANGLES = [3.638, 2.949, 5.218];
 const KEY_ANGLES = [1.715, 0.876, 3.098];
 const GOAL = 0.9, WIDEST = 3;
 
-const controls = [
-  { name: "alpha", label: "α (share of questions)", min: 0.05, max: 0.95, step: 0.01, value: 0.8 },
-  { name: "beta", label: "β (share of facts)", min: 0.02, max: 0.9, step: 0.002, value: 0.2 },
-  { name: "K", label: "K (facts)", min: 30, max: 3000, step: 3, value: 999 },
-  { name: "optimizer", label: "optimizer", options: ["gradient descent", "Muon", "SignGD"], value: "gradient descent" },
-  { name: "turn", label: "turn (1: coupled)", min: 0, max: 1, step: 0.01, value: 0 },
-];
-
 const product = (A, B) => A.map((row) => B[0].map((_, j) => row.reduce((sum, a, k) => sum + a * B[k][j], 0)));
 const transposed = (A) => A[0].map((_, j) => A.map((row) => row[j]));
 

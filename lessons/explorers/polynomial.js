@@ -7,15 +7,6 @@ const PRESETS = {
 };
 const LOWEST = 0.002;
 
-const controls = [
-  { name: "steps", label: "steps", min: 0, max: 8, step: 1, value: 5 },
-  { name: "a", label: "a (factor of x)", min: 0, max: 5, step: 0.01, value: 3.4445 },
-  { name: "b", label: "b (factor of x³)", min: -8, max: 2, step: 0.01, value: -4.775 },
-  { name: "c", label: "c (factor of x⁵)", min: -1, max: 4, step: 0.01, value: 2.0315 },
-  { name: "preset", label: "numbers by", options: [...Object.keys(PRESETS), "custom"], value: "jordan" },
-  { name: "axis", label: "horizontal axis", options: ["linear", "logarithmic"], value: "linear" },
-];
-
 function changed(name, values) {
   if (name === "preset") return { ...values, ...PRESETS[values.preset] };
   return "abc".includes(name) ? { ...values, preset: "custom" } : values;

@@ -1,11 +1,6 @@
 // Lesson 16: how wide an interval over so many seeds is, and how often it shows a difference.
 const nats = (value) => value.toFixed(3);
-const controls = [
-  { name: "effect", label: "true difference, nats", min: 0.005, max: 0.2, step: 0.005, value: 0.04, format: nats },
-  { name: "spread", label: "spread between pairs of runs, nats", min: 0.005, max: 0.2, step: 0.005, value: 0.04, format: nats },
-  { name: "seeds", label: "seeds", min: 2, max: 30, step: 1, value: 3 },
-  { name: "show", label: "show", options: ["chance to see the difference", "half the width of the interval"], value: "chance to see the difference" },
-];
+const format = { effect: nats, spread: nats };
 
 // Student's t at 97.5 %, for 2 seeds, 3 seeds, …
 const T = [

@@ -1,10 +1,5 @@
 // Lesson 05: how many facts a d × d matrix recalls, for random keys and for orthogonal ones.
 
-const controls = [
-  { name: "d", label: "dimensions", min: 8, max: 48, step: 8, value: 24 },
-  { name: "most", label: "facts, as a multiple of the dimensions", min: 1, max: 8, step: 1, value: 4 },
-  { name: "seed", label: "draw", min: 1, max: 9, step: 1, value: 1 },
-];
 const TIE = 1e-9; // closer than this: the same but for rounding
 
 function chance(seed) { // mulberry32, then Box and Muller: the same numbers on every machine

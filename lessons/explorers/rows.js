@@ -1,11 +1,4 @@
 // Lesson 12: the row norms of a matrix before and after it is orthogonalized. All is computed here.
-const controls = [
-  { name: "rows", label: "rows", min: 8, max: 64, step: 8, value: 48 },
-  { name: "columns", label: "columns", min: 8, max: 64, step: 8, value: 16 },
-  { name: "spread", label: "unevenness of the momentum's rows", min: 0, max: 2, step: 0.1, value: 1 },
-  { name: "steps", label: "Newton-Schulz steps", min: 0, max: 8, step: 1, value: 5 },
-  { name: "factor", label: "orthogonalized by", options: ["Newton-Schulz", "the exact polar factor"], value: "Newton-Schulz" },
-];
 const JORDAN = [3.4445, -4.775, 2.0315], EXACT = [15 / 8, -10 / 8, 3 / 8];
 
 // The minimal standard generator, exact in whole numbers; four draws make one that is nearly normal.

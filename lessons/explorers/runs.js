@@ -1,12 +1,6 @@
 // Lesson 04: recorded tuning runs of two optimizers; the learner chooses a run of each, and the axis.
 // data: {runs: [{optimizer, rate, outer, seconds, step, overall, head, tail}], range: {overall, …}}
 // The runs of an optimizer are sorted, the best first.
-const controls = [
-  { name: "muon", label: "Muon: run, best first", min: 1, max: 16, step: 1, value: 1 },
-  { name: "adamw", label: "AdamW: run, best first", min: 1, max: 16, step: 1, value: 1 },
-  { name: "part", label: "held-out loss of", options: ["overall", "head", "tail"], value: "overall" },
-  { name: "axis", label: "against", options: ["step", "seconds"], value: "step" },
-];
 
 function view(values, data) {
   const { part, axis } = values;

@@ -1,8 +1,5 @@
 // Lesson 03: the factor that each convention applies to the learning rate of a rows×columns matrix.
-const controls = [
-  { name: "rows", label: "rows", min: 5, max: 13, step: 1, value: 8, format: (e) => String(2 ** e) },
-  { name: "columns", label: "columns", min: 5, max: 13, step: 1, value: 10, format: (e) => String(2 ** e) },
-];
+const format = { rows: (e) => String(2 ** e), columns: (e) => String(2 ** e) };
 
 const factors = {
   original: (m, n) => Math.sqrt(Math.max(1, m / n)),

@@ -1,12 +1,6 @@
 // Lesson 14: Muon's part of a step, by the number of GPUs. All is computed here, from counted operations.
 const power = (e) => (2 ** e).toLocaleString("en-US");
-const controls = [
-  { name: "width", label: "width of the model", min: 7, max: 14, step: 1, value: 11, format: power },
-  { name: "tokens", label: "tokens in a step", min: 10, max: 24, step: 1, value: 19, format: power },
-  { name: "layers", label: "layers", min: 1, max: 96, step: 1, value: 16 },
-  { name: "steps", label: "Newton-Schulz steps", min: 1, max: 10, step: 1, value: 5 },
-  { name: "gpus", label: "GPUs", min: 0, max: 10, step: 1, value: 3, format: power },
-];
+const format = { width: power, tokens: power, gpus: power };
 
 // The load of the busiest of so many GPUs: the dearest matrix first, each to the least busy.
 // A layer has two matrices (4C, C) and four (C, C); the first cost three times as much.

@@ -8,11 +8,7 @@ const ROWS = [
 ];
 const SOURCES = { "the paper, 160M": "paper", "here, the paper's protocol": "frozen", "here, re-tuned": "retuned" };
 
-const controls = [
-  { name: "row", label: "Muon takes", min: 1, max: 21, step: 1, value: 4, format: (v) => ROWS[v - 1] },
-  { name: "source", label: "table", options: Object.keys(SOURCES), value: "the paper, 160M" },
-  { name: "kind", label: "feed-forward layer", options: ["not gated", "gated"], value: "not gated" },
-];
+const format = { row: (v) => ROWS[v - 1] };
 
 function mean(values) {
   return values.reduce((sum, value) => sum + value, 0) / values.length;

@@ -3,11 +3,7 @@
 const HEAD = 0.5, MIDDLE = 0.9; // the borders of the classes, as in Corpus.frequency_class
 const POINTS = 300;
 
-const controls = [
-  { name: "exponent", label: "exponent s", min: 0, max: 2, step: 0.05, value: 1 },
-  { name: "power", label: "words", min: 8, max: 16, step: 1, value: 12, format: (v) => (2 ** v).toLocaleString("en") },
-  { name: "known", label: "known words, the most frequent", min: 0, max: 100, step: 1, value: 40, format: (v) => `${v} %` },
-];
+const format = { power: (v) => (2 ** v).toLocaleString("en"), known: (v) => `${v} %` };
 
 function coverage(words, exponent) {
   const covered = new Float64Array(words + 1); // covered[r]: the share of the r most frequent words

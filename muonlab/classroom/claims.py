@@ -9,10 +9,12 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from muonlab.classroom.output import table
+from muonlab.classroom.output import Table
 
 MIME = "application/vnd.muonlab.claim+json"
 LOOK = "border-left:4px solid #029e73;padding:0.2em 0.8em;margin:0.4em 0"
+VERDICTS = ("reproduced", "partly", "not")  # on a paper's result
+NOTES = ("source", "paper", "verdict")
 CALL = re.compile(r'lesson\.claim\(\s*"([^"]*)"')
 
 
@@ -31,6 +33,7 @@ class Claim:
     upper: float | None
     source: str = ""
     paper: str = ""
+    verdict: str = ""
 
     @property
     def holds(self) -> bool:
@@ -42,10 +45,10 @@ class Claim:
     @property
     def measured(self) -> str:
         """The least and the greatest value, to a thousandth of the bound's scale: less is noise."""
-        shown = self.value
-        if all(map(math.isfinite, shown)):
-            shown = (min(shown), max(shown))
-        return " to ".join(dict.fromkeys(map(self._shown, shown)))
+        ends = self.value
+        if all(map(math.isfinite, ends)):
+            ends = (min(ends), max(ends))
+        return " to ".join(dict.fromkeys(map(self._rounded, ends)))
 
     @property
     def bound(self) -> str:
@@ -56,7 +59,7 @@ class Claim:
             return f"at least {self.lower:g}"
         return f"{self.lower:g} to {self.upper:g}"
 
-    def _shown(self, value: float) -> str:
+    def _rounded(self, value: float) -> str:
         if not math.isfinite(value):
             return str(value)
         bounds = [abs(b) for b in (self.lower, self.upper) if b is not None]
@@ -92,15 +95,9 @@ class Claim:
 
     def as_json(self) -> dict[str, Any]:
         """Returns what the notebook stores, full precision, so that it can be checked again."""
-        return {
-            "id": self.id,
-            "sentence": self.sentence,
-            "value": list(self.value),
-            "bound": [self.lower, self.upper],
-            "holds": self.holds,
-            "source": self.source,
-            "paper": self.paper,
-        }
+        texts = {name: getattr(self, name) for name in ("id", "sentence", *NOTES)}
+        bound = [self.lower, self.upper]
+        return {**texts, "value": list(self.value), "bound": bound, "holds": self.holds}
 
     def demand(self) -> None:
         """Raises ClaimDoesNotHold with the sentence, the value, the bound and what to do."""
@@ -122,36 +119,65 @@ def claim(
     at_most: float | None = None,
     source: str = "",
     paper: str = "",
+    verdict: str = "",
 ) -> Claim:
-    """Returns a Claim; give exactly one of within=, at_least=, at_most=, or ValueError."""
+    """Returns a Claim.
+
+    Args:
+        within, at_least, at_most: the bound, its ends included: exactly one.
+        source, paper: where the sentence is from, and the value there.
+        verdict: on a paper's result, one of VERDICTS; "" where the claim judges none.
+
+    Raises:
+        ValueError: no bound or two, no value, an unknown verdict.
+    """
     if sum(bound is not None for bound in (within, at_least, at_most)) != 1:
         raise ValueError(
             f"claim {id} needs exactly one bound: within=(low, high), at_least= or at_most="
         )
+    if verdict not in ("", *VERDICTS):
+        raise ValueError(f"claim {id}: verdict= is one of {', '.join(VERDICTS)}; {verdict!r} came")
     lower, upper = within if within is not None else (at_least, at_most)
     values = tuple(float(v) for v in (value if isinstance(value, tuple | list) else (value,)))
     if not values:
         raise ValueError(f"claim {id} has no value: give a number, or a tuple (low, high)")
     lower, upper = (None if b is None else float(b) for b in (lower, upper))
-    return Claim(id, sentence, values, lower, upper, source, paper)
+    return Claim(id, sentence, values, lower, upper, source, paper, verdict)
 
 
-def as_table(claims: Iterable[Claim]) -> tuple[str, str]:
-    """Returns the claims as a table, in text and in HTML."""
+def judged(claim: Claim) -> str:
+    """Returns a claim's verdict on a paper's result, or "" when it has none or does not hold."""
+    return claim.verdict if claim.holds else ""
+
+
+def as_table(claims: Iterable[Claim]) -> Table:
+    """Returns the claims as a table, with verdicts where one of them judges a paper's result."""
+    claims = list(claims)
+    heads = ["claim", "sentence", "measured", "bound", "holds?"]
     rows = [
         [c.id, c.sentence, c.measured, c.bound, "✓ holds" if c.holds else "✗ fails"] for c in claims
     ]
-    return table(["claim", "sentence", "measured", "bound", "holds?"], rows)
+    if any(c.verdict for c in claims):
+        heads.append("the paper")
+        rows = [[*row, judged(c)] for row, c in zip(rows, claims, strict=True)]
+    return Table(heads, rows)
 
 
 def collect(path: Path | str) -> list[Claim]:
     """Returns the claims stored in a notebook, in order; each is checked against its own bound."""
     outputs = (o for cell in _code_cells(Path(path)) for o in cell["outputs"])
     stored = (o["data"][MIME] for o in outputs if MIME in o.get("data", {}))
-    return [
-        Claim(s["id"], s["sentence"], tuple(s["value"]), *s["bound"], s["source"], s["paper"])
-        for s in stored
-    ]
+    return [_read(entry) for entry in stored]
+
+
+def _read(s: dict[str, Any]) -> Claim:
+    texts = (s.get(name, "") for name in NOTES)
+    return Claim(s["id"], s["sentence"], tuple(s["value"]), *s["bound"], *texts)
+
+
+def stored_claims(lessons: Path) -> dict[str, tuple[Claim, str]]:
+    """Returns each claim of the notebooks in a folder by its id, with the name of its lesson."""
+    return {c.id: (c, path.stem) for path in sorted(lessons.glob("*.ipynb")) for c in collect(path)}
 
 
 def missing(path: Path | str) -> list[str]:
@@ -161,14 +187,14 @@ def missing(path: Path | str) -> list[str]:
     return [id for id in CALL.findall(source) if id not in stored]
 
 
-def report(folder: Path | str, lesson: str | None = None) -> int:
+def print_stored(folder: Path | str, lesson: str | None = None) -> int:
     """Prints the stored claims, all or one lesson's; returns 1 when one fails or is missing."""
     pattern = f"{lesson or '[0-9][0-9]'}-*"
     notebooks = sorted(Path(folder).glob(f"{pattern}.ipynb"))
     if not notebooks:
         raise FileNotFoundError(f"no notebook {pattern}.ipynb in {folder}: run `make lessons`")
     claims = [claim for path in notebooks for claim in collect(path)]
-    print(as_table(claims)[0])
+    print(as_table(claims).text)
     texts = sorted((Path(folder) / "text").glob(f"{pattern}.md"))
     unbuilt = {path.stem for path in texts} - {path.stem for path in notebooks}
     lost = [f"claim {id}" for path in notebooks for id in missing(path)]

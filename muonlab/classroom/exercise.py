@@ -4,7 +4,7 @@ import importlib.util
 import inspect
 import linecache
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from html import escape
@@ -17,6 +17,8 @@ from muonlab.files import course
 
 MIME = "application/vnd.muonlab.verdict+json"
 UNREADABLE = "The check could not use what your function returned"
+Numbers = float | Sequence[float] | torch.Tensor
+Mistakes = Sequence[tuple[Numbers, str]]
 LOOK = {"right": ("✓", "#029e73"), "not yet": ("○", "#b8860b"), "not right": ("✗", "#d55e00")}
 
 
@@ -116,23 +118,39 @@ def call(
     for number, (before, after) in enumerate(zip(args, given, strict=True), start=1):
         if isinstance(before, torch.Tensor) and not _same(before, after):
             raise Wrong(f"Your function changed its argument {number} in place. Work on a copy.")
-    _expect(result, torch.Tensor if shape is not None else returns, shape)
+    _check_kind(result, torch.Tensor if shape is not None else returns, shape)
     return result
 
 
-def diagnose(came: torch.Tensor, mistakes: Mapping[str, torch.Tensor]) -> None:
-    """Raises Wrong with the message whose value came, if one did."""
-    for message, value in mistakes.items():
-        if torch.allclose(came, value, rtol=1e-4, atol=1e-6):
-            raise Wrong(message)
+def expect(
+    came: Numbers, expected: Numbers, mistakes: Mistakes, otherwise: str, *, within: float = 1e-4
+) -> None:
+    """Accepts `came` where it is `expected`; else raises Wrong with the diagnosis.
+
+    Args:
+        mistakes: (value, message): the first value that came gives the message.
+        otherwise: the message when none of them came.
+        within: equal are numbers of one shape that are no further apart than this share of the
+            largest one expected.
+    """
+    if not _equal(came, expected, within):
+        found = (message for value, message in mistakes if _equal(came, value, within))
+        raise Wrong(next(found, otherwise))
 
 
-def shown(values: torch.Tensor) -> list[float]:
+def rounded(values: Numbers) -> list[float]:
     """Returns the numbers as a message shows them."""
-    return [round(v, 3) for v in values.tolist()]
+    return [round(v, 3) for v in torch.as_tensor(values, dtype=torch.float64).tolist()]
 
 
-def _expect(result: Any, kind: type | None, shape: tuple[int, ...] | None) -> None:
+def _equal(came: Numbers, value: Numbers, within: float) -> bool:
+    a, b = (torch.as_tensor(v, dtype=torch.float64) for v in (came, value))
+    if a.shape != b.shape:
+        return False
+    return bool(((a == b) | ((a - b).abs() < within * b.abs().max())).all())
+
+
+def _check_kind(result: Any, kind: type | None, shape: tuple[int, ...] | None) -> None:
     if kind is not None and not isinstance(result, kind):
         raise Wrong(f"Expected a {kind.__name__}; your function returned {_described(result)}.")
     if shape is not None and tuple(result.shape) != tuple(shape):
@@ -173,7 +191,7 @@ def _raised(answer: Any, error: Exception) -> str:
         if code is not None and frame.filename == code.co_filename
     ]
     text = f"{type(error).__name__}: {error}"
-    if not frames or frames[-1].lineno is None:
+    if code is None or not frames or frames[-1].lineno is None:
         return f"Your function raised {text}"
     line = linecache.getline(frames[-1].filename, frames[-1].lineno).strip()
     number = frames[-1].lineno - code.co_firstlineno + 1

@@ -1,16 +1,30 @@
-"""Explorers: sliders and one picture, drawn in the page from a file of lessons/explorers/."""
+"""Explorers: sliders and one picture, drawn in the page from two files of lessons/explorers/.
 
-import re
+NAME.toml declares the controls, in order: a slider has a label, min, max, step and a value to begin
+with; a list has a label, options and a value. NAME.js draws: `view(values, data)` returns the
+picture and a sentence; `format`, if there is one, says a control's value in words; `changed(name,
+values)`, if there is one, sets controls that depend on another.
+"""
+
+import json
+import tomllib
 from typing import Any
 
 import traitlets
 
 from muonlab.classroom.widget import LESSONS, Widget, script
 
+FOLDER = LESSONS / "explorers"
+KINDS = ({"label", "value", "options"}, {"label", "value", "min", "max", "step"})
 WIRE = """
 const chosen = (() => {{  // a scope of its own: an explorer may use any name
 {source}
-  return {{ controls, view, changed: typeof changed === "undefined" ? null : changed }};
+  const words = typeof format === "undefined" ? {{}} : format;
+  return {{
+    controls: controls.map((control) => ({{ ...control, format: words[control.name] }})),
+    view,
+    changed: typeof changed === "undefined" ? null : changed,
+  }};
 }})();
 export default explorer(chosen);
 """
@@ -18,23 +32,30 @@ export default explorer(chosen);
 
 def names() -> list[str]:
     """Returns the explorers that exist."""
-    return sorted(path.stem for path in (LESSONS / "explorers").glob("*.js"))
+    return sorted(path.stem for path in FOLDER.glob("*.js"))
+
+
+def controls(name: str) -> list[dict[str, Any]]:
+    """Returns an explorer's controls in order; ValueError names one that is neither kind."""
+    declared = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
+    for control, spec in declared.items():
+        if spec.keys() not in KINDS:
+            raise ValueError(
+                f"{name}.toml: {control} needs label, value, and options or min, max and step; "
+                f"{', '.join(spec)} came"
+            )
+    return [{"name": control, **spec} for control, spec in declared.items()]
 
 
 def source(name: str) -> str:
-    """Returns the file of an explorer: its controls, and what it draws."""
-    return (LESSONS / "explorers" / f"{name}.js").read_text(encoding="utf-8")
-
-
-def controls(name: str) -> list[str]:
-    """Returns the names of an explorer's controls."""
-    return re.findall(r'\{ ?name: "(\w+)"', source(name))
+    """Returns what draws an explorer, its controls first."""
+    declared = json.dumps(controls(name), ensure_ascii=False)
+    return f"const controls = {declared};\n" + (FOLDER / f"{name}.js").read_text(encoding="utf-8")
 
 
 def module(name: str) -> str:
     """Returns the ES module that draws an explorer."""
-    wired = WIRE.format(source=source(name))
-    return script("dom.js", "plot.js") + wired
+    return script("dom.js", "plot.js") + WIRE.format(source=source(name))
 
 
 class Explorer(Widget):
@@ -47,11 +68,11 @@ class Explorer(Widget):
     def __init__(self, name: str, data: dict[str, Any] | None = None, **values: Any) -> None:
         if name not in names():
             raise ValueError(f"no explorer {name!r}; there are {', '.join(names())}")
-        known = controls(name)
+        known = [control["name"] for control in controls(name)]
         if unknown := sorted(values.keys() - set(known)):
             raise ValueError(f"explorer {name} has no {unknown}; its controls are {known}")
         self._esm = module(name)
         super().__init__(name=name, data=data or {}, values=values)
 
-    def describe(self) -> str:
+    def __repr__(self) -> str:
         return f"Explorer {self.name}"

@@ -3,6 +3,7 @@
 import base64
 import io
 from collections.abc import Iterable, Mapping
+from html import escape
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -44,27 +45,28 @@ def lines(
     x holds for all series, or is a mapping with the x of each.
     """
     figure, axes = plt.subplots()
+    drawn: set[float] = set()
     for number, (label, y) in enumerate(series.items()):
-        _line(axes, _numbers(x[label] if isinstance(x, Mapping) else x), _numbers(y), label, number)
+        at = _numbers(x[label] if isinstance(x, Mapping) else x)
+        _line(axes, at, _numbers(y), label, number)
+        drawn |= set(at.tolist())
     axes.set(xlabel=xlabel, ylabel=ylabel)
     axes.set(xscale="log" if logx else "linear", yscale="log" if logy else "linear")
-    drawn = sorted({value for line in axes.lines for value in line.get_xdata()})
     if logx and len(drawn) <= 10:  # a few sizes: name each, instead of powers of ten
-        axes.set_xticks(drawn, labels=[f"{value:g}" for value in drawn])
+        axes.set_xticks(sorted(drawn), labels=[f"{value:g}" for value in sorted(drawn)])
         axes.minorticks_off()
     if len(series) > 1:
         axes.legend()
     return figure
 
 
-def spectra(values: Mapping[str, Iterable[float]], *, logy: bool = True) -> Figure:
+def spectra(values: Mapping[str, Iterable[float]]) -> Figure:
     """Returns a figure of singular values, largest first; zeros are left out of a log axis."""
     sorted_values = {label: np.sort(_numbers(v))[::-1] for label, v in values.items()}
     figure, axes = plt.subplots()
     for number, (label, s) in enumerate(sorted_values.items()):
         _line(axes, np.arange(1, len(s) + 1), s, label, number)
-    axes.set(xlabel="number, largest first", ylabel="singular value")
-    axes.set_yscale("log" if logy else "linear")
+    axes.set(xlabel="number, largest first", ylabel="singular value", yscale="log")
     axes.legend()
     return figure
 
@@ -84,8 +86,6 @@ def intervals(values: Mapping[str, Iterable[float]], *, xlabel: str) -> Figure:
 
 def as_html(figure: Figure, alt: str) -> str:
     """Returns the figure as one <img> with its text alternative, and closes it."""
-    from html import escape
-
     buffer = io.BytesIO()
     figure.savefig(buffer, format="svg", facecolor="white", metadata={"Date": None})
     plt.close(figure)

@@ -41,8 +41,8 @@ def _show_machine() -> None:
         "device": device,
         "seed": str(SEED),
     }
-    text, html = output.table(list(facts), [list(facts.values())])
-    output.show(text, html=html)
+    table = output.Table(list(facts), [list(facts.values())])
+    output.show(table.text, html=table.html())
 
 
 class Lesson:
@@ -82,14 +82,15 @@ class Lesson:
         """Shows Markdown, usually with numbers computed in this run."""
         output.show(text, markdown=text)
 
-    def claim(self, id: str, sentence: str, value: Any, **bound: Any) -> None:
+    def claim(self, id: str, sentence: str, value: Any, **options: Any) -> None:
         """Shows a claim that holds, or raises ClaimDoesNotHold.
 
         value: a number, or a tuple (low, high). One bound, inclusive: within=(low, high), at_least=
-        or at_most=. source= and paper= name where the sentence and the paper's value are from.
+        or at_most=. source= and paper= name where the sentence and the paper's value are from;
+        verdict= says whether the paper's result is "reproduced", "partly" or "not".
         """
         self._own(id, "c")
-        new = claims.claim(id, sentence, value, **bound)
+        new = claims.claim(id, sentence, value, **options)
         if id in self.claims and self.claims[id].sentence != sentence:
             raise ValueError(f"{id} already says {self.claims[id].sentence!r}: take another id")
         new.demand()
@@ -107,8 +108,8 @@ class Lesson:
 
     def recap(self) -> None:
         """Shows the lesson's claims with what was measured in this run."""
-        text, html = claims.as_table(self.claims.values())
-        output.show(text, html=html)
+        table = claims.as_table(self.claims.values())
+        output.show(table.text, html=table.html())
 
     def _own(self, id: str, kind: str) -> None:
         if not re.fullmatch(rf"{self.id}-{kind}\d+", id):

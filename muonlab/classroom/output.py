@@ -1,10 +1,13 @@
 """What a cell leaves behind: text for every reader, HTML where it helps, data for the tests."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
 from IPython.display import display
+
+LEFT = 'style="text-align:left"'
 
 
 @dataclass(frozen=True)
@@ -26,19 +29,31 @@ def show(text: str, **rich: Any) -> None:
     display(Output(text, {f"text/{kind}": value for kind, value in rich.items()}))
 
 
-def table(headings: list[str], rows: list[list[str]]) -> tuple[str, str]:
-    """Returns one table twice: as aligned text and as HTML."""
-    columns = list(zip(headings, *rows, strict=True))
-    widths = [max(map(len, column)) for column in columns]
-    padded = [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in [headings, *rows]
-    ]
-    head = "".join(f'<th scope="col" style="text-align:left">{escape(h)}</th>' for h in headings)
-    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
-    html = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return "\n".join(padded), html
+@dataclass(frozen=True)
+class Table:
+    """One table, to be written as text, as HTML or as Markdown."""
 
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
 
-def _cell(text: str) -> str:
-    return f'<td style="text-align:left">{escape(text)}</td>'
+    @property
+    def text(self) -> str:
+        """The cells in aligned columns, two spaces apart."""
+        widths = [max(map(len, column)) for column in zip(self.heads, *self.rows, strict=True)]
+        lines = [self.heads, *self.rows]
+        return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+
+    @property
+    def markdown(self) -> str:
+        """The cells hold Markdown; a | in one does not end it."""
+        lines = [self.heads, ["---"] * len(self.heads), *self.rows]
+        cells = ([cell.replace("|", "\\|") for cell in line] for line in lines)
+        return "\n".join(f"| {' | '.join(line)} |" for line in cells)
+
+    def html(self, caption: str = "") -> str:
+        """Returns the table as HTML; what its cells hold is taken as plain text."""
+        named = f"<caption>{escape(caption)}</caption>" if caption else ""
+        head = "".join(f'<th scope="col" {LEFT}>{escape(h)}</th>' for h in self.heads)
+        cells = ([f"<td {LEFT}>{escape(cell)}</td>" for cell in row] for row in self.rows)
+        body = "".join(f"<tr>{''.join(row)}</tr>" for row in cells)
+        return f"<table>{named}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

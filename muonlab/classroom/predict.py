@@ -80,7 +80,7 @@ class Prediction(Widget):
         except OSError as error:  # a full or read-only disk must not stop the lesson
             self.note = f"Not saved: {error.strerror}. Set MUONLAB_HOME to a folder you can write."
 
-    def describe(self) -> str:
+    def __repr__(self) -> str:
         return f"Prediction {self.id}: {self.question}"
 
     def outcome(self, answer: int, because: str) -> tuple[str, str]:

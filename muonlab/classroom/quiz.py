@@ -39,11 +39,11 @@ class Quiz(Widget):
 
     _esm = script("dom.js", "quiz.js")
     lesson = traitlets.Unicode().tag(sync=True)
-    questions = traitlets.List().tag(sync=True)
+    questions: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
     answers = traitlets.Dict().tag(sync=True)
 
     def __init__(self, lesson: str) -> None:
         super().__init__(lesson=lesson, questions=questions(lesson))
 
-    def describe(self) -> str:
+    def __repr__(self) -> str:
         return "\n".join([f"Quiz {self.lesson}", *(f"- {q['text']}" for q in self.questions)])

@@ -10,29 +10,21 @@ from matplotlib.figure import Figure
 
 import muonlab
 from muonlab.classroom import figures
-from muonlab.classroom.output import table
+from muonlab.classroom.output import Table
+from muonlab.classroom.widget import script
 from muonlab.files import replace_file
 from muonlab.records import table as tables
 from muonlab.records.record import Record
 from muonlab.studies.hypothesis import METRICS, Finding, Hypothesis, by_seed, judge, shown
 
-WHERE = ("code", "muonlab", "torch", "python", "device", "threads", "precision", "processes")
-WHERE += ("system", "corpus", "corpus_sha256")
+WHERE = (
+    *("code", "muonlab", "torch", "python", "device", "threads", "precision", "processes"),
+    *("system", "corpus", "corpus_sha256"),
+)
 POINTS = 100  # of a curve: more cannot be told apart
-STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fff; margin: 0; }
-main { max-width: 46rem; margin: 0 auto; padding: 1rem; }
-.verdict { border-left: 6px solid #0173b2; padding: 0.2rem 1rem; font-size: 1.15rem; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; margin: 0.5rem 0; }
-th, td { border-bottom: 1px solid #bbb; padding: 0.2rem 0.8rem 0.2rem 0; vertical-align: top; }
-caption { text-align: left; font-weight: 600; }
-td { font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
-code { overflow-wrap: anywhere; }
-"""
 
 
-def report(
+def page(
     hypothesis: Hypothesis, runs: Iterable[Record], *, stated: str = "", conclusion: str = ""
 ) -> str:
     """Returns the page: verdict, figures with their words, losses by seed, settings, provenance.
@@ -76,17 +68,17 @@ def report(
     title = escape(f"{hypothesis}: {finding.verdict}")
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" '
-        f'content="width=device-width"><title>{title}</title><style>{STYLE}</style></head>\n'
+        f'content="width=device-width"><title>{title}</title><style>\n{script("report.css")}</style></head>\n'
         f"<body><main>\n{chr(10).join(parts)}\n<p>Made by muonlab {muonlab.__version__}.</p>\n"
         "</main></body></html>\n"
     )
 
 
-def write(page: str, path: Path) -> None:
+def write(html: str, path: Path) -> None:
     """Puts a page at `path`, whole or not at all; FileNotFoundError names a missing folder."""
     if not path.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {path.parent}: make it, or name another file")
-    replace_file(path, page.encode())
+    replace_file(path, html.encode())
 
 
 def told(finding: Finding) -> str:
@@ -202,8 +194,7 @@ def _provenance(used: Sequence[Record]) -> str:
 
 
 def _table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    html = table(list(heads), [list(row) for row in rows])[1]
-    named = html.replace("<table>", f"<table><caption>{escape(caption)}</caption>", 1)
+    html = Table(heads, rows).html(caption)
     return (
-        f'<div class="wide" tabindex="0" role="region" aria-label="{escape(caption)}">{named}</div>'
+        f'<div class="wide" tabindex="0" role="region" aria-label="{escape(caption)}">{html}</div>'
     )

@@ -16,13 +16,6 @@ def script(*names: str) -> str:
 
 
 class Widget(anywidget.AnyWidget):
-    """A widget whose text form is short, stable and says what it is."""
+    """A widget; its repr is short and stable, what a reader sees where widgets cannot be drawn."""
 
     _css = script("widgets.css")
-
-    def describe(self) -> str:
-        """Returns what a reader sees where widgets cannot be drawn."""
-        raise NotImplementedError
-
-    def __repr__(self) -> str:
-        return self.describe()

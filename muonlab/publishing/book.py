@@ -8,40 +8,44 @@ and MUONLAB_REPOSITORY, the address at which its text can be edited.
 import json
 import os
 import re
-from collections.abc import Callable
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
 
 import nbformat
 
-from muonlab.classroom import explore, paper
-from muonlab.classroom.claims import Claim, collect
+from muonlab.classroom import explore
+from muonlab.classroom.claims import Claim, collect, judged, stored_claims
+from muonlab.classroom.output import Table
 from muonlab.classroom.widget import Widget
+from muonlab.files import course
 from muonlab.publishing import picture
+from muonlab.publishing.source import STATE
 from muonlab.studies.table1 import TIERS
 from muonlab.sweeps.results import recorded
 
-ROOT = Path(__file__).parents[2]
 PART = re.compile(r"<!-- made: (\w+) ?(\w*) -->")
+TITLE = re.compile(r"^# (.*)$", re.MULTILINE)
 HEADER = re.compile(r"^> Read (\d+) min · do (\d+) min · needs ([^·]*)", re.MULTILINE)
 THEBE = ("init_thebe_core", "update_thebe_context")
-VIEW, STATE = (f"application/vnd.jupyter.widget-{kind}+json" for kind in ("view", "state"))
+VIEW = STATE.replace("state", "view")
 
 
 def lessons() -> list[Path]:
     """Returns the notebooks of the lessons, in order."""
-    return sorted((ROOT / "lessons").glob("[0-9][0-9]-*.ipynb"))
+    return sorted((course() / "lessons").glob("[0-9][0-9]-*.ipynb"))
 
 
 def claims() -> str:
     """Returns a table of claims for each lesson, in Markdown."""
     return "\n\n".join(
         f"## {path.name[:2]} · {_title(nbformat.read(path, as_version=4))}\n\n"
-        + _table(
+        + Table(
             ("claim", "verdict", "the sentence", "here", "bound", "in the paper"),
             [_claim(claim, path.stem) for claim in collect(path)],
-        )
+        ).markdown
         for path in lessons()
     )
 
@@ -49,7 +53,7 @@ def claims() -> str:
 def _claim(claim: Claim, lesson: str) -> tuple[str, ...]:
     link = f'<a href="../lessons/{lesson}.html#claim-{claim.id}">{claim.id}</a>'
     theirs = "; ".join(filter(None, (claim.paper, claim.source)))
-    verdict = paper.judged(claim) or ("holds" if claim.holds else "fails")
+    verdict = judged(claim) or ("holds" if claim.holds else "fails")
     return (link, verdict, claim.sentence, claim.measured, claim.bound, theirs)
 
 
@@ -63,8 +67,50 @@ def tiers() -> str:
 
 
 def verdicts() -> str:
-    """Returns the paper's results beside the claims, in Markdown."""
-    return paper.page(paper.read_items(), paper.stored_claims())
+    """Returns what book/paper.toml says that the paper reports, beside the lessons' verdicts."""
+    items = tomllib.loads((course() / "book" / "paper.toml").read_text(encoding="utf-8"))["items"]
+    return paper_table(items, stored_claims(course() / "lessons"))
+
+
+def paper_table(items: Sequence[Mapping[str, Any]], stored: Mapping[str, tuple[Claim, str]]) -> str:
+    """Returns the paper's results beside the claims, in Markdown.
+
+    Args:
+        items: each has "item" and "reports", and either "claims", ids, or "why_not", a sentence.
+        stored: see `claims.stored_claims`.
+
+    Raises:
+        ValueError: an id that no lesson has, or a claim that gives no verdict.
+    """
+    rows = []
+    for item in items:
+        ids = item.get("claims", [])
+        if unknown := [id for id in ids if id not in stored]:
+            raise ValueError(f"{item['item']}: no lesson has the claims {', '.join(unknown)}")
+        ours = "<br>".join(_ours(*stored[id]) for id in ids) or item["why_not"]
+        verdict = verdict_of([stored[id][0] for id in ids]) if ids else "not tried"
+        rows.append((item["item"], verdict, item["reports"], ours))
+    return Table(("in the paper", "verdict", "what it reports", "here"), rows).markdown
+
+
+def verdict_of(claims: Sequence[Claim]) -> str:
+    """Returns what the claims say together: "reproduced" only when all of them do.
+
+    Raises:
+        ValueError: a claim without a verdict, or that does not hold.
+    """
+    for claim in claims:
+        if not judged(claim):
+            raise ValueError(
+                f"claim {claim.id} is to judge the paper: it must hold and have a verdict= "
+                f"(lesson.claim); it says {claim.sentence!r}"
+            )
+    found = {judged(claim) for claim in claims}
+    return found.pop() if len(found) == 1 else "partly"
+
+
+def _ours(claim: Claim, lesson: str) -> str:
+    return f"[{claim.id}](../lessons/{lesson}) {claim.sentence} Measured {claim.measured}."
 
 
 def lesson_map() -> str:
@@ -72,11 +118,11 @@ def lesson_map() -> str:
     rows = []
     for path in lessons():
         notebook = nbformat.read(path, as_version=4)
-        read, do, needs = HEADER.search(_words(notebook)).groups()
+        read, do, needs = _found(HEADER, notebook).groups()
         link = f"[{path.name[:2]}](../lessons/{path.name})"
         seconds = f"{notebook.metadata.muonlab.seconds} s"
         rows.append((link, _title(notebook), needs.strip(), f"{read} min", f"{do} min", seconds))
-    return _table(("lesson", "question", "needs", "read", "do", "Run All"), rows)
+    return Table(("lesson", "question", "needs", "read", "do", "Run All"), rows).markdown
 
 
 def explorer(name: str) -> str:
@@ -122,18 +168,15 @@ def source_line(page: str, repository: str) -> str:
     return f'<p class="muonlab-source">The text of this page: {where}</p>'
 
 
-def _words(notebook: nbformat.NotebookNode) -> str:
-    return "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
-
-
 def _title(notebook: nbformat.NotebookNode) -> str:
-    return re.search(r"^# (.*)$", _words(notebook), re.MULTILINE).group(1)
+    return _found(TITLE, notebook)[1]
 
 
-def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    lines = [heads, ("---",) * len(heads), *rows]
-    cells = ([cell.replace("|", "\\|") for cell in line] for line in lines)
-    return "\n".join(f"| {' | '.join(line)} |" for line in cells)
+def _found(pattern: re.Pattern[str], notebook: nbformat.NotebookNode) -> re.Match[str]:
+    words = "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    if found := pattern.search(words):
+        return found
+    raise ValueError(f"a lesson has no line like {pattern.pattern!r}; it begins {words[:60]!r}")
 
 
 def _configure(app: Any, config: Any) -> None:

@@ -7,9 +7,8 @@ from io import BytesIO
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-from muonlab.files import UNFINISHED, replace_file
+from muonlab.files import UNFINISHED, course, replace_file
 
-ROOT = Path(__file__).parents[2]
 BUILT = "book/_build/html/searchindex.js"  # each build writes it; index.html only the first
 FOLDERS = {"book/_build/html": "book", "lessons": "lessons", "data": "data"}  # here: there
 FILES = ("constraints.txt", "CITATION.cff", "LICENSE", "LICENSE-TEXT")
@@ -37,8 +36,8 @@ def check_book(root: Path) -> None:
 
 def build_wheel(folder: Path) -> Path:
     """Returns the package as a wheel in `folder`; OSError when pip cannot build it."""
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder, ROOT]
-    if subprocess.run(command, check=False).returncode:
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
+    if subprocess.run([*pip, "-w", str(folder), str(course())], check=False).returncode:
         raise OSError("pip made no wheel; it needs a network, to fetch hatchling")
     return next(folder.glob("muonlab-*.whl"))
 
@@ -63,16 +62,17 @@ def pack(root: Path, wheel: Path) -> bytes:
 
 def main() -> None:
     """Writes dist/muonlab-VERSION.zip and prints its size; or says what is missing."""
+    root = course()
     try:
-        check_book(ROOT)
+        check_book(root)
         with tempfile.TemporaryDirectory() as folder:
-            content = pack(ROOT, wheel := build_wheel(Path(folder)))
-        target = ROOT / "dist" / f"muonlab-{wheel.name.split('-')[1]}.zip"
+            content = pack(root, wheel := build_wheel(Path(folder)))
+        target = root / "dist" / f"muonlab-{wheel.name.split('-')[1]}.zip"
         target.parent.mkdir(exist_ok=True)
         replace_file(target, content)
     except (OSError, ValueError) as error:
         sys.exit(f"bundle: {error}")
-    print(f"{target.relative_to(ROOT)}: {len(content) / 1e6:.1f} MB")
+    print(f"{target.relative_to(root)}: {len(content) / 1e6:.1f} MB")
 
 
 if __name__ == "__main__":

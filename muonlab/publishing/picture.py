@@ -2,22 +2,20 @@
 
 import io
 from collections.abc import Iterable
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-import muonlab
 from muonlab.classroom import figures
-from muonlab.files import replace_file
+from muonlab.files import course, replace_file
 from muonlab.records.record import Record
 from muonlab.records.runs import grouped
 from muonlab.statistics import paired_interval
 from muonlab.sweeps.results import recorded
 
-PATH = Path(muonlab.__file__).parents[1] / "book" / "assets" / "first-result.svg"
+PATH = course() / "book" / "assets" / "first-result.svg"
 PARTS = ("head", "middle", "tail")
 
 
@@ -37,15 +35,15 @@ def draw() -> Figure:
 def _band(axes: Axes, name: str, records: Iterable[Record], number: int) -> None:
     steps = [measured["step"] for measured in next(iter(records)).held_out]
     losses = np.array([[measured["overall"] for measured in r.held_out] for r in records])
-    style = {"linestyle": figures.DASHES[number], "marker": figures.MARKERS[number]}
-    axes.plot(steps, losses.mean(axis=0), label=name, markersize=5, **style)
+    dash, marker = figures.DASHES[number], figures.MARKERS[number]
+    axes.plot(steps, losses.mean(axis=0), label=name, linestyle=dash, marker=marker, markersize=5)
     axes.fill_between(steps, losses.min(axis=0), losses.max(axis=0), alpha=0.25)
 
 
 def _leads(axes: Axes, adamw: list[Record], muon: list[Record]) -> None:
     for row, part in enumerate(PARTS):
-        final = [[record.held_out[-1][part] for record in group] for group in (adamw, muon)]
-        mean, low, high = paired_interval(*final)
+        theirs, ours = ([r.held_out[-1][part] for r in group] for group in (adamw, muon))
+        mean, low, high = paired_interval(theirs, ours)
         axes.errorbar(mean, row, xerr=[[mean - low], [high - mean]], fmt="o", color="C2", capsize=4)
     axes.axvline(0, color="grey", linewidth=1)
     axes.set_yticks(range(len(PARTS)), labels=[f"{part} tokens" for part in PARTS])

@@ -15,11 +15,10 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 
-import muonlab
-from muonlab.files import replace_file
+from muonlab.files import course, replace_file
 from muonlab.publishing.source import STATE, notebook_path, read, texts
 
-LESSONS = Path(muonlab.__file__).parents[1] / "lessons"
+LESSONS = course() / "lessons"
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # of a traceback meant for a terminal
 SETTINGS = {
     "GOMP_SPINCOUNT": "10000",  # threads that spin longer are slow beside any other program
@@ -48,15 +47,13 @@ def main(ids: Sequence[str] | None = None) -> int:
     return failed
 
 
-def execute(
-    notebook: NotebookNode, folder: Path, timeout: int = 120, threads: int = 2
-) -> NotebookNode:
+def execute(notebook: NotebookNode, folder: Path, threads: int = 2) -> NotebookNode:
     """Runs all cells in place, with no learner's data; returns the notebook."""
     with tempfile.TemporaryDirectory() as home:
         private = {"MUONLAB_HOME": home, "IPYTHONDIR": home, "OMP_NUM_THREADS": str(threads)}
         client = NotebookClient(
             notebook,
-            timeout=timeout,
+            timeout=120,
             kernel_name="python3",
             resources={"metadata": {"path": str(folder)}},
             store_widget_state=True,

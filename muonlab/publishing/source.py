@@ -62,7 +62,13 @@ def solutions(notebook: NotebookNode) -> dict[str, str]:
 def stubs(notebook: NotebookNode) -> dict[str, NotebookNode]:
     """Returns the exercise cells by exercise id."""
     cells = [c for c in notebook.cells if "exercise" in c.metadata.get("tags", [])]
-    return {CHECK.search(cell.source).group(1): cell for cell in cells}
+    return {_call(cell).group(1): cell for cell in cells}
+
+
+def _call(cell: NotebookNode) -> re.Match[str]:
+    if found := CHECK.search(cell.source):
+        return found
+    raise ValueError(f"cell {cell.id} is tagged exercise and calls no lesson.check: {cell.source}")
 
 
 def solve(notebook: NotebookNode) -> NotebookNode:
@@ -72,7 +78,7 @@ def solve(notebook: NotebookNode) -> NotebookNode:
     for id, cell in stubs(solved).items():
         if id not in answers:
             raise ValueError(f"exercise {id} has no <summary>Solution {id}</summary> in the text")
-        rest = cell.source[CHECK.search(cell.source).start() :]
+        rest = cell.source[_call(cell).start() :]
         cell.source = f"{answers[id]}\n\n\n{rest}"
     return solved
 
