@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import torch
 
-from muonlab.optim.orthogonalize import fast_bf16
+from muonlab.machine import fast_bf16
 
 GIB = 2**30
 LIBRARIES = ("torch", "jupyterlab", "ipywidgets", "anywidget", "matplotlib", "tokenizers")

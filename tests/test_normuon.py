@@ -150,13 +150,6 @@ def test_stacks_kernels_and_equal_shapes_are_stepped_as_if_alone():
             torch.testing.assert_close(alone.norm(dim=(1, 2)), result[k].norm(dim=(1, 2)))
 
 
-def test_many_matrices_take_several_blocks(monkeypatch):
-    whole, blocks = parameters([(6, 4)] * 7), parameters([(6, 4)] * 7)
-    expected = run(NorMuon(whole), whole, 3)
-    monkeypatch.setattr("muonlab.optim.update.BLOCK", 50)
-    torch.testing.assert_close(run(NorMuon(blocks), blocks, 3), expected)
-
-
 def test_zero_matrices_and_zero_rows_stay_finite():
     G = torch.randn(6, 3)
     G[2] = 0

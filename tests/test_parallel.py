@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from muonlab.optim import muon as optim
 from muonlab.distributed import parallel
 from muonlab.distributed.rehearse import train_step
 from muonlab.models.gpt import GPT, GPTConfig
+from muonlab.optim import muon as optim
 from muonlab.optim.routing import route
 from muonlab.training import checkpoints
 
@@ -60,18 +60,15 @@ def restart(path):
 
 
 def named_updates(model):
-    """Returns a list that grows by the names of the matrices in each call of `muon_update`."""
-    names, update, seen = (
-        {id(p): name for name, p in model.named_parameters()},
-        optim.muon_update,
-        [],
-    )
+    """Returns a list that grows by the names of the matrices that are orthogonalized together."""
+    names, rescale = {id(p): name for name, p in model.named_parameters()}, optim.Muon.rescale
+    seen = []
 
-    def counted(params, *rest):
-        seen.append([names.get(id(p)) for p in params])
-        update(params, *rest)
+    def counted(self, O, stack, group):  # noqa: E741  the paper's letter
+        seen.append([names.get(id(p)) for p in stack])
+        rescale(self, O, stack, group)
 
-    optim.muon_update = counted
+    optim.Muon.rescale = counted
     return seen
 
 

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -15,10 +16,13 @@ from pathlib import Path
 import pytest
 import torch
 from test_train import CONFIG, VOCABULARY, Cycle
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import Shard, distribute_tensor
 
-from muonlab import Muon, route
+from muonlab import Muon, NorMuon, route
 from muonlab.cost.plans import bytes_sent
-from muonlab.distributed import parallel, sharded
+from muonlab.distributed import parallel
 from muonlab.distributed import rehearse as rehearsal
 from muonlab.distributed.processes import together
 from muonlab.distributed.rehearse import rehearse, start, train, train_step
@@ -28,6 +32,7 @@ from muonlab.models import gpt
 from muonlab.models.gpt import GPTConfig
 from muonlab.optim.orthogonalize import polar
 from muonlab.training import checkpoints
+from muonlab.training.controls import Controlled
 from muonlab.training.evaluate import evaluate
 from muonlab.training.run import load_model
 from muonlab.training.run import train as train_run
@@ -117,7 +122,7 @@ def poisoned():
         if parallel.rank() == parallel.size() - 1:
             p.grad.to_local()[0, 0] = torch.nan
         try:
-            sharded.step_sharded(optimizer)
+            optimizer.step()
         except ValueError as error:
             errors.append([name, str(error)])
         optimizer.zero_grad()
@@ -329,28 +334,59 @@ def one_process(make):
         torch.distributed.destroy_process_group()
 
 
-def test_a_shard_given_to_muon_is_refused_by_name():
-    def step():
-        from torch.distributed.fsdp import fully_shard
+def sharded_linear():
+    """Returns a matrix 6×4 that FSDP2 has sharded, with a gradient."""
+    model = torch.nn.Sequential(torch.nn.Linear(4, 6, bias=False))
+    fully_shard(model)
+    model(torch.ones(2, 4)).square().sum().backward()
+    return model
 
-        model = torch.nn.Sequential(torch.nn.Linear(4, 6, bias=False))
-        fully_shard(model)
-        optimizer = Muon(route(model, muon=["0.weight"]).groups())
-        model(torch.ones(2, 4)).sum().backward()
-        before = model[0].weight.to_local().clone()
-        with pytest.raises(ValueError, match=r"'0.weight' is sharded: .* 6×4 .*step_sharded"):
-            optimizer.step()
-        assert torch.equal(before, model[0].weight.to_local())
+
+@pytest.mark.parametrize("make", [Muon, NorMuon])
+@pytest.mark.parametrize("options", [{}, {"adjust_lr_fn": "update_rms"}])
+def test_the_optimizer_steps_a_sharded_matrix_as_a_whole_one(make, options):
+    """It asks the parameter who has the other rows: no variable of torchrun is set here."""
+
+    def step():
+        p = sharded_linear()[0].weight
+        q = torch.nn.Parameter(p.full_tensor().detach().clone())
+        q.grad = p.grad.full_tensor().clone()
+        for each in (p, q):
+            make([each], ns_dtype=torch.float32, **options).step()
+        torch.testing.assert_close(p.full_tensor(), q)
 
     one_process(step)
 
 
-def test_what_is_not_sharded_by_rows_is_refused_by_name(monkeypatch):
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    model = torch.nn.Sequential(torch.nn.Linear(4, 6, bias=False))
-    optimizer = Muon(route(model, muon=["0.weight"]).groups())
-    with pytest.raises(ValueError, match=r"'0.weight' has placements none: call shard\(model\)"):
-        sharded.step_sharded(optimizer)
+def test_a_schedule_follows_the_steps_of_sharded_matrices():
+    def step():
+        optimizer = Muon(sharded_linear().parameters(), lr=1.0)
+        scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            optimizer.step()
+            scheduler.step()
+        assert optimizer.param_groups[0]["lr"] == pytest.approx(0.1)
+
+    one_process(step)
+
+
+def test_what_is_not_sharded_by_rows_is_refused_by_name():
+    def build():
+        mesh = init_device_mesh("cpu", (1,))
+        p = torch.nn.Parameter(distribute_tensor(torch.ones(4, 6), mesh, [Shard(1)]))
+        with pytest.raises(ValueError, match=r"sharded by rows .* 'w' has placements .*dim=1"):
+            Muon([("w", p)])
+
+    one_process(build)
+
+
+def test_a_rule_for_whole_matrices_refuses_a_shard_by_name():
+    def build():
+        with pytest.raises(ValueError, match=r"Controlled steps whole .* '0.weight' is sharded"):
+            Controlled(sharded_linear().named_parameters(), "sgd")
+
+    one_process(build)
 
 
 @pytest.mark.parametrize("parts", [2, 4])

@@ -32,13 +32,13 @@ from muonlab.benchmark.rivals import (
 )
 from muonlab.benchmark.timing import as_rows, race
 from muonlab.files import replace_file
-from muonlab.machine import keep_freed_memory
+from muonlab.machine import fast_bf16, keep_freed_memory, work_dtype
 from muonlab.optim.coefficients import JORDAN, schedule
 from muonlab.optim.fast import Scratch, fast_newton_schulz, iterate, steps_together
 from muonlab.optim.muon import Muon
-from muonlab.optim.orthogonalize import fast_bf16, largest_entry, newton_schulz, polar, work_dtype
+from muonlab.optim.orthogonalize import largest_entry, newton_schulz, polar
 from muonlab.optim.routing import route
-from muonlab.optim.update import BLOCK, as_stacks
+from muonlab.optim.update import as_stacks
 from muonlab.records.record import provenance, rounded
 
 SHAPES = [(128, 128), (128, 512), (384, 1536), (768, 768), (768, 3072), (1024, 4096)]
@@ -118,7 +118,9 @@ def newton_schulz_steps() -> list[dict[str, Any]]:
                 "muonlab, readable": lambda G=G: [newton_schulz(X) for X in G],
             }
         )
-        floor = STACKED * _product_seconds(*shape, dtype=work_dtype(torch.stack(G)))
+        floor = STACKED * _product_seconds(
+            *shape, dtype=work_dtype(G[0].dtype, G[0].device, len(G) * G[0].numel())
+        )
         rows += as_rows(timings, floor, shape=f"{shape[0]} × {shape[1]}", calls=STACKED)
     return rows
 
@@ -252,13 +254,9 @@ def _orthogonalize(matrices: list[Tensor], scratch: Scratch, **options: Any) -> 
     for stack, dtype in as_stacks(matrices):
         G = stack[0]
         X = scratch.empty("X", (len(stack), *G.shape), like=G.new_empty(0, dtype=dtype))
-        some = max(1, BLOCK // G.numel())
-        D = scratch.empty("D", (some, *G.shape), like=G)
-        for first in range(0, len(stack), some):
-            block = D[: len(stack) - first]
-            for G, row in zip(stack[first:], block, strict=False):
-                row.copy_(G)
-            X[first : first + some].copy_(block.div_(largest_entry(block)))
+        D = scratch.empty("D", G.shape, like=G)
+        for G, x in zip(stack, X, strict=True):
+            x.copy_(torch.div(G, largest_entry(G), out=D))
         iterate(X, triples, options.get("ns_norm", "frobenius"), scratch)
 
 

@@ -12,9 +12,8 @@ from torch import Tensor, nn
 import muonlab.optim.fast
 from muonlab.benchmark.rivals import CONTEXT, VOCABULARY, parameters, trainer
 from muonlab.benchmark.timing import as_rows, race
-from muonlab.machine import keep_freed_memory
+from muonlab.machine import fast_bf16, keep_freed_memory
 from muonlab.optim.muon import Muon
-from muonlab.optim.orthogonalize import fast_bf16
 
 
 def step_without() -> list[dict[str, Any]]:

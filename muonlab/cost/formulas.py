@@ -7,10 +7,11 @@ import psutil
 import torch
 from torch import Tensor
 
+from muonlab.machine import pick_device
 from muonlab.models.gpt import GPT, SIZES, GPTConfig
 from muonlab.optim.muon import Muon
 from muonlab.optim.update import matrix_shape
-from muonlab.training.build import model_shape, pick_device
+from muonlab.training.build import model_shape
 from muonlab.training.config import TrainConfig
 
 CARD, SHARE = 989e12, 0.4  # bf16 FLOP/s of one H100, and how much of it training usually reaches

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from muonlab.distributed import parallel
 from muonlab.distributed.processes import together
-from muonlab.distributed.sharded import shard, step_sharded, whole
+from muonlab.distributed.sharded import shard, whole
 from muonlab.distributed.traffic import Traffic, replicated_bytes, sharded_bytes, wire_bytes
 from muonlab.models.gpt import GPT, GPTConfig
 from muonlab.optim.muon import Muon
@@ -35,7 +35,7 @@ def rehearse(
 
     Args:
         processes: 2, 4 or 8, which divide the batch.
-        sharded: FSDP2 and `step_sharded`; if not, whole weights everywhere and `step_shared`.
+        sharded: FSDP2; if not, whole weights everywhere and `step_shared`.
         rule: "muon" or "normuon".
         dtype: of the weights. In float64, only the order of sums differs.
 
@@ -114,7 +114,7 @@ def train_step(
     """
     loss = replica(*map(parallel.share, rows))
     loss.backward()
-    (step_sharded if sharded else parallel.step_shared)(optimizer)
+    optimizer.step() if sharded else parallel.step_shared(optimizer)
     optimizer.zero_grad()
     return parallel.mean(loss)
 

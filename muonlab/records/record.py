@@ -18,6 +18,7 @@ from filelock import FileLock
 
 import muonlab
 from muonlab.files import replace_file
+from muonlab.machine import device_name
 
 DIGITS = 5  # significant digits kept of every measured number
 
@@ -136,7 +137,7 @@ def provenance(device: torch.device | str = "cpu") -> dict[str, Any]:
         "torch": torch.__version__,
         "muonlab": muonlab.__version__,
         "code": code_version(),
-        "device": _device_name(torch.device(device)),
+        "device": device_name(device),
         "threads": torch.get_num_threads(),
         "system": platform.system(),
         "utc": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -166,17 +167,6 @@ def _git(folder: Path, *arguments: str) -> str | None:
     except FileNotFoundError:  # no git on this machine
         return None
     return answer.stdout.strip() if answer.returncode == 0 else None
-
-
-def _device_name(device: torch.device) -> str:
-    if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
-    listing = Path("/proc/cpuinfo")
-    if listing.exists():
-        for line in listing.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
 
 
 def rounded(value: Any) -> Any:

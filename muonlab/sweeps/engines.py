@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from muonlab.data.corpus import load_corpus
+from muonlab.machine import pick_device
 from muonlab.records.record import code_version
 from muonlab.sweeps.sweep import run
-from muonlab.training.build import pick_device
 from muonlab.training.config import TrainConfig
 
 SLURM_JOBS = 8  # in the queue at once, unless --workers says otherwise

@@ -17,13 +17,13 @@ from tqdm.auto import tqdm
 from muonlab.data.corpus import load_corpus
 from muonlab.data.regression import load_regression
 from muonlab.distributed import parallel, sharded
-from muonlab.machine import keep_freed_memory
+from muonlab.machine import keep_freed_memory, pick_device
 from muonlab.models.gpt import GPT, GPTConfig
 from muonlab.models.regressor import Regressor
 from muonlab.records.record import Record, code_version, provenance
 from muonlab.theory.spectra import layer_spectra
 from muonlab.training import checkpoints
-from muonlab.training.build import Task, build_optimizer, model_for, pick_device, picks_bf16
+from muonlab.training.build import Task, build_optimizer, model_for, picks_bf16
 from muonlab.training.config import TrainConfig
 from muonlab.training.evaluate import evaluate
 from muonlab.training.pretraining import first_run
@@ -141,7 +141,7 @@ class Run:
         if not math.isfinite(value):
             raise self._diverged(f"the training loss is {value}")
         with self._finite_gradients():
-            (sharded.step_sharded if self.shard else parallel.step_shared)(self.optimizer)
+            self.optimizer.step() if self.shard else parallel.step_shared(self.optimizer)
         self.optimizer.zero_grad()
         self.scheduler.step()
         if self.device.type == "cuda":
