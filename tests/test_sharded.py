@@ -24,7 +24,7 @@ from muonlab import Muon, NorMuon, route
 from muonlab.cost.plans import bytes_sent
 from muonlab.distributed import parallel
 from muonlab.distributed import rehearse as rehearsal
-from muonlab.distributed.processes import together
+from muonlab.distributed.processes import _store, together
 from muonlab.distributed.rehearse import rehearse, start, train, train_step
 from muonlab.distributed.sharded import orthogonalize_apart, tensors, whole
 from muonlab.distributed.traffic import Traffic, sharded_bytes
@@ -174,7 +174,8 @@ def test_products_in_bf16_make_messages_of_half_the_size(one, worlds, number):
     found = worlds[number][0]["bf16"]
     numbers = sum(p.numel() for p in found["weights"])
     matrices = numbers - 2 * EVEN.vocab_size * EVEN.width
-    expected = sharded_bytes(numbers, matrices, number, size=4, message=2)
+    expected = sharded_bytes(numbers, matrices, number, size=4)
+    expected["all-to-all"] /= 2
     for name, sent in expected.items():
         each = [part["bf16"]["bytes"][name] for part in worlds[number]]
         assert sum(each) / number == sent
@@ -283,13 +284,25 @@ def test_a_process_that_fails_is_reported_with_what_it_said():
         together(2, refuse_1)
 
 
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="read where Linux lists sockets")
+def test_no_other_machine_can_reach_where_processes_meet():
+    store = _store()
+    sockets = [
+        line.split()[1]
+        for name in ("tcp", "tcp6")
+        for line in Path(f"/proc/net/{name}").read_text().splitlines()
+        if line.split()[3] == "0A" and line.split()[1].endswith(f":{store.port:04X}")
+    ]
+    assert sockets == [f"0100007F:{store.port:04X}"]  # 127.0.0.1, and no 0.0.0.0 or ::
+
+
 def refuse_1():
     if parallel.rank() == 1:
         raise ValueError("no number 1")
 
 
 def test_the_rehearsal_counts_what_the_formula_says():
-    found = rehearse(2, 2, shape=EVEN, dtype=torch.float32)
+    found = rehearse(2, dtype=torch.float32)
     assert found["difference"] < 1e-5
     assert found["losses"] == pytest.approx(found["losses_of_one"], abs=1e-5)
     assert found["expected"] == {n: found["bytes"][n] for n in found["expected"]}
@@ -307,12 +320,13 @@ def test_the_rehearsal_counts_what_the_formula_says():
 def test_the_budget_of_the_course_counts_the_same_bytes(gpus):
     model = gpt.GPT(EVEN)
     numbers, matrices = sum(p.numel() for p in model.parameters()), route(model).count("muon")
-    sent = sharded_bytes(numbers, matrices, gpus, size=4, message=2)
+    sent = sharded_bytes(numbers, matrices, gpus, size=4)
+    sent["all-to-all"] /= 2  # in bf16
     assert sum(sent.values()) == pytest.approx(bytes_sent(EVEN, gpus).owners)
 
 
 def test_whole_weights_everywhere_send_what_the_formula_says():
-    found = rehearse(2, 2, shape=EVEN, sharded=False)
+    found = rehearse(2, sharded=False)
     assert found["difference"] < 1e-13
     assert found["bytes"]["all-reduce"] == found["expected"]["all-reduce"] + 4  # the loss, too
     extra = found["bytes"]["broadcast"] - found["expected"]["broadcast"]

@@ -5,6 +5,7 @@ triple (a, b, c) for each step.
 """
 
 import math
+from typing import Any
 
 Triple = tuple[float, float, float]  # (a, b, c) of p(x) = a x + b x³ + c x⁵
 Schedule = tuple[Triple, ...]  # one triple a step; the last one repeats
@@ -70,11 +71,10 @@ def schedule(coefficients: str | Triple | Schedule, steps: int) -> Schedule:
             raise ValueError(
                 f"coefficients must be one of {names}, or triples; got {coefficients!r}"
             )
-        known = COEFFICIENTS[coefficients]
-    else:
-        known = tuple(coefficients)
-        if known and not isinstance(known[0], (tuple, list)):
-            known = (known,)
+        coefficients = COEFFICIENTS[coefficients]
+    known: tuple[Any, ...] = tuple(coefficients)
+    if known and not isinstance(known[0], tuple | list):
+        known = (known,)
     if not known or any(len(t) != 3 or not all(map(math.isfinite, t)) for t in known):
         raise ValueError(
             f"coefficients must be triples (a, b, c) of finite numbers, got {coefficients!r}"

@@ -27,7 +27,7 @@ from muonlab.optim.update import is_stack, matrix_shape
 Rows = dict[Tensor, Tensor]  # of each parameter, what this process keeps, (e, m or fewer, n)
 
 
-def is_sharded(p: Any) -> bool:
+def is_sharded(p: Tensor) -> bool:
     """Returns whether p is a DTensor of which this process keeps a part."""
     return not all(placement.is_replicate() for placement in getattr(p, "placements", ()))
 
@@ -42,12 +42,17 @@ def own(p: Any) -> Tensor:
     return rows
 
 
-def add_up(sums: Tensor, p: Any) -> Tensor:
+def mesh_of(p: Any) -> DeviceMesh:
+    """Returns the processes that share a sharded parameter."""
+    return p.device_mesh
+
+
+def add_up(sums: Tensor, p: Tensor) -> Tensor:
     """Returns the sums over all processes that keep rows of p's matrices."""
     if not is_sharded(p):
         return sums
     sums = sums.clone()
-    dist.all_reduce(sums, group=p.device_mesh.get_group())
+    dist.all_reduce(sums, group=mesh_of(p).get_group())
     return sums
 
 
@@ -81,7 +86,7 @@ def at_owners(
     """
     if not is_sharded(stacks[0][0]):
         return [function(X.flatten(0, 1)).view(X.shape) for X in averages]
-    mesh = stacks[0][0].device_mesh
+    mesh = mesh_of(stacks[0][0])
     rows = dict(zip(chain(*stacks), chain(*averages), strict=True))
     owner_of = divide([p for p in rows if not is_stack(p, kernels)], mesh.size())
     complete = {p: x for p, x in rows.items() if p not in owner_of and len(x)}

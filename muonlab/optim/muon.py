@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.optim.adamw import adamw
 
 from muonlab.optim.coefficients import JORDAN, Schedule, Triple, schedule
-from muonlab.optim.exchange import add_up, at_owners, is_sharded, own
+from muonlab.optim.exchange import add_up, at_owners, is_sharded, mesh_of, own
 from muonlab.optim.fast import Scratch
 from muonlab.optim.orthogonalize import NORMS, Norm, is_finite, largest_entry
 from muonlab.optim.update import (
@@ -29,6 +29,7 @@ from muonlab.optim.update import (
     add,
     as_stacks,
     average,
+    gradient,
     is_stack,
     lr_scale,
     matrix_shape,
@@ -155,7 +156,7 @@ class Muon(torch.optim.Optimizer):
         super().load_state_dict({**state_dict, "param_groups": groups})
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], Tensor] | None = None) -> Tensor | None:
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates every parameter that has a gradient, and returns closure's loss, if any."""
         loss = None
         if closure is not None:
@@ -260,7 +261,7 @@ class Muon(torch.optim.Optimizer):
         beta1, beta2 = group["betas"]
         adamw(
             params,
-            [p.grad for p in params],
+            [gradient(p) for p in params],
             [state["exp_avg"] for state in states],
             [state["exp_avg_sq"] for state in states],
             [],
@@ -287,7 +288,7 @@ def in_turns(group: Group) -> Iterator[tuple[list[list[Tensor]], torch.dtype]]:
         with_gradient(group), torch.float64 if exact else group["ns_dtype"]
     ):
         if is_sharded(stack[0]):
-            together[dtype, stack[0].device_mesh].append(stack)
+            together[dtype, mesh_of(stack[0])].append(stack)
         else:
             yield [stack], dtype
     for (dtype, _), stacks in together.items():
@@ -350,7 +351,7 @@ def check_gradients(groups: list[Group]) -> None:
     pairs = [pair for number, group in enumerate(groups) for pair in named(group, number)]
     pairs = [(name, p) for name, p in pairs if p.grad is not None]
     for name, p in pairs:
-        if p.grad.is_sparse:
+        if gradient(p).is_sparse:
             raise ValueError(
                 f"expected a dense gradient; that of parameter {name!r} is sparse: "
                 "build its embedding with sparse=False"
@@ -358,7 +359,7 @@ def check_gradients(groups: list[Group]) -> None:
     if not pairs:
         return
     anyone = next((p for _, p in pairs if is_sharded(p)), pairs[0][1])
-    gradients = [own(p).grad for _, p in pairs]
+    gradients = [gradient(own(p)) for _, p in pairs]
     # NaN and Inf survive a sum; one look at all sums, so a GPU is waited for once
     sums = torch.stack([G.sum().to(anyone.device, torch.float32) for G in gradients])
     if add_up(sums, anyone).isfinite().all():

@@ -117,10 +117,10 @@ class NorMuon(Muon):
         evened = (length * factor).square_().sum(-1, keepdim=True)
         after = self.over_rows(evened, p, group).sqrt()  # ‖Ô‖
         if group["scale"] == "paper":
-            size = 0.2 * math.sqrt(m * n)
+            norm = torch.full_like(before, 0.2 * math.sqrt(m * n))
         else:
-            size = lr_scale(group["adjust_lr_fn"], m, n) * before.sqrt()
-        size = -group["lr"] * size / torch.where(after > 0, after, 1.0)
+            norm = lr_scale(group["adjust_lr_fn"], m, n) * before.sqrt()
+        size = -group["lr"] * norm / torch.where(after > 0, after, 1.0)
         O.mul_((size * factor).unsqueeze(-1))
 
     def _check_group(self, number: int) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from muonlab.optim.muon import Muon
 from muonlab.optim.update import is_stack, matrix_shape
@@ -234,9 +234,9 @@ def _as_tuple(argument: str, patterns: Iterable[str]) -> tuple[str, ...]:
     return tuple(patterns)
 
 
-def _outer_parameters(model: nn.Module) -> dict[nn.Parameter, str]:
+def _outer_parameters(model: nn.Module) -> dict[Tensor, str]:
     """Returns the reasons of what Muon should not take: a model's two ends, and routers."""
-    outer = {}
+    outer: dict[Tensor, str] = {}
     for name, p in model.named_parameters(remove_duplicate=False):
         if set(name.split(".")) & HEADS:
             outer[p] = "the head: its rows are classes, not features"

@@ -56,7 +56,7 @@ def lr_scale(name: LRScale | None, rows: int, columns: int) -> float:
 def average(p: Tensor, M: Tensor, group: Group, out: Tensor) -> Tensor:
     """Moves the momentum M of p on; returns, in `out`, the direction to be orthogonalized."""
     mu, moving = group["momentum"], share(p, group)
-    G = p.grad.to(p.dtype)  # a gradient may be kept in half precision
+    G = gradient(p).to(p.dtype)  # it may be kept in half precision
     M.lerp_(G, (1 - mu) * moving)
     if group["nesterov"]:
         torch.lerp(G, M, mu, out=out)
@@ -96,7 +96,14 @@ def share(p: Tensor, group: Group) -> float | Tensor:
     """
     if not is_stack(p, group["kernels"]):
         return 1.0
-    return (p.grad != 0).flatten(1).any(1).to(p.dtype)[:, None, None]
+    return gradient(p).ne(0).flatten(1).any(1).to(p.dtype)[:, None, None]
+
+
+def gradient(p: Tensor) -> Tensor:
+    """Returns the gradient of a parameter that is to be stepped."""
+    if p.grad is None:
+        raise ValueError("expected a parameter with a gradient; call backward() before step()")
+    return p.grad
 
 
 def is_stack(p: Tensor, kernels: bool = False) -> bool:
