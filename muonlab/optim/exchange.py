@@ -47,6 +47,15 @@ def mesh_of(p: Any) -> DeviceMesh:
     return p.device_mesh
 
 
+def check_rows(name: str, p: Any) -> None:
+    """Raises ValueError if p is sharded in another way than by rows among all processes."""
+    if is_sharded(p) and (len(p.placements) > 1 or not p.placements[0].is_shard(0)):
+        raise ValueError(
+            f"expected parameters that are sharded by rows among all processes, as "
+            f"fully_shard(model) does; {name!r} has placements {p.placements}"
+        )
+
+
 def add_up(sums: Tensor, p: Tensor) -> Tensor:
     """Returns the sums over all processes that keep rows of p's matrices."""
     if not is_sharded(p):

@@ -19,25 +19,18 @@ import torch
 from torch import Tensor
 from torch.optim.adamw import adamw
 
+from muonlab.optim import update
 from muonlab.optim.coefficients import JORDAN, Schedule, Triple, schedule
-from muonlab.optim.exchange import add_up, at_owners, is_sharded, mesh_of, own
+from muonlab.optim.exchange import add_up, at_owners, check_rows, is_sharded, mesh_of, own
 from muonlab.optim.fast import Scratch
 from muonlab.optim.orthogonalize import NORMS, Norm, is_finite, largest_entry
-from muonlab.optim.update import (
-    Group,
-    LRScale,
-    add,
-    as_stacks,
-    average,
-    gradient,
-    is_stack,
-    lr_scale,
-    matrix_shape,
-    orthogonalize,
-)
+from muonlab.optim.update import Group, LRScale, gradient, is_stack, lr_scale, matrix_shape
 
-RULES = ("muon", "adamw")
-WORK_DTYPES = (torch.bfloat16, torch.float32, torch.float64)
+CHOICES: dict[str, tuple[Any, ...]] = {
+    "rule": ("muon", "adamw"),
+    "ns_norm": NORMS,
+    "ns_dtype": (None, torch.bfloat16, torch.float32, torch.float64),
+}
 
 
 class Muon(torch.optim.Optimizer):
@@ -185,7 +178,7 @@ class Muon(torch.optim.Optimizer):
 
     def _muon_step(self, group: Group) -> None:
         """Steps the matrices of a group: average, orthogonalize, rescale, add."""
-        orthogonalized = partial(orthogonalize, group=group, scratch=self.scratch)
+        orthogonalized = partial(update.orthogonalize, group=group, scratch=self.scratch)
         for stacks, dtype in in_turns(group):
             averages = [self._average(stack, group, dtype) for stack in stacks]
             results = at_owners(stacks, averages, orthogonalized, group["kernels"])
@@ -193,8 +186,8 @@ class Muon(torch.optim.Optimizer):
                 parts = [own(p) for p in stack]
                 updates = self.scratch.empty("D", O.shape, like=parts[0]).copy_(O)
                 self.rescale(updates, stack, group)
-                for part, update in zip(parts, updates, strict=True):
-                    add(part, update, group)
+                for part, change in zip(parts, updates, strict=True):
+                    update.add(part, change, group)
 
     def _average(self, stack: list[Tensor], group: Group, dtype: torch.dtype) -> Tensor:
         """Moves the momenta on; returns what to orthogonalize, (b, e, m, n), in that dtype."""
@@ -204,7 +197,7 @@ class Muon(torch.optim.Optimizer):
         D = self.scratch.empty("D", shape, like=parts[0])
         for p, part, direction in zip(stack, parts, D, strict=True):
             M = own(self.state_of(p, group)["momentum_buffer"])
-            average(part, M, group, out=direction.view(part.shape))
+            update.average(part, M, group, out=direction.view(part.shape))
         if is_sharded(stack[0]):
             return D.to(dtype, copy=True)  # all stacks travel at once
         D.div_(largest_entry(D))  # a common factor has no effect on the result
@@ -239,20 +232,12 @@ class Muon(torch.optim.Optimizer):
                     f"Muon takes matrices; parameter {name!r} has shape {tuple(p.shape)}: "
                     "give it to AdamW, or use muonlab.route(model)"
                 )
-            if is_sharded(p):
-                self._check_sharded(name, p)
-
-    def _check_sharded(self, name: str, p: Any) -> None:
-        if self.whole_only:
-            raise ValueError(
-                f"{type(self).__name__} steps whole matrices, and parameter {name!r} is sharded: "
-                "train this rule on whole weights"
-            )
-        if len(p.placements) != 1 or not p.placements[0].is_shard(0):
-            raise ValueError(
-                f"expected parameters that are sharded by rows among all processes, as "
-                f"fully_shard(model) does; {name!r} has placements {p.placements}"
-            )
+            if is_sharded(p) and self.whole_only:
+                raise ValueError(
+                    f"{type(self).__name__} steps whole matrices, and parameter {name!r} is "
+                    "sharded: train this rule on whole weights"
+                )
+            check_rows(name, p)
 
     def adamw_step(self, group: Group) -> None:
         """Steps the parameters of a group by AdamW, entry by entry."""
@@ -283,10 +268,9 @@ def in_turns(group: Group) -> Iterator[tuple[list[list[Tensor]], torch.dtype]]:
 
     Whole ones are stepped a stack at a time; all sharded ones together, so one message takes them.
     """
-    exact, together = group["ns_coefficients"] == "exact", defaultdict(list)
-    for stack, dtype in as_stacks(
-        with_gradient(group), torch.float64 if exact else group["ns_dtype"]
-    ):
+    dtype = torch.float64 if group["ns_coefficients"] == "exact" else group["ns_dtype"]
+    together = defaultdict(list)
+    for stack, dtype in update.as_stacks(with_gradient(group), dtype):
         if is_sharded(stack[0]):
             together[dtype, mesh_of(stack[0])].append(stack)
         else:
@@ -315,8 +299,9 @@ def check_spelling(group: Group, options: Iterable[str]) -> None:
 
 def check_options(group: Group) -> None:
     """Raises ValueError unless all options of a group are in range."""
-    if group["rule"] not in RULES:
-        raise ValueError(f"rule must be one of {RULES}, got {group['rule']!r}")
+    for key, choices in CHOICES.items():
+        if group[key] not in choices:
+            raise ValueError(f"{key} must be one of {choices}, got {group[key]!r}")
     for key in ("lr", "weight_decay", "eps"):
         check_number(key, group[key], math.inf)
     check_number("momentum", group["momentum"], 1)
@@ -329,12 +314,8 @@ def check_options(group: Group) -> None:
     if group["ns_coefficients"] != "exact":
         schedule(group["ns_coefficients"], group["ns_steps"])
     lr_scale(group["adjust_lr_fn"], 1, 1)
-    if group["ns_norm"] not in NORMS:
-        raise ValueError(f"ns_norm must be one of {NORMS}, got {group['ns_norm']!r}")
     if not 0 < group["eps"] <= 1:
         raise ValueError(f"eps must be in (0, 1] under Muon, got {group['eps']}")
-    if not (group["ns_dtype"] is None or group["ns_dtype"] in WORK_DTYPES):
-        raise ValueError(f"ns_dtype must be None or one of {WORK_DTYPES}, got {group['ns_dtype']}")
 
 
 def check_number(key: str, value: Any, end: float) -> None:

@@ -36,6 +36,7 @@ same: KV_down. It is in neither QK nor VO; who gives both to Muon gives it too.
 HEADS = {"head", "lm_head", "unembedding", "embed_out", "classifier", "score"}
 """Names under which public models keep the matrix from features to classes."""
 
+SHARED = ": keys and values share it, so it goes with QK and VO together, or by name"
 ROUTER = "a router: each row is the score of one expert, as a head's of one class"
 
 
@@ -133,21 +134,29 @@ def route(
         raise ValueError(f"expected a model with parameters, {type(model).__name__} has none")
     names = _names(model)
     for_muon, for_adamw = _claims(muon, names), _claims(adamw, names)
+    shared = {p for p in names if _fits("KV_down", names[p])}
     if {"QK", "VO"} <= set(muon):
-        shared = [p for p in names if _fits("KV_down", names[p])]
-        for_muon |= {p: "KV_down" for p in shared if p not in for_muon and p not in for_adamw}
+        for_muon = dict.fromkeys(shared - for_adamw.keys(), "KV_down") | for_muon
     outer = _outer_parameters(model)
     kernels = {m.weight for m in model.modules() if isinstance(m, nn.Conv1d | nn.ConvTranspose1d)}
     routes = []
     for name, p in parameters.items():
         wanted, refused = for_muon.get(p), for_adamw.get(p)
-        _check_claims(name, p, wanted, refused)
+        if wanted and refused:
+            raise ValueError(
+                f"parameter {name!r} is claimed twice: by muon={wanted!r} and "
+                f"adamw={refused!r}; drop one of them"
+            )
+        if wanted and p.ndim < 2:
+            raise ValueError(
+                f"Muon takes matrices; {wanted!r} names parameter {name!r} of shape "
+                f"{tuple(p.shape)}: leave it to AdamW"
+            )
         if wanted not in names[p] and p in outer:
             wanted = None  # a head must not slip in by a wide pattern
         rule, reason = _decide(p, wanted, refused, outer.get(p))
         kernel = rule == "muon" and p.ndim == 3 and p in kernels
-        if rule != "frozen":
-            reason += _remark(p, rule, kernel, _fits("KV_down", names[p]))
+        reason += _remark(p, rule, kernel) or (SHARED if p in shared and rule != "frozen" else "")
         routes.append(Route(name, tuple(p.shape), rule, reason, kernel))
     return Routing(routes, parameters)
 
@@ -187,19 +196,6 @@ def _fits(entry: str, names: list[str]) -> bool:
     )
 
 
-def _check_claims(name: str, p: nn.Parameter, muon: str | None, adamw: str | None) -> None:
-    if muon and adamw:
-        raise ValueError(
-            f"parameter {name!r} is claimed twice: by muon={muon!r} and "
-            f"adamw={adamw!r}; drop one of them"
-        )
-    if muon and p.ndim < 2:
-        raise ValueError(
-            f"Muon takes matrices; {muon!r} names parameter {name!r} of shape "
-            f"{tuple(p.shape)}: leave it to AdamW"
-        )
-
-
 def _decide(
     p: nn.Parameter, for_muon: str | None, for_adamw: str | None, outer: str | None
 ) -> tuple[str, str]:
@@ -217,13 +213,13 @@ def _decide(
     return "adamw", "not asked for Muon"
 
 
-def _remark(p: nn.Parameter, rule: str, kernel: bool, shared: bool) -> str:
-    """Returns what else there is to say about a stack, a kernel, or the `shared` KV_down."""
-    if rule == "muon" and is_stack(p, kernel):
+def _remark(p: nn.Parameter, rule: str, kernel: bool) -> str:
+    """Returns what else there is to say about a stack, or a kernel."""
+    if rule != "muon" or p.ndim == 2:
+        return ""
+    if is_stack(p, kernel):
         return f": a stack of {len(p)} matrices, each orthogonalized alone"
-    if rule == "muon" and p.ndim > 2:
-        return ": a kernel, taken as a matrix of {}×{}".format(*matrix_shape(p, kernel))
-    return ": keys and values share it, so it goes with QK and VO together, or by name" * shared
+    return ": a kernel, taken as a matrix of {}×{}".format(*matrix_shape(p, kernel))
 
 
 def _as_tuple(argument: str, patterns: Iterable[str]) -> tuple[str, ...]:
