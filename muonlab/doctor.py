@@ -14,7 +14,7 @@ import psutil
 import torch
 
 from muonlab.files import cache_folder
-from muonlab.optim.orthogonalize import fast_bf16
+from muonlab.machine import fast_bf16
 
 GIB = 2**30
 LIBRARIES = ("torch", "jupyterlab", "ipywidgets", "anywidget", "matplotlib", "tokenizers")

@@ -23,14 +23,13 @@ from muonlab.data.facts import selections
 from muonlab.data.zipf import zipf as zipf_law
 from muonlab.models.attention import Attention, LatentAttention
 from muonlab.models.gpt import GPTConfig
-from muonlab.optim.coefficients import scalar_map
 from muonlab.optim.update import lr_scale
 from muonlab.records.record import contestant
 from muonlab.statistics import chance_to_see, half_width, paired_interval, seeds_needed
 from muonlab.studies import table1
 from muonlab.studies.table1 import PAPER_ROWS
 from muonlab.sweeps.results import recorded
-from muonlab.theory import memory
+from muonlab.theory import memory, scalar_map
 from muonlab.theory.spectra import Isotropy
 from muonlab.theory.theorems import TwoBlock, run_blocks
 

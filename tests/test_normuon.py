@@ -2,6 +2,7 @@
 
 import copy
 import math
+import pickle
 
 import pytest
 import torch
@@ -149,13 +150,6 @@ def test_stacks_kernels_and_equal_shapes_are_stepped_as_if_alone():
             torch.testing.assert_close(alone.norm(dim=(1, 2)), result[k].norm(dim=(1, 2)))
 
 
-def test_many_matrices_take_several_blocks(monkeypatch):
-    whole, blocks = parameters([(6, 4)] * 7), parameters([(6, 4)] * 7)
-    expected = run(NorMuon(whole), whole, 3)
-    monkeypatch.setattr("muonlab.optim.update.BLOCK", 50)
-    torch.testing.assert_close(run(NorMuon(blocks), blocks, 3), expected)
-
-
 def test_zero_matrices_and_zero_rows_stay_finite():
     G = torch.randn(6, 3)
     G[2] = 0
@@ -223,11 +217,19 @@ def test_a_checkpoint_in_the_middle_changes_nothing(tmp_path):
     assert train(second, optimizer, 10, 20) == expected[10:]
 
 
-def test_a_copy_steps_like_the_original_and_takes_new_groups():
+def test_its_defaults_are_there_when_the_first_group_comes():
+    optimizer = NorMuon(parameters([(6, 4)]), scale="released", beta2=0.5)
+    own = {"scale": "released", "beta2": 0.5, "row_eps": EPS}
+    assert own.items() <= optimizer.defaults.items()
+    assert vars(optimizer).keys() == vars(Muon(parameters([(6, 4)]))).keys()  # nothing beside them
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda o: pickle.loads(pickle.dumps(o))])
+def test_a_copy_steps_like_the_original_and_takes_new_groups(copied):
     [p] = parameters([(6, 4)])
     optimizer = NorMuon([p], beta2=0.5)
     run(optimizer, [p], 2)
-    twin = copy.deepcopy(optimizer)
+    twin = copied(optimizer)
     [q] = twin.param_groups[0]["params"]
     assert torch.equal(run(optimizer, [p], 2)[0], run(twin, [q], 2)[0])
     twin.add_param_group({"params": parameters([(3, 3)])})

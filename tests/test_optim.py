@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from muonlab import Muon, newton_schulz, polar, route
+from muonlab import Muon, NorMuon, newton_schulz, polar, route
 from muonlab.optim.update import lr_scale
 
 SHAPES = [(1, 1), (4, 4), (3, 11), (17, 5), (32, 64), (64, 32), (1, 9), (9, 1)]
@@ -348,7 +348,45 @@ def test_the_update_is_orthogonal():
     assert values.max() < 1.1
 
 
+def test_conv1d_kernels_are_flattened_as_other_convolutions_are():
+    """(out, in, k) has three axes, as a stack of experts has; the module tells them apart."""
+    layers = nn.Sequential(nn.Conv1d(6, 4, 3, bias=False), nn.ConvTranspose1d(4, 6, 3, bias=False))
+    routing = route(layers, muon=["*.weight"])
+    assert routing.routes[0].reason.endswith("a kernel, taken as a matrix of 4×18")
+    before = [p.detach().clone() for p in layers.parameters()]
+    for p in layers.parameters():
+        p.grad = torch.randn(p.shape, generator=torch.Generator().manual_seed(1))
+    options = {"ns_coefficients": "exact", "weight_decay": 0.0}
+    for make in (Muon, NorMuon):
+        make(routing.groups(lr=1.0, **options)).step()
+        for p, old in zip(layers.parameters(), before, strict=True):
+            values = torch.linalg.svdvals((old - p.detach()).flatten(1))
+            assert (values / values.mean() - 1).abs().max() < (1e-3 if make is Muon else 0.2)
+            old.copy_(p.detach())
+
+
+def test_a_bare_parameter_of_three_axes_is_a_stack_unless_its_group_has_kernels():
+    [p] = parameters([(4, 6, 3)])
+    before, p.grad = p.detach().clone(), parameters([(4, 6, 3)])[0].detach().sin()
+    options = {"lr": 1.0, "ns_coefficients": "exact", "weight_decay": 0.0}
+    Muon([p], adjust_lr_fn="match_rms_adamw", **options).step()
+    alone = torch.linalg.svdvals(before - p.detach()) / lr_scale("match_rms_adamw", 6, 3)
+    torch.testing.assert_close(alone, torch.ones(4, 3))
+    before = p.detach().clone()
+    Muon([{"params": [p], "kernels": True}], adjust_lr_fn="match_rms_adamw", **options).step()
+    values = torch.linalg.svdvals((before - p.detach()).flatten(1))
+    torch.testing.assert_close(values / lr_scale("match_rms_adamw", 4, 18), torch.ones(4))
+
+
 # Bad input
+
+
+@pytest.mark.parametrize(("key", "meant"), [("nesterof", "nesterov"), ("beta", "betas")])
+def test_a_mistyped_option_of_a_group_is_refused_by_name(key, meant):
+    with pytest.raises(ValueError, match=f"no option '{key}' of a group: did you mean '{meant}'"):
+        Muon([{"params": parameters(), key: 0.5}])
+    optimizer = Muon([{"params": parameters(), "rate": "lr", "initial_lr": 0.1}])  # others' keys
+    assert optimizer.param_groups[0]["rate"] == "lr"
 
 
 def test_vectors_are_refused_by_name():

@@ -59,18 +59,15 @@ def restart(folder):
 
 
 def named_updates(model):
-    """Returns a list that grows by the names of the matrices in each call of `muon_update`."""
-    names, update, seen = (
-        {id(p): name for name, p in model.named_parameters()},
-        optim.muon_update,
-        [],
-    )
+    """Returns a list that grows by the names of the matrices that are orthogonalized together."""
+    names, rescale = {id(p): name for name, p in model.named_parameters()}, optim.Muon.rescale
+    seen = []
 
-    def counted(params, *rest):
-        seen.append([names.get(id(p)) for p in params])
-        update(params, *rest)
+    def counted(self, O, stack, group):  # noqa: E741  the paper's letter
+        seen.append([names.get(id(p)) for p in stack])
+        rescale(self, O, stack, group)
 
-    optim.muon_update = counted
+    optim.Muon.rescale = counted
     return seen
 
 

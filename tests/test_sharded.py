@@ -6,6 +6,7 @@ Each world of processes is started once and does all its work; the tests look at
 import os
 import signal
 import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -14,11 +15,14 @@ from pathlib import Path
 import pytest
 import torch
 from test_train import CONFIG, VOCABULARY, Cycle
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import Shard, distribute_tensor
 
-from muonlab import Muon, route
-from muonlab.distributed import parallel, sharded
+from muonlab import Muon, NorMuon
+from muonlab.distributed import parallel
 from muonlab.distributed import rehearse as rehearsal
-from muonlab.distributed.processes import together
+from muonlab.distributed.processes import _store, together
 from muonlab.distributed.rehearse import rehearse, start, train, train_step
 from muonlab.distributed.sharded import orthogonalize_apart, whole
 from muonlab.distributed.traffic import Traffic, sharded_bytes
@@ -26,6 +30,7 @@ from muonlab.models import gpt
 from muonlab.models.gpt import GPTConfig
 from muonlab.optim.orthogonalize import polar
 from muonlab.training import checkpoints
+from muonlab.training.rules import Controlled
 from muonlab.training.run import load_model, tensors
 from muonlab.training.run import train as train_run
 
@@ -127,7 +132,7 @@ def poisoned():
         if parallel.rank() == parallel.size() - 1:
             p.grad.to_local()[0, 0] = torch.nan
         try:
-            sharded.step_sharded(optimizer)
+            optimizer.step()
         except ValueError as error:
             errors.append([name, str(error)])
         optimizer.zero_grad()
@@ -179,7 +184,8 @@ def test_products_in_bf16_make_messages_of_half_the_size(one, worlds, number):
     found = worlds[number][0]["bf16"]
     numbers = sum(p.numel() for p in found["weights"])
     matrices = numbers - 2 * EVEN.vocab_size * EVEN.width
-    expected = sharded_bytes(numbers, matrices, number, size=4, message=2)
+    expected = sharded_bytes(numbers, matrices, number, size=4)
+    expected["all-to-all"] /= 2
     for name, sent in expected.items():
         each = [part["bf16"]["bytes"][name] for part in worlds[number]]
         assert sum(each) / number == sent
@@ -288,13 +294,25 @@ def test_a_process_that_fails_is_reported_with_what_it_said():
         together(2, refuse_1)
 
 
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="read where Linux lists sockets")
+def test_no_other_machine_can_reach_where_processes_meet():
+    store = _store()
+    sockets = [
+        line.split()[1]
+        for name in ("tcp", "tcp6")
+        for line in Path(f"/proc/net/{name}").read_text().splitlines()
+        if line.split()[3] == "0A" and line.split()[1].endswith(f":{store.port:04X}")
+    ]
+    assert sockets == [f"0100007F:{store.port:04X}"]  # 127.0.0.1, and no 0.0.0.0 or ::
+
+
 def refuse_1():
     if parallel.rank() == 1:
         raise ValueError("no number 1")
 
 
 def test_the_rehearsal_counts_what_the_formula_says():
-    found = rehearse(2, 2, shape=EVEN, dtype=torch.float32)
+    found = rehearse(2, dtype=torch.float32)
     assert found["difference"] < 1e-5
     assert found["losses"] == pytest.approx(found["losses_of_one"], abs=1e-5)
     assert found["expected"] == {n: found["bytes"][n] for n in found["expected"]}
@@ -309,7 +327,7 @@ def test_the_rehearsal_counts_what_the_formula_says():
 
 
 def test_whole_weights_everywhere_send_what_the_formula_says():
-    found = rehearse(2, 2, shape=EVEN, sharded=False)
+    found = rehearse(2, sharded=False)
     assert found["difference"] < 1e-13
     assert found["bytes"]["all-reduce"] == found["expected"]["all-reduce"] + 4  # the loss, too
     extra = found["bytes"]["broadcast"] - found["expected"]["broadcast"]
@@ -331,28 +349,59 @@ def one_process(make):
         torch.distributed.destroy_process_group()
 
 
-def test_a_shard_given_to_muon_is_refused_by_name():
-    def step():
-        from torch.distributed.fsdp import fully_shard
+def sharded_linear():
+    """Returns a matrix 6×4 that FSDP2 has sharded, with a gradient."""
+    model = torch.nn.Sequential(torch.nn.Linear(4, 6, bias=False))
+    fully_shard(model)
+    model(torch.ones(2, 4)).square().sum().backward()
+    return model
 
-        model = torch.nn.Sequential(torch.nn.Linear(4, 6, bias=False))
-        fully_shard(model)
-        optimizer = Muon(route(model, muon=["0.weight"]).groups())
-        model(torch.ones(2, 4)).sum().backward()
-        before = model[0].weight.to_local().clone()
-        with pytest.raises(ValueError, match=r"'0.weight' is sharded: .* 6×4 .*step_sharded"):
-            optimizer.step()
-        assert torch.equal(before, model[0].weight.to_local())
+
+@pytest.mark.parametrize("make", [Muon, NorMuon])
+@pytest.mark.parametrize("options", [{}, {"adjust_lr_fn": "update_rms"}])
+def test_the_optimizer_steps_a_sharded_matrix_as_a_whole_one(make, options):
+    """It asks the parameter who has the other rows: no variable of torchrun is set here."""
+
+    def step():
+        p = sharded_linear()[0].weight
+        q = torch.nn.Parameter(p.full_tensor().detach().clone())
+        q.grad = p.grad.full_tensor().clone()
+        for each in (p, q):
+            make([each], ns_dtype=torch.float32, **options).step()
+        torch.testing.assert_close(p.full_tensor(), q)
 
     one_process(step)
 
 
-def test_what_is_not_sharded_by_rows_is_refused_by_name(monkeypatch):
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    model = torch.nn.Sequential(torch.nn.Linear(4, 6, bias=False))
-    optimizer = Muon(route(model, muon=["0.weight"]).groups())
-    with pytest.raises(ValueError, match=r"'0.weight' has placements none: call shard\(model\)"):
-        sharded.step_sharded(optimizer)
+def test_a_schedule_follows_the_steps_of_sharded_matrices():
+    def step():
+        optimizer = Muon(sharded_linear().parameters(), lr=1.0)
+        scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            optimizer.step()
+            scheduler.step()
+        assert optimizer.param_groups[0]["lr"] == pytest.approx(0.1)
+
+    one_process(step)
+
+
+def test_what_is_not_sharded_by_rows_is_refused_by_name():
+    def build():
+        mesh = init_device_mesh("cpu", (1,))
+        p = torch.nn.Parameter(distribute_tensor(torch.ones(4, 6), mesh, [Shard(1)]))
+        with pytest.raises(ValueError, match=r"sharded by rows .* 'w' has placements .*dim=1"):
+            Muon([("w", p)])
+
+    one_process(build)
+
+
+def test_a_rule_for_whole_matrices_refuses_a_shard_by_name():
+    def build():
+        with pytest.raises(ValueError, match=r"Controlled steps whole .* '0.weight' is sharded"):
+            Controlled(sharded_linear().named_parameters(), "sgd")
+
+    one_process(build)
 
 
 @pytest.mark.parametrize("parts", [2, 4])

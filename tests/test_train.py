@@ -253,7 +253,7 @@ def test_the_same_rate_apart_or_together_gives_the_same_bits():
 def test_bf16_is_taken_where_asked_or_where_it_pays(monkeypatch):
     cpu = torch.device("cpu")
     for fast in (True, False):
-        monkeypatch.setattr("muonlab.training.build.fast_bf16", lambda device, fast=fast: fast)
+        monkeypatch.setattr("muonlab.machine.fast_bf16", lambda device, fast=fast: fast)
         assert picks_bf16(replace(CONFIG, size="small"), cpu) is fast
         assert not picks_bf16(CONFIG, cpu)  # narrow matrices gain nothing
         assert picks_bf16(replace(CONFIG, precision="bf16"), cpu)

@@ -20,11 +20,11 @@ from torch.optim._muon import _zeropower_via_newtonschulz as torch_newton_schulz
 from muonlab.benchmark.rivals import CONTEXT, GPT_SHAPES, VOCABULARY, rivals, trainer
 from muonlab.benchmark.timing import as_rows, race
 from muonlab.files import replace_file
-from muonlab.machine import keep_freed_memory
+from muonlab.machine import fast_bf16, keep_freed_memory, work_dtype
 from muonlab.optim.coefficients import JORDAN, schedule
 from muonlab.optim.fast import fast_newton_schulz, steps_together
 from muonlab.optim.muon import Muon
-from muonlab.optim.orthogonalize import fast_bf16, newton_schulz, work_dtype
+from muonlab.optim.orthogonalize import newton_schulz
 from muonlab.optim.routing import route
 from muonlab.records.provenance import provenance
 from muonlab.records.record import rounded
@@ -98,7 +98,7 @@ def newton_schulz_steps() -> list[dict[str, Any]]:
             "muonlab, readable": lambda G: [newton_schulz(X) for X in G],
         }
         timings = race({name: partial(run, G) for name, run in contestants.items()})
-        floor = STACKED * _product_seconds(*shape, dtype=work_dtype(G))
+        floor = STACKED * _product_seconds(*shape, dtype=work_dtype(G.dtype, G.device, G.numel()))
         rows += as_rows(timings, floor, shape=f"{shape[0]} × {shape[1]}", calls=STACKED)
     return rows
 

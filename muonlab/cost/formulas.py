@@ -12,11 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from muonlab.data.load import shape_for
+from muonlab.machine import pick_device
 from muonlab.models.gpt import GPT
 from muonlab.models.regressor import build
 from muonlab.optim.muon import Muon
 from muonlab.optim.routing import route
-from muonlab.training.build import model_shape, pick_device, picks_bf16
+from muonlab.training.build import model_shape, picks_bf16
 from muonlab.training.config import TrainConfig
 
 CARD, SHARE = 989e12, 0.4  # bf16 FLOP/s of one H100, and how much of it training usually reaches

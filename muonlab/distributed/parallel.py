@@ -20,9 +20,9 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from muonlab.optim.exchange import divide
 from muonlab.optim.muon import Muon
 from muonlab.optim.orthogonalize import is_finite
-from muonlab.optim.update import matrix_shape
 
 
 def size() -> int:
@@ -162,20 +162,7 @@ def owners(optimizer: Muon) -> dict[Tensor, int]:
     It follows from the shapes, so all processes agree. An owner's share of equal shapes is a stack.
     """
     groups = [group for group in optimizer.param_groups if group["rule"] == "muon"]
-    return divide(p for group in groups for p in group["params"])
-
-
-def divide(params: Iterable[Tensor]) -> dict[Tensor, int]:
-    """Returns the process that orthogonalizes each of the matrices."""
-    load, found = [0] * size(), {}
-    for p in sorted(params, key=_cost, reverse=True):
-        found[p] = load.index(min(load))
-        load[found[p]] += _cost(p)
-    return found
-
-
-def _cost(p: Tensor) -> int:
-    return p.numel() * min(matrix_shape(p))  # of XXᵀ, up to a factor
+    return divide((p for group in groups for p in group["params"]), size())
 
 
 def _flatten(tensors: Iterable[Tensor]) -> Tensor:

@@ -7,6 +7,7 @@ fraction of a second. Runs of any length are started by torchrun instead.
 import io
 import multiprocessing
 import os
+import socket
 import traceback
 from collections.abc import Callable
 from multiprocessing.connection import Connection, wait
@@ -18,6 +19,7 @@ import torch.distributed as dist
 
 from muonlab.distributed import parallel
 
+PATIENCE = 300  # seconds
 PRELOADED = ["muonlab.distributed.rehearse", "torch._dynamo", "torch.distributed.checkpoint"]
 
 
@@ -26,7 +28,6 @@ def together(
     function: Callable[..., Any],
     *arguments: Any,
     timeout: float = 60,
-    patience: float = 300,
 ) -> list[Any]:
     """Returns what `function(*arguments)` gives in each of several processes.
 
@@ -36,22 +37,21 @@ def together(
         processes: how many; `parallel.rank()` tells each its number.
         function: of a module that can be imported. It returns what `torch.save` can write: tensors,
             numbers, strings, and dicts and lists of them.
-        timeout: seconds that they wait for each other; and the caller, when one has failed.
-        patience: seconds that the caller waits for the first answer, and for each after it.
+        timeout: seconds that they wait for each other; and the caller, when one has failed. Else
+            the caller waits PATIENCE seconds for the first answer, and for each after it.
 
     Raises:
         RuntimeError: some failed, ended or gave no answer in time; the message says which and why.
     """
-    # clients of a store here: no port has to be guessed
-    store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    store = _store()
     place = {"WORLD_SIZE": processes, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": store.port}
     place |= {"TORCHELASTIC_USE_AGENT_STORE": True}
     started = [_start(place | {"RANK": r}, timeout, function, arguments) for r in range(processes)]
-    waiting = {connection: rank for rank, (_, connection) in enumerate(started)}
+    waiting: dict[Any, int] = {connection: rank for rank, (_, connection) in enumerate(started)}
     found: dict[int, Any] = {}
     failures: dict[int, str] = {}
     try:
-        while waiting and (ready := wait(list(waiting), timeout if failures else patience)):
+        while waiting and (ready := wait(list(waiting), timeout if failures else PATIENCE)):
             for connection in ready:
                 rank = waiting.pop(connection)
                 answer = _answer(*started[rank])
@@ -70,9 +70,18 @@ def together(
     return [found[rank] for rank in range(processes)]
 
 
+def _store() -> dist.TCPStore:
+    """Returns where the processes find each other; no other machine can reach it."""
+    here = socket.create_server(("127.0.0.1", 0))  # the system chooses a free port
+    port = here.getsockname()[1]
+    return dist.TCPStore(
+        *("127.0.0.1", port), is_master=True, wait_for_workers=False, master_listen_fd=here.detach()
+    )
+
+
 def _start(place: dict[str, Any], timeout: float, *call: Any) -> tuple[BaseProcess, Connection]:
     fork = "forkserver" in multiprocessing.get_all_start_methods()
-    context = multiprocessing.get_context("forkserver" if fork else "spawn")
+    context: Any = multiprocessing.get_context("forkserver" if fork else "spawn")
     if fork:
         context.set_forkserver_preload(PRELOADED)
     here, there = context.Pipe(duplex=False)

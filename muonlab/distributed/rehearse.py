@@ -10,7 +10,7 @@ from torch import Tensor
 
 from muonlab.distributed import parallel
 from muonlab.distributed.processes import together
-from muonlab.distributed.sharded import shard, step_sharded, whole
+from muonlab.distributed.sharded import shard, whole
 from muonlab.distributed.traffic import Traffic, replicated_bytes, sharded_bytes, wire_bytes
 from muonlab.models.gpt import GPT, GPTConfig
 from muonlab.optim.muon import Muon
@@ -20,23 +20,17 @@ from muonlab.optim.routing import route
 RULES = {"muon": Muon, "normuon": NorMuon}
 SHAPE = GPTConfig(vocab_size=64, context=16, layers=2, width=32, heads=2)
 BATCH = 8  # sequences
+STEPS = 5  # of a rehearsal
 
 
 def rehearse(
-    processes: int = 2,
-    steps: int = 5,
-    *,
-    sharded: bool = True,
-    rule: str = "muon",
-    dtype: torch.dtype = torch.float64,
-    shape: GPTConfig = SHAPE,
+    processes: int = 2, *, sharded: bool = True, dtype: torch.dtype = torch.float64
 ) -> dict[str, Any]:
     """Trains a small GPT in several processes, and in this one, and returns how they compare.
 
     Args:
         processes: 2, 4 or 8, which divide the batch.
-        sharded: FSDP2 and `step_sharded`; if not, whole weights everywhere and `step_shared`.
-        rule: "muon" or "normuon".
+        sharded: FSDP2; if not, whole weights everywhere and `step_shared`.
         dtype: of the weights. In float64, only the order of sums differs.
 
     The result holds::
@@ -53,10 +47,9 @@ def rehearse(
     `if __name__ == "__main__"`; a notebook need not.
     """
     began = time.monotonic()
-    arguments = (steps, sharded, rule, dtype, shape)
-    several = together(processes, train, *arguments)
-    one = train(steps, False, *arguments[2:])
-    model = GPT(shape)
+    several = together(processes, train, STEPS, sharded, "muon", dtype, SHAPE)
+    one = train(STEPS, False, "muon", dtype, SHAPE)
+    model = GPT(SHAPE)
     numbers = sum(p.numel() for p in model.parameters())
     shapes = [r.shape for r in route(model).routes if r.rule == "muon"]
     matrices = sum(math.prod(shape) for shape in shapes if len(shape) < 3 or not sharded)
@@ -67,11 +60,11 @@ def rehearse(
         "losses_of_one": one["losses"],
         "difference": max((there - here).abs().max().item() for there, here in weights),
         "bytes": {
-            name: sum(part["bytes"][name] for part in several) / processes / steps
+            name: sum(part["bytes"][name] for part in several) / processes / STEPS
             for name in several[0]["bytes"]
         },
         "expected": expected(numbers, matrices, processes, dtype.itemsize),
-        "wire": several[0]["wire"] and sum(part["wire"] for part in several) / processes / steps,
+        "wire": several[0]["wire"] and sum(part["wire"] for part in several) / processes / STEPS,
         "numbers": numbers,
         "matrices": matrices,
         "seconds": time.monotonic() - began,
@@ -88,7 +81,8 @@ def train(
     with Traffic() as traffic:
         for number in range(steps):
             losses.append(train_step(replica, optimizer, batch(number, shape), sharded))
-    wire = None if before is None else wire_bytes() - before
+    after = wire_bytes()
+    wire = None if before is None or after is None else after - before
     weights = [whole(p.detach()) for p in model.parameters()]
     return {"losses": losses, "bytes": dict(traffic.bytes), "wire": wire, "weights": weights}
 
@@ -114,7 +108,7 @@ def train_step(
     """
     loss = replica(*map(parallel.share, rows))
     loss.backward()
-    (step_sharded if sharded else parallel.step_shared)(optimizer)
+    optimizer.step() if sharded else parallel.step_shared(optimizer)
     optimizer.zero_grad()
     return parallel.mean(loss)
 

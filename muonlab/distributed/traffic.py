@@ -1,9 +1,10 @@
 """Count the bytes that processes send each other, and compute how many they should be."""
 
 import math
-from collections import Counter
+from collections import defaultdict
 from typing import Any
 
+import psutil
 import torch.distributed as dist
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -39,7 +40,7 @@ class Traffic(TorchDispatchMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self.bytes: Counter[str] = Counter()
+        self.bytes: dict[str, float] = defaultdict(float)
 
     def __torch_dispatch__(
         self, function: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
@@ -52,35 +53,30 @@ class Traffic(TorchDispatchMode):
         return function(*args, **(kwargs or {}))
 
 
-def sharded_bytes(
-    numbers: int, matrices: int, processes: int, size: int = 4, message: int | None = None
-) -> dict[str, float]:
-    """Returns the bytes that a process sends in one step of `step_sharded`, by collective.
+def sharded_bytes(numbers: int, matrices: int, processes: int, size: int) -> dict[str, float]:
+    """Returns the bytes that a process sends in one step of sharded weights, by collective.
 
     FSDP2 gathers each weight twice, forward and backward, and sums its gradient: 3 · size bytes a
     parameter, from everybody to everybody. Muon's momenta go to one process each, and come back:
-    2 · message bytes, divided by the number of processes.
+    2 · size bytes, divided by the number of processes; half of that if the products are in bf16.
 
     Args:
         numbers: parameters of the model.
         matrices: those of them that Muon steps, stacks of experts excepted: they are not cut.
         size: bytes of a weight.
-        message: bytes of an entry on its way to the owner; None: `size`. In bf16 it is 2.
 
-    >>> {name: round(sent) for name, sent in sharded_bytes(100, 100, 2).items()}
+    >>> {name: round(sent) for name, sent in sharded_bytes(100, 100, 2, size=4).items()}
     {'all-gather': 400, 'reduce-scatter': 200, 'all-to-all': 200}
     """
     others = (processes - 1) / processes
     return {
         "all-gather": 2 * size * numbers * others,
         "reduce-scatter": size * numbers * others,
-        "all-to-all": 2 * (message or size) * matrices * others / processes,
+        "all-to-all": 2 * size * matrices * others / processes,
     }
 
 
-def replicated_bytes(
-    numbers: int, matrices: int, processes: int, size: int = 4
-) -> dict[str, float]:
+def replicated_bytes(numbers: int, matrices: int, processes: int, size: int) -> dict[str, float]:
     """Returns the same for `parallel.step_shared`: gradients averaged, new matrices broadcast."""
     others = (processes - 1) / processes
     return {
@@ -94,11 +90,9 @@ def wire_bytes() -> int | None:
 
     With gloo, messages are written to sockets: an independent count of what `Traffic` counts.
     """
-    try:
-        with open("/proc/self/io") as file:
-            return int(dict(line.split(": ") for line in file)["wchar"])
-    except OSError:
-        return None
+    process = psutil.Process()
+    counters = process.io_counters() if hasattr(process, "io_counters") else None
+    return getattr(counters, "write_chars", None)
 
 
 def _received(name: str, args: tuple[Any, ...]) -> float:

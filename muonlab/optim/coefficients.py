@@ -1,14 +1,11 @@
-"""The numbers of Newton-Schulz: published schedules, and how to derive the best one.
+"""The numbers of Newton-Schulz: published schedules of polynomials.
 
 A step is an odd polynomial p(x) = a x + b x³ + c x⁵ on the singular values. A schedule is a
 triple (a, b, c) for each step.
 """
 
 import math
-from collections.abc import Callable
-
-import torch
-from torch import Tensor
+from typing import Any
 
 Triple = tuple[float, float, float]  # (a, b, c) of p(x) = a x + b x³ + c x⁵
 Schedule = tuple[Triple, ...]  # one triple a step; the last one repeats
@@ -42,7 +39,7 @@ def _safe(triples: Schedule, safety: float) -> Schedule:
 
 POLAR_EXPRESS: Schedule = (*_safe(_BEST, SAFETY), *QUINTIC)
 """The best triple for each step when every σ ≥ 0.001 (Amsel et al., arXiv 2505.16932, Algorithm 1);
-`derive_schedule(1e-3, 7, safety=1)` makes the numbers above."""
+lesson 02 derives the numbers."""
 
 POLAR_EXPRESS_SAFE: Schedule = (*_safe(_BEST, 1.05), *QUINTIC)
 """The same with more safety, which the fast path needs to take wide matrices at full speed in bf16
@@ -74,32 +71,16 @@ def schedule(coefficients: str | Triple | Schedule, steps: int) -> Schedule:
             raise ValueError(
                 f"coefficients must be one of {names}, or triples; got {coefficients!r}"
             )
-        known = COEFFICIENTS[coefficients]
-    else:
-        known = tuple(coefficients)
-        if known and not isinstance(known[0], (tuple, list)):
-            known = (known,)
+        coefficients = COEFFICIENTS[coefficients]
+    known: tuple[Any, ...] = tuple(coefficients)
+    if known and not isinstance(known[0], tuple | list):
+        known = (known,)
     if not known or any(len(t) != 3 or not all(map(math.isfinite, t)) for t in known):
         raise ValueError(
             f"coefficients must be triples (a, b, c) of finite numbers, got {coefficients!r}"
         )
-    return tuple(tuple(known[min(i, len(known) - 1)]) for i in range(int(steps)))
-
-
-def scalar_map(coefficients: str | Triple | Schedule, steps: int = 5) -> Callable[[Tensor], Tensor]:
-    """Returns the function σ → p(p(…p(σ))) that `steps` steps apply to each singular value.
-
-    >>> scalar_map("cubic", steps=1)(torch.tensor(0.5)).item()
-    0.6875
-    """
-    triples = schedule(coefficients, steps)
-
-    def composed(sigma: Tensor) -> Tensor:
-        for a, b, c in triples:
-            sigma = sigma * (a + sigma**2 * (b + c * sigma**2))
-        return sigma
-
-    return composed
+    triples = [(a, b, c) for a, b, c in known]
+    return tuple(triples[min(i, len(triples) - 1)] for i in range(int(steps)))
 
 
 def tolerates(triples: Schedule, error: float) -> bool:
@@ -125,81 +106,3 @@ def tolerates(triples: Schedule, error: float) -> bool:
         if top > 100:  # the next powers may not fit in a float
             return False
     return top < 2
-
-
-def minimax_quintic(lower: float, upper: float) -> tuple[Triple, float]:
-    """Returns the odd quintic closest to 1 on [lower, upper], and its largest error there.
-
-    The best one errs by the same ±E at four points (Chebyshev). Remez' exchange finds them:
-    fit through the four points, move the inner two to the extrema of the fit, repeat.
-
-    Raises:
-        ValueError: unless 0 < lower < upper.
-
-    Source: Amsel et al., arXiv 2505.16932, section 3.
-    """
-    if not 0 < lower < upper < math.inf:
-        raise ValueError(f"expected 0 < lower < upper, got lower={lower}, upper={upper}")
-    if 1 - lower / upper < 1e-4:  # the four points meet: the classical quintic is the limit
-        a, b, c = QUINTIC[0]
-        middle = (lower + upper) / 2
-        return (a / middle, b / middle**3, c / middle**5), (1 - lower / middle) ** 3
-    signs = torch.tensor([1.0, -1.0, 1.0, -1.0], dtype=torch.float64)
-    inner = (lower + (upper - lower) / 4, lower + 3 * (upper - lower) / 4)
-    error = previous = math.inf
-    for _ in range(100):
-        x = torch.tensor([lower, *inner, upper], dtype=torch.float64)
-        system = torch.stack([x, x**3, x**5, signs], dim=1)
-        a, b, c, error = torch.linalg.solve(system, torch.ones_like(x)).tolist()
-        if abs(error - previous) <= 1e-14:
-            return (a, b, c), error
-        previous = error
-        root = math.sqrt(9 * b * b - 20 * a * c)  # p'(x) = a + 3b x² + 5c x⁴ = 0
-        inner = tuple(math.sqrt((-3 * b + s * root) / (10 * c)) for s in (-1, 1))
-    raise ArithmeticError(f"Remez' exchange did not settle on [{lower}, {upper}]")
-
-
-def derive_schedule(
-    lower: float = 1e-3,
-    steps: int = 6,
-    *,
-    cushion: float = 0.02407327424182761,
-    safety: float = SAFETY,
-) -> Schedule:
-    """Returns the greedy best triples for singular values in [lower, 1] (Polar Express).
-
-    Each step is the minimax quintic of the interval that the step before left. Greedy is optimal
-    for the whole composition (Amsel et al., Theorem 4.1).
-
-    Args:
-        lower: the smallest singular value that counts, relative to the largest.
-        steps: how many triples.
-        cushion: an interval with lower/upper under this is treated as this wide only: the very
-            best polynomial for it would push some large values close to 0.
-        safety: every triple but the last expects values up to `safety` times too large, which
-            rounding can make; 1 asks for none.
-
-    Raises:
-        ValueError: lower outside (0, 1), cushion outside [0, 1) or safety under 1.
-
-    Source: Amsel et al., arXiv 2505.16932, Algorithm 1 and section 3.4.
-    """
-    if not (0 < lower < 1 and 0 <= cushion < 1 and safety >= 1):
-        raise ValueError(
-            "expected 0 < lower < 1, 0 <= cushion < 1 and safety >= 1, "
-            f"got lower={lower}, cushion={cushion}, safety={safety}"
-        )
-    low, high, triples = lower, 1.0, []
-    for step in range(steps):
-        if high - low < 1e-12:  # everything has arrived at 1: only rounding is left
-            triples.append(QUINTIC[0])
-            continue
-        (a, b, c), _ = minimax_quintic(max(low, cushion * high), high)
-        image = [x * (a + x * x * (b + c * x * x)) for x in (low, high)]
-        centre = 2 / sum(image)  # the cushion left [p(low), p(high)] off centre around 1
-        a, b, c = a * centre, b * centre, c * centre
-        margin = safety if step < steps - 1 else 1.0
-        triples.append((a / margin, b / margin**3, c / margin**5))
-        low = centre * image[0]
-        high = 2 - low
-    return tuple(triples)

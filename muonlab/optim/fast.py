@@ -21,8 +21,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from muonlab.machine import work_dtype
 from muonlab.optim.coefficients import Schedule, Triple, schedule, tolerates
-from muonlab.optim.orthogonalize import NORMS, Norm, check_matrix, largest_entry, work_dtype
+from muonlab.optim.orthogonalize import NORMS, Norm, check_matrix, largest_entry
 
 STACK = 2**23  # entries in one stack in bf16: enough for all cores, and it stays in the cache
 STACK_ELSE = 2**21  # in float32, whose products are slower, less is enough
@@ -76,7 +77,8 @@ def fast_newton_schulz(
     check_matrix(G)
     if norm not in NORMS:
         raise ValueError(f"norm must be one of {', '.join(NORMS)}; got {norm!r}")
-    triples, dtype = schedule(coefficients, steps), dtype or work_dtype(G)
+    triples = schedule(coefficients, steps)
+    dtype = dtype or work_dtype(G.dtype, G.device, G.numel())
     if G.numel() == 0:
         return G.clone()
     matrices = G.reshape(-1, *G.shape[-2:])
@@ -98,16 +100,13 @@ def matrices_at_once(entries: int, dtype: torch.dtype) -> int:
     return count - count % threads  # one too many would keep one core busy and the others idle
 
 
-def iterate(
-    X: Tensor, triples: Schedule, norm: Norm, scratch: Scratch, size: float | Tensor = 1.0
-) -> Tensor:
-    """Returns `size` times X / ‖X‖ after one Newton-Schulz step for each triple.
+def iterate(X: Tensor, triples: Schedule, norm: Norm, scratch: Scratch) -> Tensor:
+    """Returns X / ‖X‖ after one Newton-Schulz step for each triple.
 
     Args:
         X: (b, m, n) in the precision of the products, float16 excepted; the largest entry of each
             matrix is 1 (`largest_entry`), which keeps fourth powers within the range of float32.
             It is overwritten.
-        size: a factor for the result. It costs no pass over X: the last k×k factor takes it.
 
     Returns:
         (b, m, n), in X's memory or in the scratch's.
@@ -124,8 +123,6 @@ def iterate(
             Q = _factor(A.mul_(shrink), triples[:together], scratch).mul_(shrink.sqrt())
         else:
             Q = _factor(A, triples[first : first + together], scratch)
-        if first + together >= len(triples):
-            Q.mul_(size)
         torch.bmm(X, Q, out=Y) if tall else torch.bmm(Q, X, out=Y)
         X, Y = Y, X
     return X

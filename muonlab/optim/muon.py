@@ -8,25 +8,29 @@ One step for a matrix W with gradient G (Keller Jordan 2024; torch.optim.Muon):
     W ← (1 − lr λ) W − lr s O       s from `lr_scale`, by the shape of W
 """
 
-from collections.abc import Callable, Iterable
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from difflib import get_close_matches
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.optim.adamw import adamw
 
-from muonlab.optim.coefficients import JORDAN, Schedule, Triple
+from muonlab.optim import update
+from muonlab.optim.coefficients import JORDAN, Schedule, Triple, schedule
+from muonlab.optim.exchange import add_up, at_owners, check_rows, is_sharded, mesh_of, own
 from muonlab.optim.fast import Scratch
-from muonlab.optim.groups import (
-    check_gradients,
-    check_options,
-    check_whole,
-    in_stacks,
-    named,
-    with_gradient,
-)
-from muonlab.optim.orthogonalize import Norm
-from muonlab.optim.update import LRScale, muon_update
+from muonlab.optim.orthogonalize import NORMS, Norm, is_finite, largest_entry
+from muonlab.optim.update import Group, LRScale, gradient, is_stack, lr_scale, matrix_shape
+
+CHOICES: dict[str, tuple[Any, ...]] = {
+    "rule": ("muon", "adamw"),
+    "ns_norm": NORMS,
+    "ns_dtype": (None, torch.bfloat16, torch.float32, torch.float64),
+}
 
 
 class Muon(torch.optim.Optimizer):
@@ -36,10 +40,14 @@ class Muon(torch.optim.Optimizer):
     (out, in, h, w) the kernel of a convolution, taken as the matrix (out, in·h·w). In a stack, a
     matrix whose gradient is all zeros waits with its momentum: an expert that saw no token.
 
+    Parameters that FSDP2 has sharded by rows are stepped as whole ones are: each matrix is
+    orthogonalized by one process. All processes must call `step` with the same gradients present.
+
     Args:
         params: parameters, or groups; `muonlab.route(model).groups()` makes them. A group with
             `rule="adamw"` is stepped by AdamW with its own lr, weight_decay, betas (0.9, 0.95) and
-            eps (1e-8).
+            eps (1e-8). In one with `kernels=True` a parameter (out, in, k) is no stack but the
+            kernel of a `Conv1d`, taken as the matrix (out, in·k).
         lr: learning rate, before `adjust_lr_fn` scales it by the shape (see `lr_scale`).
         weight_decay: λ, decoupled: W shrinks by the factor 1 − lr λ.
         momentum: μ in [0, 1).
@@ -54,6 +62,7 @@ class Muon(torch.optim.Optimizer):
             with ns_coefficients="polar_express", comes closest to the polar factor.
         ns_dtype: precision of the products, None for the fastest safe one here; torch.optim.Muon
             always takes bf16.
+        own: for a subclass: further options of a group, with their defaults.
 
     `torch.compile(optimizer.step, fullgraph=True)` takes the whole step, which pays on a GPU; with
     lr=torch.tensor(…) a schedule does not compile it again. A compiled step checks no gradients.
@@ -79,6 +88,7 @@ class Muon(torch.optim.Optimizer):
         *,
         ns_norm: Norm = "frobenius",
         ns_dtype: torch.dtype | None = None,
+        own: dict[str, Any] | None = None,
     ) -> None:
         defaults = {
             "lr": lr,
@@ -92,20 +102,25 @@ class Muon(torch.optim.Optimizer):
             "ns_norm": ns_norm,
             "ns_dtype": ns_dtype,
             "rule": "muon",
+            "kernels": False,
+            **(own or {}),
         }
         super().__init__(params, defaults)
         self.scratch = Scratch()
+
+    whole_only = False  # a subclass may be unable to step sharded parameters
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Makes a copy or an unpickled optimizer whole: scratch memory is not worth copying."""
         super().__setstate__(state)
         self.scratch = Scratch()
 
-    def add_param_group(self, param_group: dict[str, Any]) -> None:
+    def add_param_group(self, param_group: Group) -> None:
         """Adds a group of parameters, checked."""
         if param_group.get("rule") == "adamw":
             # `fused` also tells torch's load_state_dict to keep the step counter on the device
             param_group = {"eps": 1e-8, "betas": (0.9, 0.95), "fused": True, **param_group}
+        check_spelling(param_group, {*self.defaults, "params", "betas", "fused"})
         super().add_param_group(param_group)
         try:
             self._check_group(len(self.param_groups) - 1)
@@ -134,7 +149,7 @@ class Muon(torch.optim.Optimizer):
         super().load_state_dict({**state_dict, "param_groups": groups})
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], Tensor] | None = None) -> Tensor | None:
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates every parameter that has a gradient, and returns closure's loss, if any."""
         loss = None
         if closure is not None:
@@ -143,7 +158,6 @@ class Muon(torch.optim.Optimizer):
         if not torch.compiler.is_compiling():  # a compiled step cannot stop half-way
             for number in range(len(self.param_groups)):
                 self._check_group(number)
-            check_whole(self.param_groups)
             check_gradients(self.param_groups)
         for group in self.param_groups:
             if group["rule"] == "adamw":
@@ -152,7 +166,7 @@ class Muon(torch.optim.Optimizer):
                 self._muon_step(group)
         return loss
 
-    def state_of(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+    def state_of(self, p: Tensor, group: Group) -> dict[str, Any]:
         """Returns what is kept about p, of that group; before the first step it is zeros."""
         state = self.state[p]
         if not state and group["rule"] == "adamw":
@@ -162,10 +176,50 @@ class Muon(torch.optim.Optimizer):
             state["momentum_buffer"] = torch.zeros_like(p)
         return state
 
-    def _muon_step(self, group: dict[str, Any]) -> None:
-        for stack, dtype in in_stacks(group):
-            momenta = [self.state_of(p, group)["momentum_buffer"] for p in stack]
-            muon_update(stack, momenta, group, dtype, self.scratch)
+    def _muon_step(self, group: Group) -> None:
+        """Steps the matrices of a group: average, orthogonalize, rescale, add."""
+        orthogonalized = partial(update.orthogonalize, group=group, scratch=self.scratch)
+        for stacks, dtype in in_turns(group):
+            averages = [self._average(stack, group, dtype) for stack in stacks]
+            results = at_owners(stacks, averages, orthogonalized, group["kernels"])
+            for stack, O in zip(stacks, results, strict=True):  # noqa: E741  the paper's letter
+                parts = [own(p) for p in stack]
+                updates = self.scratch.empty("D", O.shape, like=parts[0]).copy_(O)
+                self.rescale(updates, stack, group)
+                for part, change in zip(parts, updates, strict=True):
+                    update.add(part, change, group)
+
+    def _average(self, stack: list[Tensor], group: Group, dtype: torch.dtype) -> Tensor:
+        """Moves the momenta on; returns what to orthogonalize, (b, e, m, n), in that dtype."""
+        parts, kernels = [own(p) for p in stack], group["kernels"]
+        e = len(parts[0]) if is_stack(parts[0], kernels) else 1
+        shape = (len(stack), e, *matrix_shape(parts[0], kernels))
+        D = self.scratch.empty("D", shape, like=parts[0])
+        for p, part, direction in zip(stack, parts, D, strict=True):
+            M = own(self.state_of(p, group)["momentum_buffer"])
+            update.average(part, M, group, out=direction.view(part.shape))
+        if is_sharded(stack[0]):
+            return D.to(dtype, copy=True)  # all stacks travel at once
+        D.div_(largest_entry(D))  # a common factor has no effect on the result
+        return self.scratch.empty("X", shape, like=D.new_empty(0, dtype=dtype)).copy_(D)
+
+    def rescale(self, O: Tensor, stack: list[Tensor], group: Group) -> None:  # noqa: E741
+        """Makes updates of O (b, e, m, n) in place: −lr s O, or −lr s O / ‖O‖ under update_rms.
+
+        Where parameters are sharded, O holds the rows that this process keeps.
+        """
+        shape = matrix_shape(stack[0], group["kernels"])
+        size = -group["lr"] * lr_scale(group["adjust_lr_fn"], *shape)
+        if group["adjust_lr_fn"] == "update_rms":
+            precise = torch.promote_types(O.dtype, torch.float32)
+            norm = torch.linalg.vector_norm(O, dim=(-2, -1), keepdim=True, dtype=precise)
+            norm = self.over_rows(norm.square(), stack[0], group).sqrt()
+            size = size / torch.where(norm > 0, norm, 1.0)
+        O.mul_(size)
+
+    def over_rows(self, sums: Tensor, p: Tensor, group: Group) -> Tensor:
+        """Returns the sums over all rows of p's matrices, of which this process may have some."""
+        return sums if is_stack(p, group["kernels"]) else add_up(sums, p)
 
     def _check_group(self, number: int) -> None:
         group = self.param_groups[number]
@@ -178,15 +232,21 @@ class Muon(torch.optim.Optimizer):
                     f"Muon takes matrices; parameter {name!r} has shape {tuple(p.shape)}: "
                     "give it to AdamW, or use muonlab.route(model)"
                 )
+            if is_sharded(p) and self.whole_only:
+                raise ValueError(
+                    f"{type(self).__name__} steps whole matrices, and parameter {name!r} is "
+                    "sharded: train this rule on whole weights"
+                )
+            check_rows(name, p)
 
-    def adamw_step(self, group: dict[str, Any]) -> None:
+    def adamw_step(self, group: Group) -> None:
         """Steps the parameters of a group by AdamW, entry by entry."""
         params = with_gradient(group)
         states = [self.state_of(p, group) for p in params]
         beta1, beta2 = group["betas"]
         adamw(
             params,
-            [p.grad for p in params],
+            [gradient(p) for p in params],
             [state["exp_avg"] for state in states],
             [state["exp_avg_sq"] for state in states],
             [],
@@ -201,3 +261,94 @@ class Muon(torch.optim.Optimizer):
             eps=group["eps"],
             maximize=False,
         )
+
+
+def in_turns(group: Group) -> Iterator[tuple[list[list[Tensor]], torch.dtype]]:
+    """Yields stacks of parameters that are stepped together, and the precision for them.
+
+    Whole ones are stepped a stack at a time; all sharded ones together, so one message takes them.
+    """
+    wanted = torch.float64 if group["ns_coefficients"] == "exact" else group["ns_dtype"]
+    together = defaultdict(list)
+    for stack, dtype in update.as_stacks(with_gradient(group), wanted):
+        if is_sharded(stack[0]):
+            together[dtype, mesh_of(stack[0])].append(stack)
+        else:
+            yield [stack], dtype
+    for (dtype, _), stacks in together.items():
+        yield stacks, dtype
+
+
+def with_gradient(group: Group) -> list[Tensor]:
+    """Returns the parameters of a group that a step changes."""
+    return [p for p in group["params"] if p.grad is not None and p.numel()]
+
+
+def named(group: Group, number: int) -> list[tuple[str, Tensor]]:
+    """Returns the parameters of group `number` with their names, or with their places."""
+    unnamed = [f"group {number}, number {i}" for i in range(len(group["params"]))]
+    return list(zip(group.get("param_names") or unnamed, group["params"], strict=True))
+
+
+def check_spelling(group: Group, options: Iterable[str]) -> None:
+    """Raises ValueError if a key of a group is nearly an option; other keys are its owner's."""
+    for key in group.keys() - set(options):
+        if meant := get_close_matches(key, options, n=1, cutoff=0.85):
+            raise ValueError(f"no option {key!r} of a group: did you mean {meant[0]!r}?")
+
+
+def check_options(group: Group) -> None:
+    """Raises ValueError unless all options of a group are in range."""
+    for key, choices in CHOICES.items():
+        if group[key] not in choices:
+            raise ValueError(f"{key} must be one of {choices}, got {group[key]!r}")
+    for key in ("lr", "weight_decay", "eps"):
+        check_number(key, group[key], math.inf)
+    check_number("momentum", group["momentum"], 1)
+    if group["rule"] == "adamw":
+        if len(group["betas"]) != 2:
+            raise ValueError(f"betas must be two numbers, got {group['betas']}")
+        for beta in group["betas"]:
+            check_number("betas", beta, 1)
+        return
+    if group["ns_coefficients"] != "exact":
+        schedule(group["ns_coefficients"], group["ns_steps"])
+    lr_scale(group["adjust_lr_fn"], 1, 1)
+    if not 0 < group["eps"] <= 1:
+        raise ValueError(f"eps must be in (0, 1] under Muon, got {group['eps']}")
+
+
+def check_number(key: str, value: Any, end: float) -> None:
+    """Raises ValueError unless the value is a number in [0, end)."""
+    if not isinstance(value, int | float | Tensor) or not 0 <= value < end:
+        raise ValueError(f"{key} must be a number in [0, {end}), got {value!r}")
+
+
+def check_gradients(groups: list[Group]) -> None:
+    """Raises ValueError, with the parameter's name, unless all gradients are dense and finite.
+
+    Of sharded parameters, those of all processes count.
+    """
+    pairs = [pair for number, group in enumerate(groups) for pair in named(group, number)]
+    pairs = [(name, p) for name, p in pairs if p.grad is not None]
+    for name, p in pairs:
+        if gradient(p).is_sparse:
+            raise ValueError(
+                f"expected a dense gradient; that of parameter {name!r} is sparse: "
+                "build its embedding with sparse=False"
+            )
+    if not pairs:
+        return
+    anyone = next((p for _, p in pairs if is_sharded(p)), pairs[0][1])
+    gradients = [gradient(own(p)) for _, p in pairs]
+    # NaN and Inf survive a sum; one look at all sums, so a GPU is waited for once
+    sums = torch.stack([G.sum().to(anyone.device, torch.float32) for G in gradients])
+    if add_up(sums, anyone).isfinite().all():
+        return
+    broken = add_up(sums.new_tensor([not is_finite(G) for G in gradients]), anyone)
+    for (name, _), parts in zip(pairs, broken.tolist(), strict=True):
+        if parts:
+            raise ValueError(
+                f"the gradient of parameter {name!r} holds NaN or Inf: nothing was updated; "
+                "skip this batch, or lower the learning rate if the loss has diverged"
+            )

@@ -10,18 +10,17 @@ Source: Li et al., arXiv 2510.05491, Algorithm 1.
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import chain
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from muonlab.optim.groups import check_number, in_stacks
-from muonlab.optim.muon import Muon
-from muonlab.optim.update import lr_scale, muon_update
+from muonlab.optim.exchange import own
+from muonlab.optim.muon import Muon, check_number
+from muonlab.optim.update import Group, is_stack, lr_scale, matrix_shape
 
-Whole = tuple[int, Callable[[Tensor], Tensor]]
 SCALES = ("paper", "released")
 ROWS = "row_mean_square"
 
@@ -73,13 +72,8 @@ class NorMuon(Muon):
         row_eps: float = 1e-8,
         **options: Any,
     ) -> None:
-        self.own = {"scale": scale, "beta2": beta2, "row_eps": row_eps}
-        super().__init__(params, lr, **options)
-
-    def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Adds a group of parameters, checked."""
-        self.defaults |= vars(self).get("own", {})  # torch fills each group with the defaults
-        super().add_param_group(param_group)
+        own = {"scale": scale, "beta2": beta2, "row_eps": row_eps}
+        super().__init__(params, lr, own=own, **options)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Loads a state that this class or Muon saved, for the same parameters."""
@@ -91,25 +85,43 @@ class NorMuon(Muon):
             if saved is not None:  # torch has rounded it to the precision of p
                 self.state[p][ROWS] = saved.detach().clone().to(p.device)
 
-    def state_of(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+    def state_of(self, p: Tensor, group: Group) -> dict[str, Any]:
         """Returns what is kept about p, of that group; before the first step it is zeros."""
         state = super().state_of(p, group)
         if group["rule"] == "muon" and ROWS not in state:  # a state of Muon's has none
+            column = p.detach()
+            while column.ndim > 1 + is_stack(p, group["kernels"]):
+                column = column[..., 0]
             precise = torch.promote_types(p.dtype, torch.float32)
-            column = p.detach().flatten(1)[:, 0] if p.ndim > 3 else p.detach()[..., 0]
             state[ROWS] = torch.zeros_like(column, dtype=precise)
         return state
 
-    def _muon_step(self, group: dict[str, Any]) -> None:
-        for stack, dtype in in_stacks(group):
-            states = [self.state_of(p, group) for p in stack]
-            squares = [state[ROWS] for state in states]
+    def rescale(self, O: Tensor, stack: list[Tensor], group: Group) -> None:  # noqa: E741
+        """Makes updates of O (b, e, m, n), row by row and in place; the v of all rows move on.
 
-            def even(block: Tensor, part: slice, squares: list[Tensor] = squares) -> None:
-                even_rows(block, squares[part], group)
-
-            momenta = [state["momentum_buffer"] for state in states]
-            muon_update(stack, momenta, group, dtype, self.scratch, even)
+        Where a whole matrix of O is zero, its v waits: it would fade while its expert has no
+        tokens. ‖O‖ and ‖Ô‖ follow from the squares of the rows. Where parameters are sharded, O
+        holds the rows that this process keeps.
+        """
+        p, kept = stack[0], [own(self.state_of(p, group)[ROWS]) for p in stack]
+        v = torch.stack(kept).view(O.shape[:-1])
+        m, n = matrix_shape(p, group["kernels"])
+        length = torch.linalg.vector_norm(O, dim=-1, dtype=v.dtype)  # of each row
+        square = length.square()
+        before = self.over_rows(square.sum(-1, keepdim=True), p, group)  # ‖O‖²
+        moving = before.sign()  # else no tokens: `update.share`
+        v.lerp_(square / n, (1 - group["beta2"]) * moving)
+        for mine, new in zip(kept, v, strict=True):
+            mine.copy_(new.view(mine.shape))
+        factor = (v.sqrt() + group["row_eps"]).reciprocal_()
+        evened = (length * factor).square_().sum(-1, keepdim=True)
+        after = self.over_rows(evened, p, group).sqrt()  # ‖Ô‖
+        if group["scale"] == "paper":
+            norm = torch.full_like(before, 0.2 * math.sqrt(m * n))
+        else:
+            norm = lr_scale(group["adjust_lr_fn"], m, n) * before.sqrt()
+        size = -group["lr"] * norm / torch.where(after > 0, after, 1.0)
+        O.mul_((size * factor).unsqueeze(-1))
 
     def _check_group(self, number: int) -> None:
         super()._check_group(number)
@@ -120,42 +132,3 @@ class NorMuon(Muon):
             check_number(key, group[key], 1)
         if not group["row_eps"]:
             raise ValueError("row_eps must be above 0, got 0: a row of zeros would divide by it")
-
-
-def even_rows(
-    block: Tensor, squares: list[Tensor], group: dict[str, Any], whole: Whole | None = None
-) -> None:
-    """Makes updates of stacked O's (b, *shape of the parameters), in place; `squares` move on."""
-    O = block.flatten(2) if block.ndim > 4 else block.flatten(0, -3)  # noqa: E741  paper's letter
-    v = torch.stack(squares).view(O.shape[:2])
-    O.mul_(row_factors(O, v, group, whole))
-    for kept, new in zip(squares, v.view(len(squares), *squares[0].shape), strict=True):
-        kept.copy_(new)
-
-
-def row_factors(
-    O: Tensor,  # noqa: E741
-    v: Tensor,
-    group: dict[str, Any],
-    whole: Whole | None = None,
-) -> Tensor:
-    """Returns what each row of O (b, m, n) is multiplied by, (b, m, 1); v (b, m) moves on in place.
-
-    Where a whole matrix of O is zero, its v waits: it would fade while its expert has no tokens.
-    ‖O‖ and ‖Ô‖ follow from the squares of the rows, so O is read once. If O holds some rows of
-    larger matrices, `whole` is the number of all rows, and a function that adds up sums over them.
-    """
-    (m, add_up), n = whole or (O.size(-2), lambda sums: sums), O.size(-1)
-    length = torch.linalg.vector_norm(O, dim=-1, dtype=v.dtype)  # of each row
-    square = length.square()
-    before = add_up(square.sum(-1, keepdim=True))  # ‖O‖²
-    moving = before.sign()  # else no tokens: `update.share`
-    v.lerp_(square / n, (1 - group["beta2"]) * moving)
-    factor = (v.sqrt() + group["row_eps"]).reciprocal_()
-    after = add_up((length * factor).square_().sum(-1, keepdim=True)).sqrt_()  # ‖Ô‖
-    if group["scale"] == "paper":
-        size = 0.2 * math.sqrt(m * n)
-    else:
-        size = lr_scale(group["adjust_lr_fn"], m, n) * before.sqrt()
-    size = -group["lr"] * size / torch.where(after > 0, after, 1.0)
-    return (size * factor).unsqueeze(-1)

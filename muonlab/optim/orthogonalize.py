@@ -10,12 +10,11 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from muonlab.machine import work_dtype
 from muonlab.optim.coefficients import Schedule, Triple, schedule
 
 Norm = Literal["frobenius", "schatten4"]
 NORMS: tuple[Norm, ...] = ("frobenius", "schatten4")
-BF16_UNITS = ("amx_bf16", "avx512_bf16")  # Intel since 2020, AMD since Zen 4
-BF16_FROM = 2**16  # entries in a stack; see `work_dtype`
 
 
 def newton_schulz(
@@ -24,7 +23,6 @@ def newton_schulz(
     coefficients: str | Triple | Schedule = "jordan",
     *,
     norm: Norm = "frobenius",
-    eps: float = 1e-7,
     dtype: torch.dtype | None = None,
 ) -> Tensor:
     """Returns G with its singular values driven towards 1: X ← aX + (bA + cA²)X, A = XXᵀ.
@@ -38,16 +36,17 @@ def newton_schulz(
         coefficients: a name in COEFFICIENTS, one triple (a, b, c), or a triple a step.
         norm: what divides G so that no singular value exceeds 1: its Frobenius norm (Σσ²)^½, or its
             Schatten-4 norm (Σσ⁴)^¼, which is closer to the largest σ.
-        eps: floor of that norm *after* the largest entry of G is 1. It guards the zero matrix,
-            which stays zero, and damps nothing: G and 1e-30 G give the same result.
-        dtype: precision of the products; None picks `work_dtype(G)`.
+        dtype: precision of the products; None picks the fastest safe one (`machine.work_dtype`).
+
+    The norm is taken after the largest entry is 1, so G and 1e-30 G give the same result, and a
+    zero matrix stays zero.
 
     Returns:
         (..., m, n) in G's dtype.
 
     Raises:
         ValueError: G is not a real floating-point matrix, or holds NaN or Inf; an unknown schedule
-            or norm; eps outside (0, 1].
+            or norm.
 
     Source: Jordan 2024; Björck and Bowie 1971; arXiv 2506.10935, section 3.4, for Schatten-4.
 
@@ -56,7 +55,7 @@ def newton_schulz(
     [[1.0, 0.0], [0.0, 1.0]]
     """
     check_matrix(G)
-    X = unit_norm(G, norm, eps).to(dtype or work_dtype(G))
+    X = unit_norm(G, norm).to(dtype or work_dtype(G.dtype, G.device, G.numel()))
     tall = X.size(-2) > X.size(-1)
     if tall:  # the Gram matrix of the short side costs less
         X = X.mT
@@ -87,47 +86,16 @@ def polar(G: Tensor) -> Tensor:
     return ((U * known.unsqueeze(-2)) @ Vh).to(G.dtype)
 
 
-def fast_bf16(device: torch.device | str = "cpu") -> bool:
-    """Returns whether bf16 products are fast there: a CPU with BF16_UNITS, CUDA from 8.0 on.
-
-    Other CPUs emulate bf16, 20 to 40 times slower than float32.
-    """
-    device = torch.device(device)
-    if device.type == "cuda":
-        return torch.cuda.get_device_capability(device) >= (8, 0)
-    has = torch.cpu.get_capabilities()
-    return device.type == "cpu" and any(has.get(unit) for unit in BF16_UNITS)
-
-
-def work_dtype(G: Tensor) -> torch.dtype:
-    """Returns the dtype in which G (..., m, n) is orthogonalized: bf16 only where it is faster.
-
-    float64 stays float64. On a CPU, small stacks stay in float32: measured with AMX, bf16 takes
-    twice as long as float32 for one 128×128 matrix, and half as long for twelve of them.
-    """
-    return pick_dtype(G.dtype, G.device, G.numel())
-
-
-def pick_dtype(dtype: torch.dtype, device: torch.device, entries: int) -> torch.dtype:
-    """Returns `work_dtype` of a stack that is not there yet: its dtype, device and size."""
-    if dtype == torch.float64:
-        return dtype
-    large = device.type != "cpu" or entries >= BF16_FROM
-    return torch.bfloat16 if large and fast_bf16(device) else torch.float32
-
-
-def unit_norm(G: Tensor, norm: Norm = "frobenius", eps: float = 1e-7) -> Tensor:
+def unit_norm(G: Tensor, norm: Norm = "frobenius") -> Tensor:
     """Returns G / ‖G‖ in at least float32: no singular value exceeds 1, and zero stays zero."""
     if norm not in NORMS:
         raise ValueError(f"norm must be one of {', '.join(NORMS)}; got {norm!r}")
-    if not 0 < eps <= 1:  # the norm is at least 1 there, so eps meets the zero matrix only
-        raise ValueError(f"eps must be in (0, 1], got {eps}")
     G = unit_entries(G if G.dtype == torch.float64 else G.float())
     size = G.norm(dim=(-2, -1), keepdim=True)
     if norm == "schatten4":  # ‖G Gᵀ‖_F² = Σσ⁴
         gram = G.mT @ G if G.size(-2) > G.size(-1) else G @ G.mT
         size = gram.norm(dim=(-2, -1), keepdim=True).sqrt()
-    return G / size.clamp(min=eps)
+    return G / size.clamp(min=0.5)  # it is at least 1, but for a zero matrix
 
 
 def unit_entries(G: Tensor) -> Tensor:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
-from muonlab.optim.groups import RULES
 from muonlab.optim.muon import Muon
+from muonlab.optim.update import is_stack, matrix_shape
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "QK": (
@@ -36,6 +36,7 @@ same: KV_down. It is in neither QK nor VO; who gives both to Muon gives it too.
 HEADS = {"head", "lm_head", "unembedding", "embed_out", "classifier", "score"}
 """Names under which public models keep the matrix from features to classes."""
 
+SHARED = ": keys and values share it, so it goes with QK and VO together, or by name"
 ROUTER = "a router: each row is the score of one expert, as a head's of one class"
 
 
@@ -47,6 +48,7 @@ class Route:
     shape: tuple[int, ...]
     rule: str  # "muon", "adamw" or "frozen"
     reason: str
+    kernel: bool = False  # of a Conv1d, whose shape (out, in, k) could be that of a stack
 
 
 class Routing:
@@ -70,16 +72,18 @@ class Routing:
         >>> [group["rule"] for group in route(model, muon=["0.weight"]).groups()]
         ['muon', 'adamw']
         """
-        known = {*inspect.signature(Muon).parameters, "betas"} - {"params", "lr"}
+        known = {*inspect.signature(Muon).parameters, "betas"} - {"params", "lr", "own"}
         if unknown := options.keys() - known:
             raise ValueError(f"no option {sorted(unknown)}; Muon has {', '.join(sorted(known))}")
         rates = {"muon": lr, "adamw": adamw_lr}
-        groups = []
-        for rule, rate in rates.items():
-            chosen = [(r.name, self._parameters[r.name]) for r in self.routes if r.rule == rule]
-            if chosen:
-                groups.append({"params": chosen, "rule": rule, "lr": rate, **options})
-        return groups
+        groups: dict[tuple[str, bool], dict[str, Any]] = {}
+        for r in sorted(self.routes, key=lambda r: (r.rule != "muon", r.kernel)):
+            if r.rule in rates:
+                kernels = {"kernels": True} if r.kernel else {}
+                start = {"params": [], "rule": r.rule, "lr": rates[r.rule], **kernels, **options}
+                group = groups.setdefault((r.rule, r.kernel), start)
+                group["params"].append((r.name, self._parameters[r.name]))
+        return list(groups.values())
 
     def count(self, rule: str) -> int:
         """Returns how many numbers the parameters of this rule hold."""
@@ -128,37 +132,74 @@ def route(
     parameters = dict(model.named_parameters())  # tied weights once, by their first name
     if not parameters:
         raise ValueError(f"expected a model with parameters, {type(model).__name__} has none")
-    aliases = _aliases(model)
-    outer = _outer_modules(model)
-    _refuse_unmatched((*muon, *adamw), [name for names in aliases.values() for name in names])
+    names = _names(model)
+    for_muon, for_adamw = _claims(muon, names), _claims(adamw, names)
+    shared = {p for p in names if _fits("KV_down", names[p])}
+    if {"QK", "VO"} <= set(muon):
+        for_muon = dict.fromkeys(shared - for_adamw.keys(), "KV_down") | for_muon
+    outer = _outer_parameters(model)
+    kernels = {m.weight for m in model.modules() if isinstance(m, nn.Conv1d | nn.ConvTranspose1d)}
     routes = []
     for name, p in parameters.items():
-        names = aliases[id(p)]
-        for_muon = _first_match(muon, names)
-        for_adamw = _first_match(adamw, names)
-        if {"QK", "VO"} <= set(muon) and not (for_muon or for_adamw):
-            for_muon = _first_match(("KV_down",), names)
-        if for_muon and for_adamw:
+        wanted, refused = for_muon.get(p), for_adamw.get(p)
+        if wanted and refused:
             raise ValueError(
-                f"parameter {name!r} is claimed twice: by muon={for_muon!r} and "
-                f"adamw={for_adamw!r}; drop one of them"
+                f"parameter {name!r} is claimed twice: by muon={wanted!r} and "
+                f"adamw={refused!r}; drop one of them"
             )
-        if for_muon and p.ndim < 2:
+        if wanted and p.ndim < 2:
             raise ValueError(
-                f"Muon takes matrices; {for_muon!r} names parameter {name!r} of shape "
+                f"Muon takes matrices; {wanted!r} names parameter {name!r} of shape "
                 f"{tuple(p.shape)}: leave it to AdamW"
             )
-        if for_muon and for_muon not in names and id(p) in outer:
-            for_muon = None  # a head must not slip in by a wide pattern
-        rule, reason = _decide(p, for_muon, for_adamw, outer.get(id(p)))
-        reason += _remark(p, rule, names)
-        routes.append(Route(name, tuple(p.shape), rule, reason))
+        if wanted not in names[p] and p in outer:
+            wanted = None  # a head must not slip in by a wide pattern
+        rule, reason = _decide(p, wanted, refused, outer.get(p))
+        kernel = rule == "muon" and p.ndim == 3 and p in kernels
+        reason += _remark(p, rule, kernel) or (SHARED if p in shared and rule != "frozen" else "")
+        routes.append(Route(name, tuple(p.shape), rule, reason, kernel))
     return Routing(routes, parameters)
+
+
+def _names(model: nn.Module) -> dict[nn.Parameter, list[str]]:
+    """Returns all names of each parameter: a tied one has several."""
+    names: dict[nn.Parameter, list[str]] = {}
+    for name, p in model.named_parameters(remove_duplicate=False):
+        names.setdefault(p, []).append(name)
+    return names
+
+
+def _claims(
+    wanted: tuple[str, ...], names: dict[nn.Parameter, list[str]]
+) -> dict[nn.Parameter, str]:
+    """Returns the first that fits a parameter; a group or pattern that fits none is refused."""
+    claims: dict[nn.Parameter, str] = {}
+    for entry in wanted:
+        fitting = [p for p in names if _fits(entry, names[p])]
+        if not fitting:
+            what = (
+                f"group {entry} looks for {', '.join(GROUPS[entry])} and finds nothing"
+                if entry in GROUPS
+                else f"{entry!r} is no group ({', '.join(GROUPS)}) and matches no parameter"
+            )
+            some = ", ".join([name for each in names.values() for name in each][:4])
+            raise ValueError(f"{what}; this model has {some}, …: name its matrices by patterns")
+        claims = dict.fromkeys(fitting, entry) | claims
+    return claims
+
+
+def _fits(entry: str, names: list[str]) -> bool:
+    """Returns whether a group or a pattern fits one of these names of a parameter."""
+    names = [*names, *(f".{name}" for name in names)]  # "*.q.weight" also means a q at the top
+    return any(
+        fnmatchcase(name, pattern) for pattern in GROUPS.get(entry, (entry,)) for name in names
+    )
 
 
 def _decide(
     p: nn.Parameter, for_muon: str | None, for_adamw: str | None, outer: str | None
 ) -> tuple[str, str]:
+    """Returns the rule of a parameter, and the reason."""
     if not p.requires_grad:
         return "frozen", "requires no gradient"
     if for_muon:
@@ -172,13 +213,13 @@ def _decide(
     return "adamw", "not asked for Muon"
 
 
-def _remark(p: nn.Parameter, rule: str, names: list[str]) -> str:
-    """Returns what else there is to say about a parameter of latent attention or of experts."""
-    if rule == "muon" and p.ndim == 3:
+def _remark(p: nn.Parameter, rule: str, kernel: bool) -> str:
+    """Returns what else there is to say about a stack, or a kernel."""
+    if rule != "muon" or p.ndim == 2:
+        return ""
+    if is_stack(p, kernel):
         return f": a stack of {len(p)} matrices, each orthogonalized alone"
-    if rule in RULES and _first_match(("KV_down",), names):
-        return ": keys and values share it, so it goes with QK and VO together, or by name"
-    return ""
+    return ": a kernel, taken as a matrix of {}×{}".format(*matrix_shape(p, kernel))
 
 
 def _as_tuple(argument: str, patterns: Iterable[str]) -> tuple[str, ...]:
@@ -189,50 +230,15 @@ def _as_tuple(argument: str, patterns: Iterable[str]) -> tuple[str, ...]:
     return tuple(patterns)
 
 
-def _aliases(model: nn.Module) -> dict[int, list[str]]:
-    names: dict[int, list[str]] = {}
-    for name, p in model.named_parameters(remove_duplicate=False):
-        names.setdefault(id(p), []).append(name)
-    return names
-
-
-def _outer_modules(model: nn.Module) -> dict[int, str]:
-    """Returns id of the parameter → reason, for a model's two ends and its routers."""
-    outer = {}
+def _outer_parameters(model: nn.Module) -> dict[Tensor, str]:
+    """Returns the reasons of what Muon should not take: a model's two ends, and routers."""
+    outer: dict[Tensor, str] = {}
     for name, p in model.named_parameters(remove_duplicate=False):
         if set(name.split(".")) & HEADS:
-            outer[id(p)] = "the head: its rows are classes, not features"
+            outer[p] = "the head: its rows are classes, not features"
         if "router" in name.split("."):
-            outer[id(p)] = ROUTER
+            outer[p] = ROUTER
     for module in model.modules():
         if isinstance(module, nn.Embedding | nn.EmbeddingBag):  # the reason for a tied head too
-            outer[id(module.weight)] = "an embedding: one row a token, not a map"
+            outer[module.weight] = "an embedding: one row a token, not a map"
     return outer
-
-
-def _patterns(name: str) -> tuple[str, ...]:
-    return GROUPS.get(name, (name,))
-
-
-def _first_match(wanted: tuple[str, ...], names: list[str]) -> str | None:
-    for entry in wanted:
-        for pattern in _patterns(entry):
-            if any(
-                fnmatchcase("." + name, pattern) or fnmatchcase(name, pattern) for name in names
-            ):
-                return entry
-    return None
-
-
-def _refuse_unmatched(wanted: tuple[str, ...], names: list[str]) -> None:
-    for entry in wanted:
-        if _first_match((entry,), names):
-            continue
-        what = (
-            f"group {entry} looks for {', '.join(GROUPS[entry])} and finds nothing"
-            if entry in GROUPS
-            else f"{entry!r} is no group ({', '.join(GROUPS)}) and matches no parameter"
-        )
-        raise ValueError(
-            f"{what}; this model has {', '.join(names[:4])}, …: name its matrices by patterns"
-        )

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 import muonlab
+from muonlab.machine import device_name
 
 
 def provenance(device: torch.device | str = "cpu") -> dict[str, Any]:
@@ -19,7 +20,7 @@ def provenance(device: torch.device | str = "cpu") -> dict[str, Any]:
         "torch": torch.__version__,
         "muonlab": muonlab.__version__,
         "code": code_version(),
-        "device": _device_name(torch.device(device)),
+        "device": device_name(device),
         "threads": torch.get_num_threads(),
         "system": platform.system(),
         "utc": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -50,14 +51,3 @@ def _git(folder: Path, *arguments: str) -> str | None:
     except FileNotFoundError:  # no git on this machine
         return None
     return answer.stdout.strip() if answer.returncode == 0 else None
-
-
-def _device_name(device: torch.device) -> str:
-    if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
-    listing = Path("/proc/cpuinfo")
-    if listing.exists():
-        for line in listing.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()

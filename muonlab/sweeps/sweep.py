@@ -14,10 +14,10 @@ from filelock import Timeout
 from muonlab.data.load import load_corpus
 from muonlab.data.task import Task
 from muonlab.distributed import parallel
+from muonlab.machine import pick_device
 from muonlab.records.provenance import provenance
 from muonlab.records.record import Record, append, lock, run_id
 from muonlab.sweeps.results import Known
-from muonlab.training.build import pick_device
 from muonlab.training.config import TrainConfig
 from muonlab.training.run import Diverged, train
 

@@ -1,6 +1,5 @@
 """What the lessons prove, and measure: polynomials, spectra, the one-layer memory, its theorems."""
 
-from muonlab.optim.coefficients import derive_schedule, minimax_quintic, scalar_map
 from muonlab.theory.memory import (
     answers,
     coupled,
@@ -15,6 +14,7 @@ from muonlab.theory.memory import (
     train,
     two_block,
 )
+from muonlab.theory.polynomials import derive_schedule, minimax_quintic, scalar_map
 from muonlab.theory.spectra import Isotropy, isotropy, nuclear_rank, stable_rank
 from muonlab.theory.theorems import (
     TwoBlock,

@@ -124,7 +124,7 @@ class TwoBlock:
             c22=s22,
         )
 
-    def _logs(self) -> tuple[float, float, float, float, float, float]:
+    def _logs(self) -> tuple[float, ...]:
         """Returns the six log-probabilities: of a frequent key, then of a rare one.
 
         Each: the right answer, another one of the same frequency, one of the other frequency.

@@ -6,11 +6,11 @@ from typing import Any
 import torch
 
 from muonlab.data.task import Task, with_words
+from muonlab.machine import bf16_pays
 from muonlab.models.gpt import GPT, SIZES, GPTConfig
 from muonlab.models.regressor import build
 from muonlab.optim.muon import Muon
 from muonlab.optim.normuon import NorMuon
-from muonlab.optim.orthogonalize import fast_bf16
 from muonlab.optim.routing import route
 from muonlab.training.config import TrainConfig
 from muonlab.training.rules import NORMUON, Controlled
@@ -63,17 +63,8 @@ def _apart(group: dict[str, Any], model: GPT, rate: float) -> list[dict[str, Any
     return [group | {"params": outer}, *([group | own] if inner else [])]
 
 
-def pick_device(name: str) -> torch.device:
-    """Returns the device of that name; "auto" is the GPU where there is one, else the CPU."""
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    if name.startswith("cuda") and not torch.cuda.is_available():
-        raise ValueError(f"device {name!r} needs a GPU that torch can use; take device='cpu'")
-    return torch.device(name)
-
-
 def picks_bf16(config: TrainConfig, device: torch.device) -> bool:
     """Returns whether the run multiplies in bf16; "auto" does where that is faster."""
     if config.precision == "auto":
-        return fast_bf16(device) and SIZES[config.size].width >= 256
+        return bf16_pays(SIZES[config.size].width, device)
     return config.precision == "bf16"

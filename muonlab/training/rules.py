@@ -31,6 +31,8 @@ class Controlled(Muon):
     batches. The matrices are taken one at a time, so its speed says nothing.
     """
 
+    whole_only = True
+
     def __init__(self, params: Any, control: str) -> None:
         super().__init__(params)
         self.direction, self.kept = CONTROLS[control]

@@ -17,7 +17,7 @@ from tqdm.auto import tqdm
 from muonlab.data.load import load_corpus
 from muonlab.data.task import Task
 from muonlab.distributed import parallel, sharded
-from muonlab.machine import keep_freed_memory
+from muonlab.machine import keep_freed_memory, pick_device
 from muonlab.models.gpt import GPT, GPTConfig
 from muonlab.models.regressor import build
 from muonlab.optim.muon import Muon
@@ -25,7 +25,7 @@ from muonlab.records.provenance import code_version, provenance
 from muonlab.records.record import Record
 from muonlab.theory.spectra import layer_spectra
 from muonlab.training import checkpoints
-from muonlab.training.build import build_optimizer, model_for, pick_device, picks_bf16
+from muonlab.training.build import build_optimizer, model_for, picks_bf16
 from muonlab.training.config import TrainConfig
 
 CURVES = ("step", "train_loss", "step_seconds", "held_out", "spectra")  # what a run adds to
@@ -188,7 +188,7 @@ class Run:
         if not math.isfinite(value):
             raise self._diverged(f"the training loss is {value}")
         with self._finite_gradients():
-            (sharded.step_sharded if self.shard else parallel.step_shared)(self.optimizer)
+            self.optimizer.step() if self.shard else parallel.step_shared(self.optimizer)
         self.optimizer.zero_grad()
         if self.device.type == "cuda":
             torch.cuda.synchronize()  # or the clock stops before the work does
