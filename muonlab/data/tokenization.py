@@ -62,7 +62,10 @@ def as_text(tokenizer: Tokenizer) -> Tokenizer:
 def encode(tokenizer: Tokenizer, documents: Iterable[str]) -> np.ndarray:
     """Returns the tokens of all documents, each followed by END: (tokens,) little-endian uint16."""
     texts: list[list[str]] = [re.findall(PIECES, text) for text in documents]
-    known = _encode_each(tokenizer, list(set().union(*texts)))
+    different = list(set().union(*texts))
+    encodings = tokenizer.encode_batch_fast(different, add_special_tokens=False)
+    each = (np.array(encoding.ids, TOKEN).tobytes() for encoding in encodings)
+    known = dict(zip(different, each, strict=True))
     end = np.array(tokenizer.token_to_id(END), TOKEN).tobytes()
     joined = (b"".join(map(known.__getitem__, pieces)) for pieces in texts)
     return np.frombuffer(b"".join(part + end for part in joined), TOKEN)
@@ -75,12 +78,3 @@ def _sample(documents: Iterable[str]) -> Iterable[str]:
             return
         yield text[:room]
         room -= len(text)
-
-
-def _encode_each(tokenizer: Tokenizer, pieces: list[str]) -> dict[str, bytes]:
-    """Returns the tokens of each piece, as the bytes of 16-bit numbers."""
-    encodings = tokenizer.encode_batch_fast(pieces, add_special_tokens=False)
-    return {
-        piece: np.array(encoding.ids, TOKEN).tobytes()
-        for piece, encoding in zip(pieces, encodings, strict=True)
-    }

@@ -1,7 +1,7 @@
 """A GPT of the nanoGPT kind, with every matrix separate and named as in the paper.
 
 q, k, v, o are the attention matrices, w_in, w_out (and w_gate) the feed-forward ones; `attention`
-and `feedforward` hold the layers, and `shape` their sizes. In shapes, B is the batch, T the tokens,
+and `feedforward` hold the layers, `config` their sizes. In shapes, B is the batch, T the tokens,
 C the width, H the heads, h = C/H the width of a head, V the words.
 """
 
@@ -13,8 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from muonlab.models.attention import Attention, LatentAttention, norm, rope_tables
-from muonlab.models.caches import Cache
+from muonlab.models.attention import Attention, Cache, LatentAttention, norm, rope_tables
 from muonlab.models.config import ATTENTIONS, SIZES, GPTConfig
 from muonlab.models.feedforward import Experts, FeedForward
 
