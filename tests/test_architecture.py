@@ -24,7 +24,8 @@ FLOORS = (  # a room may import from itself, and from the rooms on lower floors
     ("cost",),
     ("classroom", "experiments"),
     ("publishing",),
-    ("cli", "__main__"),
+    ("cli",),
+    ("__main__",),
 )
 FLOOR = {room: number for number, floor in enumerate(FLOORS) for room in floor}
 SHOWS = {"ipywidgets", "anywidget", "traitlets", "matplotlib", "seaborn", "IPython", "jupytext"}
@@ -41,6 +42,9 @@ def name(path):
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+MODULE_NAMES = {name(path) for path in MODULES}
+
+
 def room(module):
     return module.split(".")[1]
 
@@ -55,7 +59,8 @@ def imported(nodes):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {f"{node.module}.{alias.name}" for alias in node.names} | {node.module}
+            inside = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= inside & MODULE_NAMES or {node.module}  # of a room, only what is taken
     return found
 
 

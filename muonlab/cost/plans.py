@@ -146,7 +146,8 @@ def _row(
     model, each = counts.flops(batch, shape.context), counts.muon_flops()
     muon, own = sum(each), busiest(each, gpus) / speed
     seconds = model / gpus / speed + own
-    sent = sharded_bytes(counts.numbers, counts.muon_numbers, gpus, message=2)  # bf16 to owners
+    sent = sharded_bytes(counts.numbers, counts.muon_numbers, gpus, size=4)
+    sent["all-to-all"] /= 2  # momenta travel in bf16
     received = sum(sent.values())
     return Row(
         name=name,

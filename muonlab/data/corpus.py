@@ -16,9 +16,9 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-import muonlab.data.documents as documents
-import muonlab.data.shards as shards
-import muonlab.data.tokenization as tokenization
+from muonlab.data import documents
+from muonlab.data import shards
+from muonlab.data import tokenization
 from muonlab.data.cache import FORMAT, Stored, load_or_build
 from muonlab.data.task import with_words
 from muonlab.data.windows import chance, check_sizes, windows

@@ -9,7 +9,7 @@ import time
 import numpy as np
 import torch
 
-import muonlab.data.documents as documents
+from muonlab.data import documents
 from muonlab.data.corpus import Corpus
 from muonlab.data.load import load_corpus
 
