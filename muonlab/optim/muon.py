@@ -268,9 +268,9 @@ def in_turns(group: Group) -> Iterator[tuple[list[list[Tensor]], torch.dtype]]:
 
     Whole ones are stepped a stack at a time; all sharded ones together, so one message takes them.
     """
-    dtype = torch.float64 if group["ns_coefficients"] == "exact" else group["ns_dtype"]
+    wanted = torch.float64 if group["ns_coefficients"] == "exact" else group["ns_dtype"]
     together = defaultdict(list)
-    for stack, dtype in update.as_stacks(with_gradient(group), dtype):
+    for stack, dtype in update.as_stacks(with_gradient(group), wanted):
         if is_sharded(stack[0]):
             together[dtype, mesh_of(stack[0])].append(stack)
         else:
