@@ -16,9 +16,7 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from muonlab.data import documents
-from muonlab.data import shards
-from muonlab.data import tokenization
+from muonlab.data import documents, shards, tokenization
 from muonlab.data.cache import FORMAT, Stored, load_or_build
 from muonlab.data.task import with_words
 from muonlab.data.windows import chance, check_sizes, windows
