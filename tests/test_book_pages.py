@@ -258,3 +258,14 @@ def test_headings_are_in_order_and_links_resolve(name):
     broken = [link for link in links if "://" not in link and not (BOOK / link).resolve().is_file()]
     assert broken == []
     tables(text)  # each has a header row and as many cells in every row
+
+
+def test_every_module_stands_once_in_the_reference_and_none_that_is_gone():
+    pages = sorted((BOOK / "reference").glob("*.md"))
+    listed = [m for page in pages for m in re.findall(r"automodule:: (\S+)", read(page))]
+    package = ROOT / "muonlab"
+    files = [p for p in package.rglob("*.py") if p.name not in ("__init__.py", "__main__.py")]
+    there = {".".join(("muonlab", *p.relative_to(package).with_suffix("").parts)) for p in files}
+    assert sorted(listed) == sorted(there - {"muonlab.cli", "muonlab.experiments"})
+    index = read(BOOK / "reference.md")
+    assert [p.name for p in pages if f"reference/{p.name}" not in index] == []
