@@ -9,7 +9,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muonlab.data.facts import load_facts, people_in_group, selections
+from muonlab.data.facts import first_token_accuracy, load_facts, people_in_group, selections
+from muonlab.models.gpt import GPTConfig
+from muonlab.models.regressor import build
 
 NAME = r"(?P<name>[A-Z][a-z]+ [A-Z][a-z]+)"
 PATTERNS = {  # written here a second time, so that the templates are not their own check
@@ -259,3 +261,10 @@ def test_other_wrong_arguments_are_refused():
         selections(9, np.nan)
     with pytest.raises(ValueError, match="a group of 0 or more, got -1"):
         people_in_group(-1)
+
+
+def test_the_measurement_needs_no_gradients_switched_off_by_its_caller():
+    facts = load_facts("facts-2")
+    model = build(facts.shape(GPTConfig(context=64, layers=1, width=16, heads=2)))
+    assert torch.is_grad_enabled()
+    assert len(first_token_accuracy(model, facts)["accuracy"]) == 3

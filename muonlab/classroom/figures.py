@@ -60,13 +60,14 @@ def lines(
     return figure
 
 
-def spectra(values: Mapping[str, Iterable[float]]) -> Figure:
+def spectra(values: Mapping[str, Iterable[float]], *, logy: bool = True) -> Figure:
     """Returns a figure of singular values, largest first; zeros are left out of a log axis."""
     sorted_values = {label: np.sort(_numbers(v))[::-1] for label, v in values.items()}
     figure, axes = plt.subplots()
     for number, (label, s) in enumerate(sorted_values.items()):
         _line(axes, np.arange(1, len(s) + 1), s, label, number)
-    axes.set(xlabel="number, largest first", ylabel="singular value", yscale="log")
+    axes.set(xlabel="number, largest first", ylabel="singular value")
+    axes.set_yscale("log" if logy else "linear")
     axes.legend()
     return figure
 

@@ -120,6 +120,7 @@ class Facts:
         return " ".join(self.words[int(token)] for token in tokens)
 
 
+@torch.no_grad()
 def first_token_accuracy(model: GPT, facts: Facts) -> dict[str, Any]:
     """Returns how often the likeliest token after a question is the first one of the answer.
 
