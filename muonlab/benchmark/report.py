@@ -1,7 +1,9 @@
 """The record of `bench` as Markdown: what the command prints and what the book shows."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
+
+from muonlab.records.table import markdown
 
 Row = Mapping[str, Any]
 
@@ -11,8 +13,8 @@ def report(record: Mapping[str, Any]) -> str:
     made, peak = record["provenance"], dict(record["peak"])
     copies = peak.pop("copy")
     speeds = [f"{1e-3 * speed:.2f} TFLOP/s in {name}" for name, speed in peak.items()]
-    parts = {name: record[name] for name in ("newton_schulz_steps", "optimizer_step", "training")}
-    timed = [row for rows in parts.values() for row in rows]
+    alone, steps = record["newton_schulz_steps"], record["optimizer_step"]
+    timed = [*alone, *steps, *record["training"]]
     accepted, rejected = (sum(row[key] for row in timed) for key in ("samples", "rejected"))
     lines = [
         f"Measured on {made['device']}, {made['threads']} threads, torch {made['torch']}, on "
@@ -23,29 +25,23 @@ def report(record: Mapping[str, Any]) -> str:
         "speed, and the share of peak is the floor divided by the time.",
         markdown(
             ["shape", "", "ms", "ratio", "floor", "share of peak"],
-            [[row["shape"], *_plain(row), *_floor(row)] for row in parts["newton_schulz_steps"]],
+            [[row["shape"], *_plain(row), *_floor(row)] for row in alone],
         ),
         "**One optimizer step** of a 6 × 384 GPT, 10.7M numbers. The floor is the products, and "
         "one read of weights, momentum and gradients with one write of the first two.",
         markdown(
             ["", "ms", "ratio", "floor", "share of peak", "× AdamW", "scratch MB"],
-            map(_step, parts["optimizer_step"]),
+            map(_step, steps),
         ),
         "**Training** the same GPT, 8 × 256 tokens a step, forward and backward included.",
         markdown(
             ["", "ms", "ratio", "tokens/s"],
-            [[*_plain(row), f"{row['tokens per second']:,.0f}"] for row in parts["training"]],
+            [[*_plain(row), f"{row['tokens per second']:,.0f}"] for row in record["training"]],
         ),
         f"Every figure is the median of samples taken in turns; {accepted} samples count, "
         f"{rejected} were rejected because other processes were busy.",
     ]
     return "\n\n".join(lines) + "\n"
-
-
-def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Returns a table in Markdown, a line for each row."""
-    ruled = [heads, ["---"] * len(heads), *rows]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in ruled)
 
 
 def _step(row: Row) -> list[str]:

@@ -1,10 +1,9 @@
 """The optimizers and training loops that `bench` compares, made ready to be called."""
 
 import dataclasses
-import importlib
-import importlib.metadata
 import sys
 from collections.abc import Callable, Iterator
+from importlib import import_module, metadata
 from typing import Any
 
 import torch
@@ -55,7 +54,6 @@ def trainer(tokens: Tensor, bf16: bool, make: Callable[[GPT], Optimizer]) -> Cal
 
 
 def _parameters(shapes: list[tuple[int, int]]) -> list[nn.Parameter]:
-    """Returns matrices of these shapes, with gradients."""
     generator = torch.Generator().manual_seed(0)
     params = [nn.Parameter(0.02 * torch.randn(s, generator=generator)) for s in shapes]
     for p in params:
@@ -78,9 +76,6 @@ def _public() -> Iterator[tuple[str, Any]]:
     """Yields the name and the Muon of each package that is there."""
     for package, module in PUBLIC.items():
         try:
-            name = f"{package} {importlib.metadata.version(package)}"
-            yield name, importlib.import_module(module).Muon
-        except importlib.metadata.PackageNotFoundError:
-            continue
-        except (ImportError, RuntimeError) as error:
-            print(f"{name} is installed but does not load: {error}", file=sys.stderr)
+            yield f"{package} {metadata.version(package)}", import_module(module).Muon
+        except (ImportError, RuntimeError) as error:  # not installed, or of another torch
+            print(f"left out: {package} ({error})", file=sys.stderr)

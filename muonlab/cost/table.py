@@ -3,8 +3,8 @@
 `python -m muonlab.cost.table > book/tables/cost.md`
 """
 
-from muonlab.benchmark.report import markdown
 from muonlab.cost.plans import Row, cost_table
+from muonlab.records.table import markdown
 
 WHOLE = ("plan", "FLOP", "hours at least", "GPU-hours", "Muon of the FLOP", "Muon of a step")
 STEP = (
