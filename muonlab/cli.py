@@ -19,8 +19,7 @@ from muonlab.classroom import claims, report
 from muonlab.cost import formulas as cost
 from muonlab.distributed import parallel
 from muonlab.files import course
-from muonlab.records import record as records
-from muonlab.records.record import Record
+from muonlab.records.record import Record, append
 from muonlab.records.store import RESULTS, path_of, write_manifest
 from muonlab.records.table import fits, runs_table
 from muonlab.studies.grids import PHASES, PRESETS, STUDIES, phases
@@ -105,8 +104,9 @@ def _verb(verbs: Any, name: str, run: Any, text: str) -> argparse.ArgumentParser
 def _add_config(parser: argparse.ArgumentParser) -> None:
     """Adds one option for each field of TrainConfig, read as its default is; None is a rate's."""
     for field in dataclasses.fields(TrainConfig):
-        default, kind = field.default, type(field.default)
-        read: dict[str, Any] = {"type": float if default is None else kind}
+        default: Any = field.default
+        kind = float if default is None else type(default)
+        read: dict[str, Any] = {"type": kind}
         if kind is bool:
             read = {"action": argparse.BooleanOptionalAction}
         elif kind is tuple:
@@ -174,14 +174,13 @@ def _train(options: argparse.Namespace) -> int:
         return 0
     print(record.summary())
     if options.record:
-        records.append(record, options.record)
+        append(record, options.record)
     return 0
 
 
 def _ablate(options: argparse.Namespace) -> int:
     if options.name is None:
-        for name, study in STUDIES.items():
-            print(f"{name}: {', '.join(study.phases())}")
+        print(*(f"{name}: {', '.join(s.phases())}" for name, s in STUDIES.items()), sep="\n")
         return 0
     at = Place(options.results, options.corpus)
     for name, grid in phases(options.name).items():
@@ -194,10 +193,9 @@ def _run_phase(name: str, configs: Grid, at: Place, options: argparse.Namespace)
     print(f"{path.name}: {cost.summary(configs)}", flush=True)
     if options.engine == "local":  # another machine has another memory
         cost.check_memory(max(configs, key=cost.memory))
-    with tqdm(total=len(configs), unit="run", desc=name) as bar:
-        for record in run_grid(configs, path, options.engine, options.workers):
-            bar.write(record.summary())
-            bar.update()
+    runs = run_grid(configs, path, options.engine, options.workers)
+    for record in tqdm(runs, name, len(configs), unit="run"):
+        tqdm.write(record.summary())
     if at.folder.resolve() == RESULTS.resolve():
         write_manifest()
 
@@ -213,8 +211,8 @@ def _results(options: argparse.Namespace) -> int:
     if options.name is None:
         print(*(f"{n}: {len(recorded(n, folder))} runs" for n in _names(folder)), sep="\n")
         return 0
-    runs = _runs(options.name, folder)
-    print(runs_table(runs, dict(options.where), dict(options.against)))
+    where, against = dict(options.where), dict(options.against)
+    print(runs_table(_runs(options.name, folder), where, against))
     return 0
 
 
