@@ -27,7 +27,7 @@ from muonlab.studies.hypothesis import Hypothesis, judge
 from muonlab.studies.table1 import uncovered
 from muonlab.sweeps.engines import run_grid
 from muonlab.sweeps.results import problems, read_runs, recorded
-from muonlab.sweeps.study import Grid, Place
+from muonlab.sweeps.study import Place
 from muonlab.training.config import TrainConfig
 from muonlab.training.run import train
 
@@ -53,6 +53,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"muonlab {muonlab.__version__}")
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    file: dict[str, Any] = {"type": Path, "metavar": "FILE"}
+    folder: dict[str, Any] = {"type": _folder, "metavar": "FOLDER", "default": RESULTS}
+    values: dict[str, Any] = {"nargs": "+", "type": _pair, "metavar": "FIELD=VALUE", "default": []}
 
     _verb(verbs, "lab", _lab, "open JupyterLab at lesson 00")
     _verb(verbs, "doctor", _doctor, "say what this machine has, and what to do about the rest")
@@ -60,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     told.add_argument("--lesson", metavar="NN", help="only this lesson, for example 02")
     one = _verb(verbs, "train", _train, "train one language model and record the run")
     _add_config(one)
-    _add_file(one, "--record", "append the record (JSON lines)")
+    one.add_argument("--record", **file, help="append the record (JSON lines)")
     text = "save to this folder after each evaluation, and go on from what it holds"
     one.add_argument("--checkpoint", type=Path, metavar="FOLDER", help=text)
     text = "under torchrun, each process keeps some rows of the weights and of what belongs to them"
@@ -68,7 +71,8 @@ def _parser() -> argparse.ArgumentParser:
     text = "run the phases of a study one after the other, and keep going; no name: list them all"
     ablate = _verb(verbs, "ablate", _ablate, text)
     ablate.add_argument("name", nargs="?", help="a study, such as lesson-04, or one of its phases")
-    _add_folder(ablate, "where each phase writes its file, and finds those of the phases before it")
+    text = "the folder in which each phase writes its file, and finds those of the phases before it"
+    ablate.add_argument("--results", **folder, help=text)
     ablate.add_argument("--corpus", help="another text than the study's, for all of its phases")
     text = "where the runs go: local, one after the other here; ray, a Ray cluster; slurm, a queue"
     ablate.add_argument("--engine", default="local", help=text)
@@ -76,9 +80,10 @@ def _parser() -> argparse.ArgumentParser:
     results = _verb(verbs, "results", _results, "print recorded runs, or check that all are whole")
     text = "a phase that has been run: lesson-04-seeds, or on FineWeb lesson-04-seeds-fineweb"
     results.add_argument("name", nargs="?", help=f"{text}; no name: list them all")
-    _add_folder(results, "the folder that `muonlab ablate` wrote")
-    _add_filter(results, "--where", "only runs with these values")
-    _add_filter(results, "--against", "differences to this setting, paired over seeds")
+    results.add_argument("--results", **folder, help="the folder that `muonlab ablate` wrote")
+    results.add_argument("--where", **values, help="only runs with these values")
+    text = "differences to this setting, paired over seeds"
+    results.add_argument("--against", **values, help=text)
     results.add_argument("--check", action="store_true", help="check the manifest and each record")
     page = _verb(verbs, "report", _report, "judge a hypothesis by recorded runs: one HTML file")
     page.add_argument("runs", help="a phase that has been run, or a file of records (.jsonl)")
@@ -86,11 +91,11 @@ def _parser() -> argparse.ArgumentParser:
     page.add_argument("--than", nargs="*", default=(), help="than these; none: than AdamW alone")
     page.add_argument("--by", type=float, default=0.0, help="at least so many nats")
     page.add_argument("--metric", default="overall", help="overall, head, middle or tail")
-    _add_filter(page, "--where", "only runs with these values")
+    page.add_argument("--where", **values, help="only runs with these values")
     page.add_argument("--out", type=Path, default=Path("report.html"), help="the file to write")
     times = _verb(verbs, "bench", _bench, "time Muon on this machine, against its rivals")
-    _add_file(times, "--record", "write the figures (JSON)")
-    _add_file(times, "--show", "print an old record instead")
+    times.add_argument("--record", **file, help="write the figures (JSON)")
+    times.add_argument("--show", **file, help="print an old record instead")
     return parser
 
 
@@ -105,26 +110,13 @@ def _add_config(parser: argparse.ArgumentParser) -> None:
     """Adds one option for each field of TrainConfig, read as its default is; None is a rate's."""
     for field in dataclasses.fields(TrainConfig):
         default: Any = field.default
-        kind = float if default is None else type(default)
-        read: dict[str, Any] = {"type": kind}
-        if kind is bool:
+        read: dict[str, Any] = {"type": float if default is None else type(default)}
+        if isinstance(default, bool):
             read = {"action": argparse.BooleanOptionalAction}
-        elif kind is tuple:
+        elif isinstance(default, tuple):
             read = {"nargs": "*", "type": type(default[0])}
         flag = "--" + field.name.replace("_", "-")
         parser.add_argument(flag, default=default, help=field.metadata["help"], **read)
-
-
-def _add_file(parser: argparse.ArgumentParser, flag: str, text: str) -> None:
-    parser.add_argument(flag, type=Path, metavar="FILE", help=text)
-
-
-def _add_folder(parser: argparse.ArgumentParser, text: str) -> None:
-    parser.add_argument("--results", type=_folder, default=RESULTS, metavar="FOLDER", help=text)
-
-
-def _add_filter(parser: argparse.ArgumentParser, flag: str, text: str) -> None:
-    parser.add_argument(flag, nargs="+", type=_pair, default=[], metavar="FIELD=VALUE", help=text)
 
 
 def _folder(text: str) -> Path:
@@ -183,28 +175,24 @@ def _ablate(options: argparse.Namespace) -> int:
         print(*(f"{name}: {', '.join(s.phases())}" for name, s in STUDIES.items()), sep="\n")
         return 0
     at = Place(options.results, options.corpus)
-    for name, grid in phases(options.name).items():
-        _run_phase(name, grid(at), at, options)
+    for phase, grid in phases(options.name).items():
+        configs, path = grid(at), at.path(phase)
+        print(f"{path.name}: {cost.summary(configs)}", flush=True)
+        if options.engine == "local":  # another machine has another memory
+            cost.check_memory(max(configs, key=cost.memory))
+        runs = run_grid(configs, path, options.engine, options.workers)
+        for record in tqdm(runs, phase, len(configs), unit="run"):
+            tqdm.write(record.summary())
+        if at.folder.resolve() == RESULTS.resolve():
+            write_manifest()
     return 0
-
-
-def _run_phase(name: str, configs: Grid, at: Place, options: argparse.Namespace) -> None:
-    path = at.path(name)
-    print(f"{path.name}: {cost.summary(configs)}", flush=True)
-    if options.engine == "local":  # another machine has another memory
-        cost.check_memory(max(configs, key=cost.memory))
-    runs = run_grid(configs, path, options.engine, options.workers)
-    for record in tqdm(runs, name, len(configs), unit="run"):
-        tqdm.write(record.summary())
-    if at.folder.resolve() == RESULTS.resolve():
-        write_manifest()
 
 
 def _results(options: argparse.Namespace) -> int:
     folder = options.results
-    if options.check and folder.resolve() != RESULTS.resolve():
-        raise ValueError(f"--check is about the records of the course, in {RESULTS}: no --results")
     if options.check:
+        if folder.resolve() != RESULTS.resolve():
+            raise ValueError(f"--check is about the course's records in {RESULTS}: no --results")
         found = problems(PRESETS) + uncovered()
         print(*(found or ["all records are whole"]), sep="\n")
         return int(bool(found))

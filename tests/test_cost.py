@@ -14,7 +14,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from muonlab import GPT, Muon, NorMuon, newton_schulz, route
 from muonlab.cost import formulas as cost
-from muonlab.cost import plans, table
+from muonlab.cost import plans
 from muonlab.data.load import load_corpus
 from muonlab.models.gpt import SIZES, GPTConfig
 from muonlab.studies.table1 import ALL_GROUPS as ALL
@@ -323,5 +323,5 @@ def test_a_plan_keeps_what_its_runs_keep():
 
 def test_the_page_shows_the_table_of_today():
     page = Path(__file__).parents[1] / "book" / "tables" / "cost.md"
-    assert page.read_text(encoding="utf-8") == table.report()
-    assert table.report().count("\n") == 2 * (2 + len(TABLE)) + 1
+    assert page.read_text(encoding="utf-8") == plans.report()
+    assert plans.report().count("\n") == 2 * (2 + len(TABLE)) + 1

@@ -5,6 +5,8 @@ from typing import Any
 
 from muonlab.records.table import markdown
 
+PLAIN = ["", "ms", "ratio"]
+FLOOR = [*PLAIN, "floor", "share of peak"]
 Row = Mapping[str, Any]
 
 
@@ -23,25 +25,24 @@ def report(record: Mapping[str, Any]) -> str:
         "**Newton-Schulz**, five steps, milliseconds a matrix in stacks of 12. Ratios are to "
         "torch.optim.Muon's routine; the floor is the products of our form at the machine's best "
         "speed, and the share of peak is the floor divided by the time.",
-        markdown(
-            ["shape", "", "ms", "ratio", "floor", "share of peak"],
-            [[row["shape"], *_plain(row), *_floor(row)] for row in alone],
-        ),
+        markdown(["shape", *FLOOR], map(_alone, alone)),
         "**One optimizer step** of a 6 × 384 GPT, 10.7M numbers. The floor is the products, and "
         "one read of weights, momentum and gradients with one write of the first two.",
-        markdown(
-            ["", "ms", "ratio", "floor", "share of peak", "× AdamW", "scratch MB"],
-            map(_step, steps),
-        ),
+        markdown([*FLOOR, "× AdamW", "scratch MB"], map(_step, steps)),
         "**Training** the same GPT, 8 × 256 tokens a step, forward and backward included.",
-        markdown(
-            ["", "ms", "ratio", "tokens/s"],
-            [[*_plain(row), f"{row['tokens per second']:,.0f}"] for row in record["training"]],
-        ),
+        markdown([*PLAIN, "tokens/s"], map(_trained, record["training"])),
         f"Every figure is the median of samples taken in turns; {accepted} samples count, "
         f"{rejected} were rejected because other processes were busy.",
     ]
     return "\n\n".join(lines) + "\n"
+
+
+def _alone(row: Row) -> list[str]:
+    return [row["shape"], *_plain(row), *_floor(row)]
+
+
+def _trained(row: Row) -> list[str]:
+    return [*_plain(row), f"{row['tokens per second']:,.0f}"]
 
 
 def _step(row: Row) -> list[str]:

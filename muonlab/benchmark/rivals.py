@@ -2,9 +2,8 @@
 
 import dataclasses
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib import import_module, metadata
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -22,7 +21,7 @@ PUBLIC = {"timm": "timm.optim", "pytorch_optimizer": "pytorch_optimizer"}  # and
 def rivals() -> dict[str, list[Optimizer]]:
     """Returns optimizers by name; those of one name step the 6×384 GPT together.
 
-    Public Muons join where they are installed (`pip install -e .[bench]`) and load.
+    Public Muons join where they are installed: `pip install -e .[bench]`.
     """
     found: dict[str, list[Optimizer]] = {
         "torch.optim.Muon": [torch.optim.Muon(_parameters(GPT_SHAPES)), _adamw(OTHER_SHAPES)],
@@ -31,9 +30,13 @@ def rivals() -> dict[str, list[Optimizer]]:
         "muonlab, Polar Express safe": _ours("polar_express_safe"),
         "muonlab, Polar Express": _ours("polar_express"),
     }
-    for name, their_muon in _public():
+    for package, module in PUBLIC.items():
         group = {"params": _parameters(GPT_SHAPES), "use_muon": True, "algorithm": "muon"}
-        found[name] = [their_muon([group]), _adamw(OTHER_SHAPES)]
+        try:
+            name = f"{package} {metadata.version(package)}"
+            found[name] = [import_module(module).Muon([group]), _adamw(OTHER_SHAPES)]
+        except (ImportError, RuntimeError) as error:  # not installed, or of another torch
+            print(f"left out: {package} ({error})", file=sys.stderr)
     return found
 
 
@@ -70,12 +73,3 @@ def _ours(coefficients: str = "jordan") -> list[Optimizer]:
     options = {"ns_coefficients": coefficients, "ns_norm": norm}
     rest = {"params": _parameters(OTHER_SHAPES), "rule": "adamw"}
     return [Muon([{"params": _parameters(GPT_SHAPES), **options}, rest])]
-
-
-def _public() -> Iterator[tuple[str, Any]]:
-    """Yields the name and the Muon of each package that is there."""
-    for package, module in PUBLIC.items():
-        try:
-            yield f"{package} {metadata.version(package)}", import_module(module).Muon
-        except (ImportError, RuntimeError) as error:  # not installed, or of another torch
-            print(f"left out: {package} ({error})", file=sys.stderr)

@@ -1,7 +1,8 @@
 """What a plan costs before it is run: here at a measured speed, on GPUs by formula.
 
 The table of GPUs is computed, never measured. Its assumptions are the constants here, and `CARD`
-and `SHARE` of `formulas`.
+and `SHARE` of `formulas`. The book's page on GPUs shows it:
+`python -m muonlab.cost.plans > book/tables/cost.md`
 """
 
 import math
@@ -14,6 +15,7 @@ from muonlab.cost.formulas import CARD, SHARE, Counts, flops, memory
 from muonlab.data.corpus import Corpus
 from muonlab.distributed.traffic import sharded_bytes
 from muonlab.models.gpt import SIZES, GPTConfig
+from muonlab.records.table import markdown
 from muonlab.studies.table1 import TIERS, tier_runs
 from muonlab.training.config import TrainConfig
 from muonlab.training.run import Run
@@ -25,6 +27,13 @@ TOKENS_PER_PARAMETER = 20  # Hoffmann et al., arXiv 2203.15556
 
 GPT_1B = GPTConfig(vocab_size=50_304, context=2048, layers=16, width=2048, heads=16)
 GPT_70B = GPTConfig(vocab_size=50_304, context=4096, layers=86, width=8192, heads=64)
+
+# the heads of the book's two tables
+WHOLE = ("plan", "FLOP", "hours at least", "GPU-hours", "Muon of the FLOP", "Muon of a step")
+STEP = (
+    *("one GPU, one step", "computes, s", "sends under AdamW, GB", "under Muon", "sends for, s"),
+    *("keeps, GB", "and for the backward pass"),
+)
 
 
 class Estimate(NamedTuple):
@@ -143,3 +152,29 @@ def _row(
         states=counts.states() / gpus,
         activations=counts.activations(batch / gpus),
     )
+
+
+def report() -> str:
+    """Returns the table as Markdown in two parts: what the plans cost, and one GPU in one step."""
+    rows = cost_table()
+    return f"{markdown(WHOLE, map(_whole, rows))}\n\n{markdown(STEP, map(_step, rows))}\n"
+
+
+def _whole(row: Row) -> list[str]:
+    hours = [f"{row.hours:,.3g}", f"{row.gpu_hours:,.0f}"]
+    shares = [f"{100 * share:.1f} %" for share in (row.muon_flop, row.muon_time)]
+    return [row.name, f"{row.flop:.1e}".replace("+", ""), *hours, *shares]
+
+
+def _step(row: Row) -> list[str]:
+    sent, kept = map(_gb, row.sent), map(_gb, (row.states, row.activations))
+    return [row.name, f"{row.seconds:.2g}", *sent, f"{row.link_seconds:.2g}", *kept]
+
+
+def _gb(count: float) -> str:
+    digits = max(0, 3 - len(f"{count / 1e9:.0f}"))  # three in all
+    return f"{count / 1e9:,.{digits}f}"
+
+
+if __name__ == "__main__":
+    print(report(), end="")
