@@ -30,12 +30,8 @@ def race(
 ) -> dict[str, Timing]:
     """Returns each contestant's timing, taken in turns so that a slow minute slows all of them.
 
-    Args:
-        contestants: what to call, by name; each is called twice before it counts.
-        samples: how many accepted samples of each end the race.
-
-    Raises:
-        TimeoutError: other processes kept the machine busy in too many of so many rounds.
+    The race ends when each has so many accepted samples. TimeoutError says how often other
+    processes kept the machine busy, if so many rounds do not suffice.
     """
     calls = {name: _calls(run) for name, run in contestants.items()}
     timings = {name: Timing() for name in contestants}
@@ -81,12 +77,11 @@ def _others() -> float:
 def as_rows(
     timings: dict[str, Timing], floor: float | None = None, calls: int = 1, **more: Any
 ) -> list[dict[str, Any]]:
-    """Returns a row for each timing, with its ratio to the first.
+    """Returns a row for each timing, with its ratio to the first, and `more`.
 
     Args:
         floor: seconds that no program can do without; its ratio to the first is added.
         calls: how many things one call does; the milliseconds are those of one.
-        more: what to add to each row.
     """
     first = next(iter(timings.values())).median
     if floor is not None:

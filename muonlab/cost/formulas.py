@@ -34,9 +34,9 @@ def muon_overhead(width: float, tokens: float) -> float:
 
     C is the width, B the tokens of a step, s the five Newton-Schulz steps. A layer has four square
     matrices, whose orthogonalization takes 6sC³ operations each, and two (4C, C), which take 18sC³;
-    forward and backward take 6 for each of 12C² weights and each token. Attention's products and
-    the head, which `Counts` has, lower the ratio; experts multiply it by about total over active
-    parameters, for all are orthogonalized while a token uses a few.
+    forward and backward take 6 for each of 12C² weights and each token. Of a whole step it is
+    x / (1 + x). Attention's products and the head, which `Counts` has, lower it; experts multiply
+    it by about total over active parameters: all are orthogonalized while a token uses a few.
 
     >>> round(muon_overhead(768, 65_536), 4)
     0.0488
@@ -78,7 +78,7 @@ class Counts:
         return [steps * (4 * k**2 * M + 2 * k**3) for k, M in map(sorted, self.matrices)]
 
     def states(self) -> int:
-        """Returns the bytes of weights, gradients and averages, float32: AdamW has two averages."""
+        """Returns the bytes of weights, gradients, averages, float32: 12 a number, AdamW's 16."""
         return 16 * self.numbers - 4 * self.muon_numbers
 
     def activations(self, tokens: float, precision: str = "bf16") -> float:
