@@ -5,8 +5,6 @@ import dataclasses
 import os
 import subprocess
 import sys
-import types
-import typing
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,15 +12,14 @@ from typing import Any
 from tqdm import tqdm
 
 import muonlab
+from muonlab import doctor
 from muonlab.benchmark.bench import bench, read_bench, write_bench
 from muonlab.benchmark.report import report as bench_report
 from muonlab.classroom import claims, report
 from muonlab.cost import formulas as cost
 from muonlab.distributed import parallel
-from muonlab.doctor import examine
 from muonlab.files import course
-from muonlab.records import record as records
-from muonlab.records.record import Record
+from muonlab.records.record import Record, append
 from muonlab.records.store import RESULTS, path_of, write_manifest
 from muonlab.records.table import fits, runs_table
 from muonlab.studies.grids import PHASES, PRESETS, STUDIES, phases
@@ -30,7 +27,7 @@ from muonlab.studies.hypothesis import Hypothesis, judge
 from muonlab.studies.table1 import uncovered
 from muonlab.sweeps.engines import run_grid
 from muonlab.sweeps.results import problems, read_runs, recorded
-from muonlab.sweeps.study import Grid, Place
+from muonlab.sweeps.study import Place
 from muonlab.training.config import TrainConfig
 from muonlab.training.run import train
 
@@ -56,6 +53,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"muonlab {muonlab.__version__}")
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    file: dict[str, Any] = {"type": Path, "metavar": "FILE"}
+    folder: dict[str, Any] = {"type": _folder, "metavar": "FOLDER", "default": RESULTS}
+    values: dict[str, Any] = {"nargs": "+", "type": _pair, "metavar": "FIELD=VALUE", "default": []}
 
     _verb(verbs, "lab", _lab, "open JupyterLab at lesson 00")
     _verb(verbs, "doctor", _doctor, "say what this machine has, and what to do about the rest")
@@ -63,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     told.add_argument("--lesson", metavar="NN", help="only this lesson, for example 02")
     one = _verb(verbs, "train", _train, "train one language model and record the run")
     _add_config(one)
-    one.add_argument("--record", type=Path, metavar="FILE", help="append the record (JSON lines)")
+    one.add_argument("--record", **file, help="append the record (JSON lines)")
     text = "save to this folder after each evaluation, and go on from what it holds"
     one.add_argument("--checkpoint", type=Path, metavar="FOLDER", help=text)
     text = "under torchrun, each process keeps some rows of the weights and of what belongs to them"
@@ -72,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     ablate = _verb(verbs, "ablate", _ablate, text)
     ablate.add_argument("name", nargs="?", help="a study, such as lesson-04, or one of its phases")
     text = "the folder in which each phase writes its file, and finds those of the phases before it"
-    ablate.add_argument("--results", type=_folder, default=RESULTS, metavar="FOLDER", help=text)
+    ablate.add_argument("--results", **folder, help=text)
     ablate.add_argument("--corpus", help="another text than the study's, for all of its phases")
     text = "where the runs go: local, one after the other here; ray, a Ray cluster; slurm, a queue"
     ablate.add_argument("--engine", default="local", help=text)
@@ -80,10 +80,10 @@ def _parser() -> argparse.ArgumentParser:
     results = _verb(verbs, "results", _results, "print recorded runs, or check that all are whole")
     text = "a phase that has been run: lesson-04-seeds, or on FineWeb lesson-04-seeds-fineweb"
     results.add_argument("name", nargs="?", help=f"{text}; no name: list them all")
-    text = "the folder that `muonlab ablate` wrote"
-    results.add_argument("--results", type=_folder, default=RESULTS, metavar="FOLDER", help=text)
-    _add_filter(results, "--where", "only runs with these values")
-    _add_filter(results, "--against", "differences to this setting, paired over seeds")
+    results.add_argument("--results", **folder, help="the folder that `muonlab ablate` wrote")
+    results.add_argument("--where", **values, help="only runs with these values")
+    text = "differences to this setting, paired over seeds"
+    results.add_argument("--against", **values, help=text)
     results.add_argument("--check", action="store_true", help="check the manifest and each record")
     page = _verb(verbs, "report", _report, "judge a hypothesis by recorded runs: one HTML file")
     page.add_argument("runs", help="a phase that has been run, or a file of records (.jsonl)")
@@ -91,49 +91,48 @@ def _parser() -> argparse.ArgumentParser:
     page.add_argument("--than", nargs="*", default=(), help="than these; none: than AdamW alone")
     page.add_argument("--by", type=float, default=0.0, help="at least so many nats")
     page.add_argument("--metric", default="overall", help="overall, head, middle or tail")
-    _add_filter(page, "--where", "only runs with these values")
+    page.add_argument("--where", **values, help="only runs with these values")
     page.add_argument("--out", type=Path, default=Path("report.html"), help="the file to write")
     times = _verb(verbs, "bench", _bench, "time Muon on this machine, against its rivals")
-    times.add_argument("--record", type=Path, metavar="FILE", help="write the figures (JSON)")
-    times.add_argument("--show", type=Path, metavar="FILE", help="print an old record instead")
+    times.add_argument("--record", **file, help="write the figures (JSON)")
+    times.add_argument("--show", **file, help="print an old record instead")
     return parser
 
 
 def _verb(verbs: Any, name: str, run: Any, text: str) -> argparse.ArgumentParser:
-    parser = verbs.add_parser(
-        name,
-        help=text,
-        description=text,
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
+    shape = argparse.ArgumentDefaultsHelpFormatter
+    parser = verbs.add_parser(name, help=text, description=text, formatter_class=shape)
     parser.set_defaults(run=run)
     return parser
 
 
 def _add_config(parser: argparse.ArgumentParser) -> None:
-    """Adds one option for each field of TrainConfig."""
-    hints = typing.get_type_hints(TrainConfig)
+    """Adds one option for each field of TrainConfig, read as its default is; None is a rate's."""
     for field in dataclasses.fields(TrainConfig):
+        default: Any = field.default
+        read: dict[str, Any] = {"type": float if default is None else type(default)}
+        if isinstance(default, bool):
+            read = {"action": argparse.BooleanOptionalAction}
+        elif isinstance(default, tuple):
+            read = {"nargs": "*", "type": type(default[0])}
         flag = "--" + field.name.replace("_", "-")
-        text = field.metadata.get("help", " ")
-        kind = _scalar(hints[field.name])
-        if kind is bool:
-            action = argparse.BooleanOptionalAction
-            parser.add_argument(flag, action=action, default=field.default, help=text)
-        elif isinstance(field.default, tuple):
-            item = _scalar(typing.get_args(hints[field.name])[0])
-            parser.add_argument(flag, nargs="*", type=item, default=field.default, help=text)
-        else:
-            parser.add_argument(flag, type=kind, default=field.default, help=text)
+        parser.add_argument(flag, default=default, help=field.metadata["help"], **read)
 
 
-def _scalar(hint: Any) -> Any:
-    """Returns the type that parses a field: float for `float | None`, str for a Literal."""
-    if isinstance(hint, types.UnionType):
-        hint = next(kind for kind in hint.__args__ if kind is not types.NoneType)
-    if typing.get_origin(hint) is typing.Literal:
-        return str
-    return hint
+def _folder(text: str) -> Path:
+    path = Path(text)
+    if path.suffix == ".jsonl" or path.is_file():
+        raise argparse.ArgumentTypeError(
+            f"expected a folder, in which each phase has a file of its own; got the file {text!r}"
+        )
+    return path
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not sign:
+        raise argparse.ArgumentTypeError(f"expected FIELD=VALUE, such as gated=True; got {text!r}")
+    return name, value
 
 
 def _lab(options: argparse.Namespace) -> int:
@@ -153,9 +152,7 @@ def _lab(options: argparse.Namespace) -> int:
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    findings = examine()
-    print(*findings, sep="\n")
-    return int(any(finding.advice for finding in findings))
+    return doctor.main()
 
 
 def _claims(options: argparse.Namespace) -> int:
@@ -164,62 +161,46 @@ def _claims(options: argparse.Namespace) -> int:
 
 def _train(options: argparse.Namespace) -> int:
     values = {field.name: getattr(options, field.name) for field in dataclasses.fields(TrainConfig)}
-    values = {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
     record = train(TrainConfig(**values), checkpoint=options.checkpoint, shard=options.shard)
     if parallel.rank():  # under torchrun one process speaks for all
         return 0
     print(record.summary())
     if options.record:
-        records.append(record, options.record)
+        append(record, options.record)
     return 0
 
 
 def _ablate(options: argparse.Namespace) -> int:
     if options.name is None:
-        for name, study in STUDIES.items():
-            print(f"{name}: {', '.join(study.phases())}")
+        print(*(f"{name}: {', '.join(s.phases())}" for name, s in STUDIES.items()), sep="\n")
         return 0
     at = Place(options.results, options.corpus)
-    for name, grid in phases(options.name).items():
-        _run_phase(name, grid(at), at, options)
+    for phase, grid in phases(options.name).items():
+        configs, path = grid(at), at.path(phase)
+        print(f"{path.name}: {cost.summary(configs)}", flush=True)
+        if options.engine == "local":  # another machine has another memory
+            cost.check_memory(max(configs, key=cost.memory))
+        runs = run_grid(configs, path, options.engine, options.workers)
+        for record in tqdm(runs, phase, len(configs), unit="run"):
+            tqdm.write(record.summary())
+        if at.folder.resolve() == RESULTS.resolve():
+            write_manifest()
     return 0
-
-
-def _run_phase(name: str, configs: Grid, at: Place, options: argparse.Namespace) -> None:
-    path = at.path(name)
-    print(f"{path.name}: {cost.summary(configs)}", flush=True)
-    if options.engine == "local":  # another machine has another memory
-        cost.check_memory(max(configs, key=cost.memory))
-    with tqdm(total=len(configs), unit="run", desc=name) as bar:
-        for record in run_grid(configs, path, options.engine, options.workers):
-            bar.write(record.summary())
-            bar.update()
-    if at.folder.resolve() == RESULTS.resolve():
-        write_manifest()
-
-
-def _folder(text: str) -> Path:
-    path = Path(text)
-    if path.suffix == ".jsonl" or path.is_file():
-        raise argparse.ArgumentTypeError(
-            f"expected a folder, in which each phase has a file of its own; got the file {text!r}"
-        )
-    return path
 
 
 def _results(options: argparse.Namespace) -> int:
     folder = options.results
-    if options.check and folder.resolve() != RESULTS.resolve():
-        raise ValueError(f"--check is about the records of the course, in {RESULTS}: no --results")
     if options.check:
+        if folder.resolve() != RESULTS.resolve():
+            raise ValueError(f"--check is about the course's records in {RESULTS}: no --results")
         found = problems(PRESETS) + uncovered()
         print(*(found or ["all records are whole"]), sep="\n")
         return int(bool(found))
     if options.name is None:
         print(*(f"{n}: {len(recorded(n, folder))} runs" for n in _names(folder)), sep="\n")
         return 0
-    runs = _runs(options.name, folder)
-    print(runs_table(runs, dict(options.where), dict(options.against)))
+    where, against = dict(options.where), dict(options.against)
+    print(runs_table(_runs(options.name, folder), where, against))
     return 0
 
 
@@ -251,17 +232,6 @@ def _report(options: argparse.Namespace) -> int:
     finding = judge(hypothesis, runs)
     print(f"{options.out}: {finding.verdict}. {report.told(finding)}")
     return 0
-
-
-def _add_filter(parser: argparse.ArgumentParser, flag: str, text: str) -> None:
-    parser.add_argument(flag, nargs="+", type=_pair, default=[], metavar="FIELD=VALUE", help=text)
-
-
-def _pair(text: str) -> tuple[str, str]:
-    name, sign, value = text.partition("=")
-    if not sign:
-        raise argparse.ArgumentTypeError(f"expected FIELD=VALUE, such as gated=True; got {text!r}")
-    return name, value
 
 
 def _bench(options: argparse.Namespace) -> int:

@@ -5,7 +5,6 @@ import platform
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -45,10 +44,8 @@ def examine() -> list[Finding]:
 
 
 def _python() -> Finding:
-    fine = sys.version_info >= (3, 11)
-    return Finding(
-        "Python", platform.python_version(), "" if fine else "install Python 3.11 or newer"
-    )
+    advice = "" if sys.version_info >= (3, 11) else "install Python 3.11 or newer"
+    return Finding("Python", platform.python_version(), advice)
 
 
 def _libraries() -> Finding:
@@ -69,9 +66,8 @@ def _cores() -> Finding:
 
 
 def _bf16() -> Finding:
-    if fast_bf16():
-        return Finding("bf16", "fast on this CPU: Newton-Schulz uses it")
-    return Finding("bf16", "slow on this CPU: Newton-Schulz uses float32")
+    found = "fast on this CPU: Newton-Schulz uses it"
+    return Finding("bf16", found if fast_bf16() else "slow on this CPU: Newton-Schulz uses float32")
 
 
 def _gpu() -> Finding:
@@ -105,12 +101,4 @@ def _short(folder: Path) -> str:
     return f"~/{folder.relative_to(home)}" if folder.is_relative_to(home) else str(folder)
 
 
-CHECKS: tuple[Callable[[], Finding], ...] = (
-    _python,
-    _libraries,
-    _cores,
-    _bf16,
-    _gpu,
-    _memory,
-    _cache,
-)
+CHECKS = (_python, _libraries, _cores, _bf16, _gpu, _memory, _cache)

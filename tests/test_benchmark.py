@@ -84,7 +84,7 @@ def test_a_new_record_has_every_part_and_can_be_written_read_and_shown(
     printed = capsys.readouterr().out
     assert main(["bench", "--show", str(path)]) == 0
     assert capsys.readouterr().out == printed
-    assert set(bench.read_bench(path)) == {"provenance", *(part.__name__ for part in bench.PARTS)}
+    assert set(bench.read_bench(path)) == {"provenance", *bench.PARTS}
     assert printed.count("| muonlab |") == len(bench.SHAPES) + 1
     assert f"{len(bench.SHAPES) * 4 + len(rivals.rivals()) + 3} samples count" in printed
 

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from functools import partial
 from itertools import accumulate, product
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from muonlab import GPT, Muon, NorMuon, newton_schulz, route
 from muonlab.cost import formulas as cost
-from muonlab.cost import plans, table
+from muonlab.cost import plans
 from muonlab.data.load import load_corpus
 from muonlab.models.gpt import SIZES, GPTConfig
 from muonlab.studies.table1 import ALL_GROUPS as ALL
@@ -246,14 +245,14 @@ def test_muons_overhead_is_the_closed_form(width, batch):
 
 
 def test_attention_and_the_head_lower_muons_overhead():
-    counts = cost.Counts(partial(GPT, SIZES["paper"]))
+    counts = cost.Counts(SIZES["paper"])
     ratio = sum(counts.muon_flops()) / counts.flops(65_536, 1024)
     assert 0.5 < ratio / cost.muon_overhead(768, 65_536) < 1
 
 
 def test_experts_multiply_muons_overhead_by_total_over_active():
     shape = GPTConfig(layers=2, width=128, heads=4, experts=64, expert_hidden=128)
-    mixture, dense = (cost.Counts(partial(GPT, s)) for s in (shape, replace(shape, experts=0)))
+    mixture, dense = (cost.Counts(s) for s in (shape, replace(shape, experts=0)))
     active = mixture.multiplied - shape.vocab_size * shape.width  # without the head
     assert mixture.muon_numbers / active > 6
     per_token = [sum(c.muon_flops()) / c.flops(1, 64) for c in (mixture, dense)]
@@ -261,7 +260,7 @@ def test_experts_multiply_muons_overhead_by_total_over_active():
 
 
 def test_six_n_d_is_most_of_what_a_large_run_takes():
-    row, n = TABLE["70B, 1,000 GPUs"], cost.Counts(partial(GPT, plans.GPT_70B)).numbers
+    row, n = TABLE["70B, 1,000 GPUs"], cost.Counts(plans.GPT_70B).numbers
     assert 69e9 < n < 71e9
     assert row.flop == pytest.approx(6 * n * 20 * n, rel=0.1)
     # Meta gives 1.7 million A100-hours for 2T tokens with Llama 2 70B (arXiv 2307.09288, table 2)
@@ -324,5 +323,5 @@ def test_a_plan_keeps_what_its_runs_keep():
 
 def test_the_page_shows_the_table_of_today():
     page = Path(__file__).parents[1] / "book" / "tables" / "cost.md"
-    assert page.read_text(encoding="utf-8") == table.report()
-    assert table.report().count("\n") == 2 * (2 + len(TABLE)) + 1
+    assert page.read_text(encoding="utf-8") == plans.report()
+    assert plans.report().count("\n") == 2 * (2 + len(TABLE)) + 1

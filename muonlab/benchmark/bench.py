@@ -37,12 +37,11 @@ BATCH = 8  # sequences of a training step
 
 def bench() -> dict[str, Any]:
     """Returns a record of all tables: rows of figures, with the machine they were measured on."""
-    record: dict[str, Any] = {
-        "provenance": provenance() | {"freed memory kept": keep_freed_memory()}
-    }
-    for part in PARTS:
-        print(f"measuring: {part.__name__.replace('_', ' ')} …", file=sys.stderr, flush=True)
-        record[part.__name__] = part()
+    made = provenance() | {"freed memory kept": keep_freed_memory()}
+    record: dict[str, Any] = {"provenance": made}
+    for part, measure in PARTS.items():
+        print(f"measuring: {part.replace('_', ' ')} …", file=sys.stderr, flush=True)
+        record[part] = measure()
     return record
 
 
@@ -53,14 +52,10 @@ def write_bench(record: dict[str, Any], path: Path) -> None:
 
 
 def read_bench(path: Path) -> dict[str, Any]:
-    """Returns a record that `write_bench` wrote, with all that it holds.
-
-    Raises:
-        ValueError: the file holds something else.
-    """
+    """Returns a record that `write_bench` wrote; ValueError if the file holds something else."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-        for part in ("provenance", *(part.__name__ for part in PARTS)):
+        for part in ("provenance", *PARTS):
             record[part]
     except (json.JSONDecodeError, KeyError, TypeError) as error:
         raise ValueError(f"{path}: expected a record of `muonlab bench` ({error!r})") from error
@@ -71,32 +66,30 @@ def read_bench(path: Path) -> dict[str, Any]:
 def peak() -> dict[str, float]:
     """Returns the best speed of products, in GFLOP/s, and of copying, in GB/s."""
     best: dict[str, float] = {}
+    threads = torch.get_num_threads()
     for name, dtype in (("bf16", torch.bfloat16), ("float32", torch.float32)):
         if name == "bf16" and not fast_bf16():
             continue
-        threads = torch.get_num_threads()
         for count, side in ((1, 2048), (threads, 1024), (4 * threads, 384)):
             A = torch.randn(count, side, side).to(dtype)
-            seconds = race({"bmm": partial(torch.bmm, A, A)}, samples=3)["bmm"].median
-            best[name] = max(best.get(name, 0.0), 2e-9 * count * side**3 / seconds)
+            speed = 2e-9 * count * side**3 / _seconds(partial(torch.bmm, A, A))
+            best[name] = max(best.get(name, 0.0), speed)
     X, Y = torch.ones(2**25), torch.empty(2**25)
-    seconds = race({"copy": lambda: Y.copy_(X)}, samples=3)["copy"].median
-    return best | {"copy": 2e-9 * 4 * X.numel() / seconds}
+    return best | {"copy": 2e-9 * 4 * X.numel() / _seconds(lambda: Y.copy_(X))}
 
 
 def newton_schulz_steps() -> list[dict[str, Any]]:
     """Returns rows of five steps on one of 12 matrices, for each shape."""
+    express = partial(fast_newton_schulz, coefficients="polar_express", norm="schatten4")
+    contestants: dict[str, Callable[[Tensor], object]] = {
+        "torch.optim.Muon": lambda G: [torch_newton_schulz(X, JORDAN[0], 5, 1e-7) for X in G],
+        "muonlab": fast_newton_schulz,
+        "muonlab, Polar Express": express,
+        "muonlab, readable": lambda G: [newton_schulz(X) for X in G],
+    }
     rows = []
     for shape in SHAPES:
         G = torch.randn(STACKED, *shape, generator=torch.Generator().manual_seed(0))
-        contestants: dict[str, Callable[[Tensor], object]] = {
-            "torch.optim.Muon": lambda G: [torch_newton_schulz(X, JORDAN[0], 5, 1e-7) for X in G],
-            "muonlab": fast_newton_schulz,
-            "muonlab, Polar Express": lambda G: fast_newton_schulz(
-                G, 5, "polar_express", norm="schatten4"
-            ),
-            "muonlab, readable": lambda G: [newton_schulz(X) for X in G],
-        }
         timings = race({name: partial(run, G) for name, run in contestants.items()})
         floor = STACKED * _product_seconds(*shape, dtype=work_dtype(G.dtype, G.device, G.numel()))
         rows += as_rows(timings, floor, shape=f"{shape[0]} × {shape[1]}", calls=STACKED)
@@ -135,7 +128,11 @@ def training() -> list[dict[str, Any]]:
     return rows
 
 
-PARTS = (peak, newton_schulz_steps, optimizer_step, training)  # of a record, by their names
+PARTS = {part.__name__: part for part in (peak, newton_schulz_steps, optimizer_step, training)}
+
+
+def _seconds(run: Callable[[], object]) -> float:
+    return race({"alone": run}, samples=3)["alone"].median
 
 
 def _step(optimizers: list[Optimizer]) -> None:

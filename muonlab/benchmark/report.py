@@ -1,8 +1,12 @@
 """The record of `bench` as Markdown: what the command prints and what the book shows."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
+from muonlab.records.table import markdown
+
+PLAIN = ["", "ms", "ratio"]
+FLOOR = [*PLAIN, "floor", "share of peak"]
 Row = Mapping[str, Any]
 
 
@@ -11,8 +15,8 @@ def report(record: Mapping[str, Any]) -> str:
     made, peak = record["provenance"], dict(record["peak"])
     copies = peak.pop("copy")
     speeds = [f"{1e-3 * speed:.2f} TFLOP/s in {name}" for name, speed in peak.items()]
-    parts = {name: record[name] for name in ("newton_schulz_steps", "optimizer_step", "training")}
-    timed = [row for rows in parts.values() for row in rows]
+    alone, steps = record["newton_schulz_steps"], record["optimizer_step"]
+    timed = [*alone, *steps, *record["training"]]
     accepted, rejected = (sum(row[key] for row in timed) for key in ("samples", "rejected"))
     lines = [
         f"Measured on {made['device']}, {made['threads']} threads, torch {made['torch']}, on "
@@ -21,31 +25,24 @@ def report(record: Mapping[str, Any]) -> str:
         "**Newton-Schulz**, five steps, milliseconds a matrix in stacks of 12. Ratios are to "
         "torch.optim.Muon's routine; the floor is the products of our form at the machine's best "
         "speed, and the share of peak is the floor divided by the time.",
-        markdown(
-            ["shape", "", "ms", "ratio", "floor", "share of peak"],
-            [[row["shape"], *_plain(row), *_floor(row)] for row in parts["newton_schulz_steps"]],
-        ),
+        markdown(["shape", *FLOOR], map(_alone, alone)),
         "**One optimizer step** of a 6 × 384 GPT, 10.7M numbers. The floor is the products, and "
         "one read of weights, momentum and gradients with one write of the first two.",
-        markdown(
-            ["", "ms", "ratio", "floor", "share of peak", "× AdamW", "scratch MB"],
-            map(_step, parts["optimizer_step"]),
-        ),
+        markdown([*FLOOR, "× AdamW", "scratch MB"], map(_step, steps)),
         "**Training** the same GPT, 8 × 256 tokens a step, forward and backward included.",
-        markdown(
-            ["", "ms", "ratio", "tokens/s"],
-            [[*_plain(row), f"{row['tokens per second']:,.0f}"] for row in parts["training"]],
-        ),
+        markdown([*PLAIN, "tokens/s"], map(_trained, record["training"])),
         f"Every figure is the median of samples taken in turns; {accepted} samples count, "
         f"{rejected} were rejected because other processes were busy.",
     ]
     return "\n\n".join(lines) + "\n"
 
 
-def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Returns a table in Markdown, a line for each row."""
-    ruled = [heads, ["---"] * len(heads), *rows]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in ruled)
+def _alone(row: Row) -> list[str]:
+    return [row["shape"], *_plain(row), *_floor(row)]
+
+
+def _trained(row: Row) -> list[str]:
+    return [*_plain(row), f"{row['tokens per second']:,.0f}"]
 
 
 def _step(row: Row) -> list[str]:

@@ -1,11 +1,9 @@
 """The optimizers and training loops that `bench` compares, made ready to be called."""
 
 import dataclasses
-import importlib
-import importlib.metadata
 import sys
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
+from importlib import import_module, metadata
 
 import torch
 from torch import Tensor, nn
@@ -23,7 +21,7 @@ PUBLIC = {"timm": "timm.optim", "pytorch_optimizer": "pytorch_optimizer"}  # and
 def rivals() -> dict[str, list[Optimizer]]:
     """Returns optimizers by name; those of one name step the 6×384 GPT together.
 
-    Public Muons join where they are installed (`pip install -e .[bench]`) and load.
+    Public Muons join where they are installed: `pip install -e .[bench]`.
     """
     found: dict[str, list[Optimizer]] = {
         "torch.optim.Muon": [torch.optim.Muon(_parameters(GPT_SHAPES)), _adamw(OTHER_SHAPES)],
@@ -32,9 +30,13 @@ def rivals() -> dict[str, list[Optimizer]]:
         "muonlab, Polar Express safe": _ours("polar_express_safe"),
         "muonlab, Polar Express": _ours("polar_express"),
     }
-    for name, their_muon in _public():
+    for package, module in PUBLIC.items():
         group = {"params": _parameters(GPT_SHAPES), "use_muon": True, "algorithm": "muon"}
-        found[name] = [their_muon([group]), _adamw(OTHER_SHAPES)]
+        try:
+            name = f"{package} {metadata.version(package)}"
+            found[name] = [import_module(module).Muon([group]), _adamw(OTHER_SHAPES)]
+        except (ImportError, RuntimeError) as error:  # not installed, or of another torch
+            print(f"left out: {package} ({error})", file=sys.stderr)
     return found
 
 
@@ -55,7 +57,6 @@ def trainer(tokens: Tensor, bf16: bool, make: Callable[[GPT], Optimizer]) -> Cal
 
 
 def _parameters(shapes: list[tuple[int, int]]) -> list[nn.Parameter]:
-    """Returns matrices of these shapes, with gradients."""
     generator = torch.Generator().manual_seed(0)
     params = [nn.Parameter(0.02 * torch.randn(s, generator=generator)) for s in shapes]
     for p in params:
@@ -72,15 +73,3 @@ def _ours(coefficients: str = "jordan") -> list[Optimizer]:
     options = {"ns_coefficients": coefficients, "ns_norm": norm}
     rest = {"params": _parameters(OTHER_SHAPES), "rule": "adamw"}
     return [Muon([{"params": _parameters(GPT_SHAPES), **options}, rest])]
-
-
-def _public() -> Iterator[tuple[str, Any]]:
-    """Yields the name and the Muon of each package that is there."""
-    for package, module in PUBLIC.items():
-        try:
-            name = f"{package} {importlib.metadata.version(package)}"
-            yield name, importlib.import_module(module).Muon
-        except importlib.metadata.PackageNotFoundError:
-            continue
-        except (ImportError, RuntimeError) as error:
-            print(f"{name} is installed but does not load: {error}", file=sys.stderr)

@@ -30,13 +30,8 @@ def race(
 ) -> dict[str, Timing]:
     """Returns each contestant's timing, taken in turns so that a slow minute slows all of them.
 
-    Args:
-        contestants: what to call, by name; each is called once before it counts.
-        samples: how many accepted samples end the race.
-        rounds: how many turns to take at most.
-
-    Raises:
-        TimeoutError: other processes kept the machine busy; the message says how often.
+    The race ends when each has so many accepted samples. TimeoutError says how often other
+    processes kept the machine busy, if so many rounds do not suffice.
     """
     calls = {name: _calls(run) for name, run in contestants.items()}
     timings = {name: Timing() for name in contestants}
@@ -57,8 +52,7 @@ def race(
 
 
 def _calls(run: Callable[[], object]) -> int:
-    """Returns how many calls fill a sample, after a first call that does not count."""
-    run()
+    run()  # a first call compiles and allocates
     start = time.perf_counter()
     run()
     return max(1, round(SAMPLE / max(time.perf_counter() - start, 1e-6)))
@@ -69,34 +63,32 @@ def _sample(run: Callable[[], object], calls: int) -> tuple[float, bool]:
     for _ in range(calls):
         run()
     seconds = time.perf_counter() - start
-    cores = psutil.cpu_count() or 1
-    return seconds / calls, _others() - others <= OTHERS * cores * seconds + 0.02
+    allowed = OTHERS * (psutil.cpu_count() or 1) * seconds + 0.02
+    return seconds / calls, _others() - others <= allowed
 
 
 def _others() -> float:
     """Returns the processor seconds that all other processes have used since the start."""
-    times = psutil.cpu_times()
-    everything = sum(times) - times.idle - getattr(times, "iowait", 0.0)
-    # Linux counts a guest's time twice, once as user time
-    return everything - getattr(times, "guest", 0.0) - time.process_time()
+    times = psutil.cpu_times()._asdict()
+    idle = ("idle", "iowait", "guest")  # Linux counts a guest's time twice, once as user time
+    return sum(times.values()) - sum(times.get(n, 0.0) for n in idle) - time.process_time()
 
 
 def as_rows(
     timings: dict[str, Timing], floor: float | None = None, calls: int = 1, **more: Any
 ) -> list[dict[str, Any]]:
-    """Returns a row for each timing, with its ratio to the first.
+    """Returns a row for each timing, with its ratio to the first, and `more`.
 
     Args:
         floor: seconds that no program can do without; its ratio to the first is added.
         calls: how many things one call does; the milliseconds are those of one.
-        more: what to add to each row.
     """
     first = next(iter(timings.values())).median
     if floor is not None:
         more["floor"] = floor / first
     return [
-        more
-        | {
+        {
+            **more,
             "name": name,
             "milliseconds": 1000 * timing.median / calls,
             "ratio": timing.median / first,

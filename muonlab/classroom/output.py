@@ -7,6 +7,8 @@ from typing import Any
 
 from IPython.display import display
 
+from muonlab.records.table import markdown, table
+
 LEFT = 'style="text-align:left"'
 
 
@@ -39,16 +41,12 @@ class Table:
     @property
     def text(self) -> str:
         """The cells in aligned columns, two spaces apart."""
-        widths = [max(map(len, column)) for column in zip(self.heads, *self.rows, strict=True)]
-        lines = [self.heads, *self.rows]
-        return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+        return table(self.heads, self.rows)
 
     @property
     def markdown(self) -> str:
-        """The cells hold Markdown; a | in one does not end it."""
-        lines = [self.heads, ["---"] * len(self.heads), *self.rows]
-        cells = ([cell.replace("|", "\\|") for cell in line] for line in lines)
-        return "\n".join(f"| {' | '.join(line)} |" for line in cells)
+        """The cells hold Markdown."""
+        return markdown(self.heads, self.rows)
 
     def html(self, caption: str = "") -> str:
         """Returns the table as HTML; what its cells hold is taken as plain text."""

@@ -4,8 +4,9 @@ A product of m×k by k×n is 2mkn operations; all that is no product is left out
 """
 
 import math
-from collections.abc import Callable, Iterable
-from functools import cache, partial
+from collections.abc import Iterable
+from functools import cache
+from itertools import compress
 
 import psutil
 import torch
@@ -13,7 +14,7 @@ from torch import Tensor, nn
 
 from muonlab.data.load import shape_for
 from muonlab.machine import pick_device
-from muonlab.models.gpt import GPT
+from muonlab.models.gpt import GPTConfig
 from muonlab.models.regressor import build
 from muonlab.optim.muon import Muon
 from muonlab.optim.routing import route
@@ -34,9 +35,8 @@ def muon_overhead(width: float, tokens: float) -> float:
     C is the width, B the tokens of a step, s the five Newton-Schulz steps. A layer has four square
     matrices, whose orthogonalization takes 6sC³ operations each, and two (4C, C), which take 18sC³;
     forward and backward take 6 for each of 12C² weights and each token. Of a whole step it is
-    x / (1 + x). `Counts` has what is left out: attention's products and the head, which lower it,
-    and experts. All are orthogonalized while a token uses a few, which multiplies the rule by about
-    total over active parameters.
+    x / (1 + x). Attention's products and the head, which `Counts` has, lower it; experts multiply
+    it by about total over active parameters: all are orthogonalized while a token uses a few.
 
     >>> round(muon_overhead(768, 65_536), 4)
     0.0488
@@ -45,17 +45,15 @@ def muon_overhead(width: float, tokens: float) -> float:
 
 
 class Counts:
-    """What the shapes of a model tell: its numbers, and what a step with it computes and keeps.
+    """The numbers of a model, and what a step with it computes and keeps.
 
     Args:
-        build: makes the model. It is called on torch's meta device, where a model has shapes and no
-            numbers, so that 70 billion take no memory.
         groups: what Muon takes, as for `route`; AdamW takes the rest.
     """
 
-    def __init__(self, build: Callable[[], GPT], groups: Iterable[str] = TrainConfig.muon) -> None:
-        with torch.device("meta"):
-            model = build()
+    def __init__(self, shape: GPTConfig, groups: Iterable[str] = TrainConfig.muon) -> None:
+        with torch.device("meta"):  # shapes without numbers: 70 billion take no memory
+            model = build(shape)
         ends, stacks = model.embedding, [r for r in route(model, groups).routes if r.rule == "muon"]
         looked_up = ends.weight.numel() if isinstance(ends, nn.Embedding) else 0
         self.shape = model.config
@@ -77,33 +75,27 @@ class Counts:
 
     def muon_flops(self, steps: int = NS_STEPS) -> list[int]:
         """Returns Muon's operations for each matrix: in a step k²M twice and k³ once, times two."""
-        sides = map(sorted, self.matrices)
-        return [steps * (4 * k**2 * M + 2 * k**3) for k, M in sides]
+        return [steps * (4 * k**2 * M + 2 * k**3) for k, M in map(sorted, self.matrices)]
 
     def states(self) -> int:
-        """Returns the bytes of weights, gradients and averages, in float32.
-
-        They are 12 for each number that Muon steps and 16 for AdamW's, which has two averages.
-        """
+        """Returns the bytes of weights, gradients, averages, float32: 12 a number, AdamW's 16."""
         return 16 * self.numbers - 4 * self.muon_numbers
 
     def activations(self, tokens: float, precision: str = "bf16") -> float:
         """Returns about how many bytes the backward pass needs, if nothing is computed twice.
 
-        Counted are the tensors that autograd saves, as measured, and the logits. Not counted are
-        the copies of weights in bf16 (two bytes a number), and what a kernel takes while it runs.
+        Not counted are copies of weights in bf16, and what a kernel takes while it runs.
         """
         shape = self.shape
         parts = (True, shape.attention == "latent", shape.experts > 0, shape.gated)
-        each = sum(kept for kept, there in zip(KEPT[precision], parts, strict=True) if there)
+        each = sum(compress(KEPT[precision], parts))
         return tokens * (each * shape.layers * shape.width + LOGIT * shape.vocab_size)
 
 
 def flops(config: TrainConfig) -> float:
-    """Returns the floating-point operations of a run: model and Muon.
+    """Returns the operations of a run: of the model, and of Muon on its matrices whatever the rule.
 
-    Muon's are those of the matrices that the run gives it, whatever its `rule` does with them.
-    Evaluation, and the run that it may be pre-trained by, are left out.
+    Evaluation and pre-training are left out.
     """
     counts = _counts(config)
     model = counts.flops(config.batch * config.context, config.context)
@@ -111,9 +103,9 @@ def flops(config: TrainConfig) -> float:
 
 
 def memory(config: TrainConfig) -> float:
-    """Returns about how many bytes a run needs at once, in the precision that it has here.
+    """Returns about how many bytes the tensors of a run need at once, in its precision here.
 
-    They are those of tensors. A process on a CPU held half as much again (measured on Linux).
+    A process on a CPU held half as much again (measured on Linux).
     """
     counts, bf16 = _counts(config), picks_bf16(config, pick_device("auto"))
     tokens = config.batch * config.context
@@ -122,24 +114,24 @@ def memory(config: TrainConfig) -> float:
 
 def check_memory(config: TrainConfig) -> None:
     """Raises ValueError when the run cannot fit what is free on its device."""
-    device, free = pick_device(config.device), psutil.virtual_memory().available
-    if device.type == "cuda":
-        free = torch.cuda.mem_get_info(device)[0]
-    if memory(config) > free:
+    needed, device = memory(config), pick_device(config.device)
+    cuda = device.type == "cuda"
+    free = torch.cuda.mem_get_info(device)[0] if cuda else psutil.virtual_memory().available
+    if needed > free:
         raise ValueError(
             f"a run of size {config.size!r} with {config.batch} × {config.context} tokens a step "
-            f"needs about {memory(config) / 2**30:.1f} GiB, and {device.type} has "
-            f"{free / 2**30:.1f} GiB free: take a smaller tier or batch, or a larger machine"
+            f"needs about {needed / 2**30:.1f} GiB, and {device.type} has {free / 2**30:.1f} GiB "
+            "free: take a smaller tier or batch, or a larger machine"
         )
 
 
 def summary(configs: list[TrainConfig]) -> str:
     """Returns one line for a terminal: runs, operations, and hours on one H100-class card."""
     total = sum(map(flops, configs))
+    hours, card = total / (CARD * SHARE) / 3600, f"{CARD / 1e12:.0f} TFLOP/s"
     return (
-        f"{len(configs)} runs of {total / 1e15:.3g} PFLOP together: "
-        f"{total / (CARD * SHARE) / 3600:.2g} hours on one card "
-        f"of {CARD / 1e12:.0f} TFLOP/s that reaches {SHARE:.0%} of it"
+        f"{len(configs)} runs of {total / 1e15:.3g} PFLOP together: {hours:.2g} hours on one card "
+        f"of {card} that reaches {SHARE:.0%} of it"
     )
 
 
@@ -151,19 +143,18 @@ def bytes_held(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, 
     """
     params = list(model.parameters())
     kept = [t for state in optimizer.state.values() for t in state.values()]
-    gradients = [p.grad for p in params]
-    held, parts = {}, (("parameters", params), ("gradients", gradients), ("state", kept))
-    for name, tensors in parts:
-        storages = [t.untyped_storage() for t in tensors if isinstance(t, Tensor)]
-        held[name] = sum({s.data_ptr(): s.nbytes() for s in storages}.values())
+    held = {"parameters": _bytes(params), "gradients": _bytes(p.grad for p in params)}
+    held["state"] = _bytes(kept)
     return held | {"scratch": optimizer.scratch.nbytes if isinstance(optimizer, Muon) else 0}
 
 
+def _bytes(tensors: Iterable[object]) -> int:
+    storages = [t.untyped_storage() for t in tensors if isinstance(t, Tensor)]
+    return sum({s.data_ptr(): s.nbytes() for s in storages}.values())
+
+
 def _counts(config: TrainConfig) -> Counts:
-    decide = ("corpus", "size", "gated", "attention", "experts", "muon")
-    return _counts_of(TrainConfig(**{field: getattr(config, field) for field in decide}))
+    return _counts_of(shape_for(config.corpus, model_shape(config)), config.muon)
 
 
-@cache  # a grid has hundreds of runs and a few models
-def _counts_of(config: TrainConfig) -> Counts:
-    return Counts(partial(build, shape_for(config.corpus, model_shape(config))), config.muon)
+_counts_of = cache(Counts)  # a grid has hundreds of runs and a few models

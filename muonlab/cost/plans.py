@@ -1,24 +1,21 @@
 """What a plan costs before it is run: here at a measured speed, on GPUs by formula.
 
->>> [row.name for row in cost_table()][-1]
-'70B, 1,000 GPUs'
-
-The table of GPUs is computed, never measured. Its assumptions have names: `CARD` and `SHARE` of
-`formulas`, and here `NVLINK`, `SERVERS` and `TOKENS_PER_PARAMETER`.
+The table of GPUs is computed, never measured. Its assumptions are the constants here, and `CARD`
+and `SHARE` of `formulas`. The book's page on GPUs shows it:
+`python -m muonlab.cost.plans > book/tables/cost.md`
 """
 
-import heapq
 import math
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import NamedTuple
 
 from muonlab.cost.formulas import CARD, SHARE, Counts, flops, memory
 from muonlab.data.corpus import Corpus
 from muonlab.distributed.traffic import sharded_bytes
-from muonlab.models.gpt import GPT, SIZES, GPTConfig
+from muonlab.models.gpt import SIZES, GPTConfig
+from muonlab.records.table import markdown
 from muonlab.studies.table1 import TIERS, tier_runs
 from muonlab.training.config import TrainConfig
 from muonlab.training.run import Run
@@ -30,6 +27,13 @@ TOKENS_PER_PARAMETER = 20  # Hoffmann et al., arXiv 2203.15556
 
 GPT_1B = GPTConfig(vocab_size=50_304, context=2048, layers=16, width=2048, heads=16)
 GPT_70B = GPTConfig(vocab_size=50_304, context=4096, layers=86, width=8192, heads=64)
+
+# the heads of the book's two tables
+WHOLE = ("plan", "FLOP", "hours at least", "GPU-hours", "Muon of the FLOP", "Muon of a step")
+STEP = (
+    *("one GPU, one step", "computes, s", "sends under AdamW, GB", "under Muon", "sends for, s"),
+    *("keeps, GB", "and for the backward pass"),
+)
 
 
 class Estimate(NamedTuple):
@@ -44,17 +48,10 @@ class Estimate(NamedTuple):
 
 
 def estimate(configs: Sequence[TrainConfig], speed: float) -> Estimate:
-    """Returns the cost of a list of runs.
-
-    Args:
-        speed: FLOP/s of this machine, see `speed`.
-
-    Raises:
-        ValueError: no runs, or a speed that is not above 0.
-    """
+    """Returns the cost of runs; `speed` is this machine's, in FLOP/s. ValueError without runs."""
     if not configs or not speed > 0:
         raise ValueError(f"expected runs and a speed above 0, got {len(configs)} and {speed}")
-    each = [flops(config) for config in configs]
+    each = list(map(flops, configs))
     rounds = math.ceil(len(configs) / GPUS)  # the last round may leave GPUs idle
     return Estimate(
         runs=len(configs),
@@ -69,7 +66,7 @@ def estimate(configs: Sequence[TrainConfig], speed: float) -> Estimate:
 def speed(config: TrainConfig, corpus: Corpus) -> float:
     """Returns the FLOP/s at which this machine trains: the median of six steps, after the first.
 
-    Seconds change with what else the machine does, so the number is good to a factor of two.
+    It is good to a factor of two, for seconds change with what else the machine does.
     """
     run = Run(replace(config, steps=7), corpus)
     while run.step < run.config.steps:
@@ -78,26 +75,24 @@ def speed(config: TrainConfig, corpus: Corpus) -> float:
 
 
 def busiest(costs: Iterable[float], gpus: int) -> float:
-    """Returns the load of the GPU that has most to do, when each matrix has one owner.
-
-    The dearest matrix goes first, each to the GPU with least to do, as in `parallel.owners`.
+    """Returns the load of the GPU with most to do, if each matrix has an owner, as in `divide`.
 
     >>> busiest([3, 3, 2, 2, 2], 2)
     7
     """
     load: list[float] = [0] * gpus
     for cost in sorted(costs, reverse=True):
-        heapq.heapreplace(load, load[0] + cost)
+        load[load.index(min(load))] += cost
     return max(load)
 
 
 @dataclass(frozen=True)
 class Row:
-    """What a plan costs if its GPUs reach SHARE of CARD operations a second: by formula.
+    """What a plan costs if its GPUs reach SHARE of CARD, with Muon on all matrices: by formula.
 
-    Every run has Muon on all matrices. `seconds` and the hours hold if the links, which send while
-    GPUs compute, keep up; where `link_seconds` is more, the GPUs wait. From server to server bytes
-    go round a ring, so that each enters a server once. What short messages wait is left out.
+    `seconds` and the hours hold if the links, which send while GPUs compute, keep up; where
+    `link_seconds` is more, the GPUs wait. From server to server bytes go round a ring, so that each
+    enters a server once. What short messages wait is left out.
     """
 
     name: str
@@ -114,21 +109,18 @@ class Row:
 
 
 def cost_table() -> list[Row]:
-    """Returns the cost of the 160M ablation in three ways, and of two larger models.
-
-    The large ones read a sequence a GPU and step, and as many tokens as their size asks for.
-    """
+    """Returns the cost of the 160M ablation in three ways, and of two larger models."""
     tier = TIERS["paper"]
-    tuning, table = tier_runs(tier)
-    runs = len(tuning) + len(table)
-    batch = tier.base.batch * tier.base.context
-    row = partial(_row, shape=SIZES["paper"], batch=batch, steps=tier.base.steps, runs=runs)
+    shape, batch = SIZES["paper"], tier.base.batch * tier.base.context
+    steps = tier.base.steps * sum(map(len, tier_runs(tier)))
+    alone = _row("160M ablation, 1 GPU", shape, batch, steps=steps)
     return [
-        row("160M ablation, 1 GPU"),
-        row("160M ablation, 8 GPUs, a run on each", at_once=8),
-        row("160M ablation, 8 GPUs share each run", gpus=8),
-        _row("1B, 1,000 GPUs", GPT_1B, 1000 * GPT_1B.context, gpus=1000),
-        _row("70B, 1,000 GPUs", GPT_70B, 1000 * GPT_70B.context, gpus=1000),
+        alone,
+        replace(alone, name="160M ablation, 8 GPUs, a run on each", hours=alone.hours / GPUS),
+        _row("160M ablation, 8 GPUs share each run", shape, batch, GPUS, steps),
+        # the larger ones read a sequence a GPU and step
+        _row("1B, 1,000 GPUs", GPT_1B, 1000 * GPT_1B.context, 1000),
+        _row("70B, 1,000 GPUs", GPT_70B, 1000 * GPT_70B.context, 1000),
     ]
 
 
@@ -136,13 +128,11 @@ def _row(
     name: str,
     shape: GPTConfig,
     batch: int,  # tokens in a step, on all GPUs of a run, which share them equally
-    steps: float | None = None,  # None: as many as TOKENS_PER_PARAMETER makes them
     gpus: int = 1,  # that share one run
-    runs: int = 1,
-    at_once: int = 1,  # runs side by side, each on its own GPUs
+    steps: float | None = None,  # of all runs; None: as TOKENS_PER_PARAMETER asks for
 ) -> Row:
-    counts, speed = Counts(partial(GPT, shape)), CARD * SHARE
-    steps = runs * (steps or TOKENS_PER_PARAMETER * counts.numbers / batch)
+    counts, speed = Counts(shape), CARD * SHARE
+    steps = steps or TOKENS_PER_PARAMETER * counts.numbers / batch
     model, each = counts.flops(batch, shape.context), counts.muon_flops()
     muon, own = sum(each), busiest(each, gpus) / speed
     seconds = model / gpus / speed + own
@@ -152,7 +142,7 @@ def _row(
     return Row(
         name=name,
         flop=(model + muon) * steps,
-        hours=seconds * steps / at_once / 3600,
+        hours=seconds * steps / 3600,
         gpu_hours=seconds * steps * gpus / 3600,
         seconds=seconds,
         muon_flop=muon / (model + muon),
@@ -162,3 +152,29 @@ def _row(
         states=counts.states() / gpus,
         activations=counts.activations(batch / gpus),
     )
+
+
+def report() -> str:
+    """Returns the table as Markdown in two parts: what the plans cost, and one GPU in one step."""
+    rows = cost_table()
+    return f"{markdown(WHOLE, map(_whole, rows))}\n\n{markdown(STEP, map(_step, rows))}\n"
+
+
+def _whole(row: Row) -> list[str]:
+    hours = [f"{row.hours:,.3g}", f"{row.gpu_hours:,.0f}"]
+    shares = [f"{100 * share:.1f} %" for share in (row.muon_flop, row.muon_time)]
+    return [row.name, f"{row.flop:.1e}".replace("+", ""), *hours, *shares]
+
+
+def _step(row: Row) -> list[str]:
+    sent, kept = map(_gb, row.sent), map(_gb, (row.states, row.activations))
+    return [row.name, f"{row.seconds:.2g}", *sent, f"{row.link_seconds:.2g}", *kept]
+
+
+def _gb(count: float) -> str:
+    digits = max(0, 3 - len(f"{count / 1e9:.0f}"))  # three in all
+    return f"{count / 1e9:,.{digits}f}"
+
+
+if __name__ == "__main__":
+    print(report(), end="")

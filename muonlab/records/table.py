@@ -1,4 +1,4 @@
-"""Tables of recorded runs: one row a setting, over its seeds, against a setting of your choice."""
+"""Tables: rows of cells, and recorded runs, a row for each setting against one of your choice."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -22,6 +22,13 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [heads, *rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+
+
+def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Returns a table in Markdown, as its cells are; a | in one does not end it."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    cells = ([cell.replace("|", "\\|") for cell in line] for line in lines)
+    return "\n".join(f"| {' | '.join(line)} |" for line in cells)
 
 
 def runs_table(
