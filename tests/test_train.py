@@ -268,7 +268,7 @@ def test_bf16_is_taken_where_asked_or_where_it_pays(monkeypatch):
         ({"muon": "QK"}, r"write \('QK',\)"),
         ({"steps": -1}, "steps must be a whole number >= 1 and finite, got -1"),
         ({"steps": 1.5}, "steps must be a whole number, got 1.5"),
-        ({"context": 65}, "context must be at most 64 for size='tiny', got 65: or"),
+        ({"context": 65}, "context must be at most 64 for size='tiny', got 65: larger sizes"),
         ({"eval_tokens": 15}, "at least one context of 16, got 15"),
         ({"lr": math.nan}, "lr must be a number >= 0"),
         ({"adamw_lr": -0.1}, "adamw_lr must be a number >= 0"),

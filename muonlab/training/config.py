@@ -113,7 +113,7 @@ class TrainConfig:
             raise ValueError(f"{ends} must be fractions of the steps, with a sum of at most 1")
         if self.context > size.context:
             longest = f"{size.context} for size={self.size!r}, got {self.context}"
-            raise ValueError(f"context must be at most {longest}: or choose a larger size")
+            raise ValueError(f"context must be at most {longest}: larger sizes take more")
         if self.eval_tokens < self.context:
             tokens = f"one context of {self.context}, got {self.eval_tokens}"
             raise ValueError(f"eval_tokens must be at least {tokens}")
