@@ -14,7 +14,7 @@ MANIFEST = "manifest.json"
 
 
 def path_of(preset: str, corpus: str | None = None, folder: Path | None = None) -> Path:
-    """Returns the file of the records of a grid, on a named text; `folder` None is data/results."""
+    """Returns the file of a grid's records, on another text if named; in RESULTS, or a folder."""
     text = f"-{Path(os.path.abspath(corpus)).name}" if corpus else ""
     return (folder or RESULTS) / f"{preset}{text}.jsonl"
 
