@@ -70,7 +70,7 @@ def together(
 def _store() -> dist.TCPStore:
     """Returns where the processes find each other; no other machine can reach it."""
     here = socket.create_server(("127.0.0.1", 0))  # the system chooses a free port
-    options = {"is_master": True, "wait_for_workers": False}
+    options: dict[str, Any] = {"is_master": True, "wait_for_workers": False}
     return dist.TCPStore(*here.getsockname(), **options, master_listen_fd=here.detach())
 
 

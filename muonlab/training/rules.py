@@ -61,7 +61,7 @@ def sgd(G: Tensor, state: State, group: Group) -> Tensor:
 
 
 def adam(G: Tensor, state: State, group: Group) -> Tensor:
-    """Returns Adam's: mean gradient over root mean square (arXiv 1412.6980, Algorithm 1)."""
+    """Returns Adam's direction, mean over root mean square (arXiv 1412.6980, Algorithm 1)."""
     beta1, beta2 = group["betas"]
     step = _next_step(state)
     mean = state["exp_avg"].lerp_(G, 1 - beta1) / (1 - beta1**step)
