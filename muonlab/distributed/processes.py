@@ -70,8 +70,9 @@ def together(
 def _store() -> dist.TCPStore:
     """Returns where the processes find each other; no other machine can reach it."""
     here = socket.create_server(("127.0.0.1", 0))  # the system chooses a free port
-    options: dict[str, Any] = {"is_master": True, "wait_for_workers": False}
-    return dist.TCPStore(*here.getsockname(), **options, master_listen_fd=here.detach())
+    host, port = here.getsockname()
+    fd = here.detach()
+    return dist.TCPStore(host, port, is_master=True, wait_for_workers=False, master_listen_fd=fd)
 
 
 def _start(place: dict[str, Any], timeout: float, *call: Any) -> tuple[BaseProcess, Connection]:
