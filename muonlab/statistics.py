@@ -8,7 +8,6 @@ import numpy
 from numpy.typing import ArrayLike
 from scipy import stats
 
-ENOUGH = 0.8  # the usual chance to see an effect that is there
 MOST = 100_000  # seeds: nobody runs as many
 
 
@@ -33,16 +32,12 @@ def paired_interval(a: Sequence[float], b: Sequence[float]) -> Interval:
     Args:
         a, b: one result a seed, in the same order of seeds, at least two.
 
-    Raises:
-        ValueError: different lengths, or fewer than two seeds.
-
     >>> print(paired_interval([1.0, 2.0, 3.0], [0.9, 1.8, 2.9]))
     +0.133 [-0.010, +0.277]
     """
     if len(a) != len(b) or len(a) < 2:
-        raise ValueError(
-            f"expected two results for each of at least two seeds, got {len(a)} and {len(b)}"
-        )
+        got = f"{len(a)} and {len(b)}"
+        raise ValueError(f"expected two results for each of at least two seeds, got {got}")
     difference = numpy.subtract(a, b)
     mean = float(difference.mean())
     if not difference.std():  # t would be 0 / 0
@@ -68,10 +63,8 @@ def contrast(results: ArrayLike, *factors: int) -> Interval:
     found = numpy.asarray(results, dtype=float)
     known = range(found.ndim - 1)
     if not factors or set(found.shape[:-1]) != {2} or not set(factors) <= set(known):
-        raise ValueError(
-            f"expected results (2, …, 2, seeds) and factors among its first axes, got the shape "
-            f"{found.shape} and {factors}"
-        )
+        wanted = "expected results (2, …, 2, seeds) and factors among its first axes"
+        raise ValueError(f"{wanted}, got the shape {found.shape} and {factors}")
     for axis in factors:
         found = numpy.diff(found, axis=axis)
     each = found.reshape(-1, found.shape[-1]).mean(axis=0).tolist()
@@ -109,11 +102,8 @@ def chance_to_see(effect: float, spread: float, seeds: int) -> float:
     return float(stats.nct.sf(t, seeds - 1, effect * seeds**0.5 / spread))
 
 
-def seeds_needed(effect: float, spread: float, chance: float = ENOUGH) -> int:
-    """Returns the least number of seeds that see an effect with at least this chance.
-
-    Raises:
-        ValueError: an effect or a chance that no number of seeds, or only a huge one, gives.
+def seeds_needed(effect: float, spread: float, chance: float = 0.8) -> int:
+    """Returns the least number of seeds that see an effect with this chance; 0.8 is usual.
 
     >>> seeds_needed(0.05, 0.04)
     8

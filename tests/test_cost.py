@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from itertools import accumulate, product
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -16,10 +17,11 @@ from muonlab import GPT, Muon, NorMuon, newton_schulz, route
 from muonlab.cost import formulas as cost
 from muonlab.cost import plans
 from muonlab.data.load import load_corpus
+from muonlab.data.task import with_words
 from muonlab.models.gpt import SIZES, GPTConfig
 from muonlab.studies.table1 import ALL_GROUPS as ALL
 from muonlab.studies.table1 import TABLE_SEEDS, TIERS, one_rate, rows
-from muonlab.training.build import build_model, build_optimizer, model_for
+from muonlab.training.build import build_model, build_optimizer
 from muonlab.training.config import TrainConfig
 from muonlab.training.run import Run
 
@@ -29,6 +31,7 @@ SHAPES = [
     for attention, experts, gated in product(("multi-head", "latent"), (0, 8), (False, True))
 ]
 NAMES = [f"{c.attention}, {c.experts} experts{', gated' * c.gated}" for c in SHAPES]
+DOCS = SimpleNamespace(shape=partial(with_words, words=4096))  # what a model asks of a task
 TASKS = [replace(CONFIG, corpus=name) for name in ("facts-6", "regression-4")]
 TABLE = {row.name: row for row in plans.cost_table()}
 
@@ -45,7 +48,7 @@ def hand_counted(m: int, n: int, steps: int) -> int:
 
 @pytest.mark.parametrize("config", SHAPES, ids=NAMES)
 def test_the_operations_of_a_run_are_those_that_torch_counts(config):
-    model = build_model(config, 4096)
+    model = build_model(config, DOCS)
     tokens = torch.randint(4096, (2, 17), generator=torch.Generator().manual_seed(0))
     with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):
         model(tokens[:, :-1], tokens[:, 1:]).backward()
@@ -56,7 +59,7 @@ def test_the_operations_of_a_run_are_those_that_torch_counts(config):
 def test_a_run_is_counted_with_the_model_of_its_task(config):
     """Regression has no words, and facts have fewer than docs."""
     task = load_corpus(config.corpus)
-    model = model_for(config, task)
+    model = build_model(config, task)
     numbers = sum(p.numel() for p in model.parameters())
     assert cost._counts(config).numbers == numbers < cost._counts(CONFIG).numbers
     with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):
@@ -73,7 +76,7 @@ def test_fineweb_is_counted_without_a_download():
 @pytest.mark.parametrize("groups", [ALL, ("VO",), ("W_in", "Q"), ()], ids="+".join)
 @pytest.mark.parametrize("config", SHAPES, ids=NAMES)
 def test_the_operations_of_muon_are_those_of_the_matrices_that_it_takes(config, groups):
-    model = build_model(config, 4096)
+    model = build_model(config, DOCS)
     with FlopCounterMode(display=False) as counter:
         for r in route(model, groups).routes:
             if r.rule == "muon":
@@ -95,7 +98,7 @@ def test_the_cost_of_a_run_is_that_of_its_products():
 @pytest.mark.parametrize("groups", [ALL, ()], ids=["Muon", "AdamW"])
 def test_the_states_of_a_run_are_those_that_its_optimizer_keeps(groups):
     for config in (replace(c, muon=groups) for c in SHAPES):
-        model = build_model(config, 4096)
+        model = build_model(config, DOCS)
         optimizer = build_optimizer(config, model)
         model(*torch.randint(4096, (2, 2, 16))).backward()
         optimizer.step()
@@ -107,7 +110,7 @@ def test_the_states_of_a_run_are_those_that_its_optimizer_keeps(groups):
 
 def kept_for_backward(config, bf16):
     """Returns the bytes that the blocks keep, parameters left out."""
-    model, kept = build_model(config, 4096), {}
+    model, kept = build_model(config, DOCS), {}
     own = {p.data_ptr() for p in model.parameters()}
 
     def keep(t):

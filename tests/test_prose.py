@@ -46,7 +46,7 @@ CITED: dict[str, dict[str, str]] = {
     },
     "16": {
         "40 %": "an assumption, muonlab.cost.formulas.SHARE",
-        "80 %": "a choice, muonlab.statistics.ENOUGH",
+        "80 %": "a choice, the default of muonlab.statistics.seeds_needed",
     },
     "15": {
         "40 %": "where the explorer's slider stands",

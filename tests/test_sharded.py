@@ -237,11 +237,6 @@ def test_sharded_and_whole_weights_go_on_from_each_others_checkpoints(
             assert losses == pytest.approx(unbroken, abs=1e-4)  # float32
 
 
-def test_a_rule_for_whole_matrices_is_refused():
-    with pytest.raises(ValueError, match="Controlled steps whole matrices"):
-        train_run(replace(CONFIG, rule="sgd"), Cycle(), shard=True, progress=False)
-
-
 @pytest.mark.parametrize("number", WORLDS)
 def test_a_nan_in_one_process_is_the_same_error_in_all_and_changes_nothing(worlds, number):
     first = worlds[number][0]["poisoned"]

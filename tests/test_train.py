@@ -197,7 +197,7 @@ def test_the_first_weights_depend_on_the_seed_alone_and_leave_the_callers_chance
     torch.manual_seed(5)
     expected = torch.rand(3)
     torch.manual_seed(5)
-    models = [build_model(replace(CONFIG, seed=seed), VOCABULARY) for seed in (1, 1, 2)]
+    models = [build_model(replace(CONFIG, seed=seed), Cycle()) for seed in (1, 1, 2)]
     assert torch.equal(torch.rand(3), expected)
     first, again, other = (dict(model.state_dict()) for model in models)
     assert same(first, again)
@@ -218,7 +218,7 @@ def test_one_optimizer_and_one_schedule_drive_both_rules():
 @pytest.mark.parametrize("muon", [("QK",), ()])
 def test_the_config_reaches_the_optimizer(muon):
     config = replace(CONFIG, muon=muon, momentum=0.9, nesterov=False, ns_steps=3, betas=(0.5, 0.6))
-    groups = build_optimizer(config, build_model(config, VOCABULARY)).param_groups
+    groups = build_optimizer(config, build_model(config, Cycle())).param_groups
     assert [group["rule"] for group in groups] == (["muon", "adamw"] if muon else ["adamw"])
     assert groups[-1]["betas"] == (0.5, 0.6)
     assert groups[-1]["eps"] == 1e-8
@@ -235,7 +235,7 @@ def test_the_config_reaches_the_optimizer(muon):
 )
 def test_matrices_under_adamw_may_have_a_rate_of_their_own(muon, rates):
     config = replace(CONFIG, muon=muon, lr=1.0, adamw_lr=0.5, adamw_matrix_lr=0.25)
-    model = build_model(config, VOCABULARY)
+    model = build_model(config, Cycle())
     groups = build_optimizer(config, model).param_groups
     assert {group["rate"]: len(group["params"]) for group in groups} == rates
     assert all(group["lr"] == getattr(config, group["rate"]) for group in groups)
@@ -268,7 +268,7 @@ def test_bf16_is_taken_where_asked_or_where_it_pays(monkeypatch):
         ({"muon": "QK"}, r"write \('QK',\)"),
         ({"steps": -1}, "steps must be a whole number >= 1 and finite, got -1"),
         ({"steps": 1.5}, "steps must be a whole number, got 1.5"),
-        ({"context": 65}, "context must be at most 64 for size='tiny', got 65"),
+        ({"context": 65}, "context must be at most 64 for size='tiny', got 65: larger sizes"),
         ({"eval_tokens": 15}, "at least one context of 16, got 15"),
         ({"lr": math.nan}, "lr must be a number >= 0"),
         ({"adamw_lr": -0.1}, "adamw_lr must be a number >= 0"),

@@ -11,7 +11,7 @@ Source: Jordan 2024, whose Muon also divides its matrices among processes.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -37,9 +37,7 @@ def rank() -> int:
 
 @contextmanager
 def world(device: torch.device | str = "cpu", timeout: float = 60) -> Iterator[None]:
-    """Connects the processes as long as the `with` lasts; all other functions here need it.
-
-    Where they are connected already, it changes nothing.
+    """Connects the processes, if they are not yet, as long as the `with` lasts; all below needs it.
 
     On a GPU, process i of a machine takes GPU i, and "cuda" means that one.
 
@@ -77,10 +75,8 @@ def share(batch: Tensor) -> Tensor:
         ValueError: B is no multiple of the number of processes.
     """
     if len(batch) % size():
-        raise ValueError(
-            f"a batch of {len(batch)} rows cannot be divided equally among {size()} processes: "
-            f"choose a multiple of {size()}"
-        )
+        why = f"cannot be divided equally among {size()} processes: choose a multiple of {size()}"
+        raise ValueError(f"a batch of {len(batch)} rows {why}")
     return batch.chunk(size())[rank()]
 
 
@@ -108,11 +104,8 @@ def mean(loss: Tensor) -> float:
 def step_shared(optimizer: Muon) -> None:
     """Steps the optimizer, each matrix by its owner alone; all get the same weights.
 
-    The gradients must be equal in all, as after `replicate`. Afterwards the matrices of others have
-    none.
-
-    Raises:
-        ValueError: what `Muon.step` raises, in all processes, before anything has changed.
+    The gradients must be equal in all, as after `replicate`; those of others' matrices are dropped.
+    What `Muon.step` raises, it raises in all processes, before anything has changed.
     """
     if size() == 1:
         optimizer.step()
@@ -125,10 +118,11 @@ def step_shared(optimizer: Muon) -> None:
     optimizer.step()
     for owner in sorted(set(owner_of.values())):
         theirs = [p for p in owner_of if owner_of[p] == owner]
-        flat = _flatten(theirs)
+        flat = torch.cat([p.flatten() for p in theirs])
         dist.broadcast(flat, src=owner)
         if owner != rank():
-            _unflatten(flat, theirs)
+            for p, part in zip(theirs, flat.split([p.numel() for p in theirs]), strict=True):
+                p.copy_(part.view_as(p))
 
 
 def gather_state(optimizer: Muon) -> None:
@@ -163,15 +157,6 @@ def owners(optimizer: Muon) -> dict[Tensor, int]:
     """
     groups = [group for group in optimizer.param_groups if group["rule"] == "muon"]
     return divide((p for group in groups for p in group["params"]), size())
-
-
-def _flatten(tensors: Iterable[Tensor]) -> Tensor:
-    return torch.cat([t.flatten() for t in tensors])
-
-
-def _unflatten(flat: Tensor, tensors: list[Tensor]) -> None:
-    for t, part in zip(tensors, flat.split([t.numel() for t in tensors]), strict=True):
-        t.copy_(part.view_as(t))
 
 
 def _moved(state: dict[str, Any], device: torch.device | str) -> dict[str, Any]:

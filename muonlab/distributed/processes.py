@@ -24,10 +24,7 @@ PRELOADED = ["muonlab.distributed.rehearse", "torch._dynamo", "torch.distributed
 
 
 def together(
-    processes: int,
-    function: Callable[..., Any],
-    *arguments: Any,
-    timeout: float = 60,
+    processes: int, function: Callable[..., Any], *arguments: Any, timeout: float = 60
 ) -> list[Any]:
     """Returns what `function(*arguments)` gives in each of several processes.
 
@@ -73,10 +70,9 @@ def together(
 def _store() -> dist.TCPStore:
     """Returns where the processes find each other; no other machine can reach it."""
     here = socket.create_server(("127.0.0.1", 0))  # the system chooses a free port
-    port = here.getsockname()[1]
-    return dist.TCPStore(
-        *("127.0.0.1", port), is_master=True, wait_for_workers=False, master_listen_fd=here.detach()
-    )
+    host, port = here.getsockname()
+    fd = here.detach()
+    return dist.TCPStore(host, port, is_master=True, wait_for_workers=False, master_listen_fd=fd)
 
 
 def _start(place: dict[str, Any], timeout: float, *call: Any) -> tuple[BaseProcess, Connection]:

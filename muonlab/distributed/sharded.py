@@ -14,7 +14,6 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
 from muonlab.distributed.parallel import size
-from muonlab.optim.muon import Muon
 from muonlab.optim.orthogonalize import polar
 
 
@@ -53,12 +52,3 @@ def orthogonalize_apart(G: Tensor, parts: int) -> Tensor:
     [1.26, 0.63]
     """
     return torch.cat([polar(rows) for rows in G.chunk(parts)])
-
-
-def check_rule(optimizer: Muon) -> None:
-    """Raises ValueError unless the optimizer can step sharded parameters."""
-    if optimizer.whole_only:
-        raise ValueError(
-            f"{type(optimizer).__name__} steps whole matrices; of sharded ones Muon and NorMuon "
-            "alone step rows: train this rule without --shard"
-        )

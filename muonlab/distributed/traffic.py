@@ -79,10 +79,7 @@ def sharded_bytes(numbers: int, matrices: int, processes: int, size: int) -> dic
 def replicated_bytes(numbers: int, matrices: int, processes: int, size: int) -> dict[str, float]:
     """Returns the same for `parallel.step_shared`: gradients averaged, new matrices broadcast."""
     others = (processes - 1) / processes
-    return {
-        "all-reduce": 2 * size * numbers * others,
-        "broadcast": size * matrices * others,
-    }
+    return {"all-reduce": 2 * size * numbers * others, "broadcast": size * matrices * others}
 
 
 def wire_bytes() -> int | None:

@@ -31,8 +31,7 @@ def provenance(device: torch.device | str = "cpu") -> dict[str, Any]:
 def code_version() -> str:
     """Returns the git commit of the package, with "-dirty" if tracked code differs from it.
 
-    It is looked up once a process. Classroom and publishing are left out of the comparison: no run
-    imports them. Installed without git, the package has its version number instead.
+    Classroom and publishing may differ: no run imports them. Without git, it is the version number.
     """
     folder = Path(muonlab.__file__).parent
     tracked = _git(folder, "ls-files", "__init__.py")

@@ -41,30 +41,22 @@ class Record:
         """Training time, evaluation left out."""
         return sum(self.step_seconds)
 
-    @property
-    def tokens_per_second(self) -> float:
-        """Tokens trained on by second of training time."""
-        return self.tokens / self.seconds if self.seconds else 0.0
-
     def summary(self) -> str:
         """Returns one line for a terminal."""
-        config = self.config
+        config, steps = self.config, len(self.train_loss)
         rates = ("lr", "adamw_matrix_lr", "adamw_lr")[not config["muon"] :]
         words = [f"{rate}={config[rate]:g}" for rate in rates if config[rate] is not None]
-        name = " ".join([contestant(config), *words, f"seed={config['seed']}"])
-        name = "gated " * config["gated"] + name
+        gated = "gated " * config["gated"]
+        name = " ".join([gated + contestant(config), *words, f"seed={config['seed']}"])
         if self.failure:
-            return f"{name}: failed after {len(self.train_loss)} steps"
+            return f"{name}: failed after {steps} steps"
         last = self.held_out[-1]
-        losses = " ".join(
-            f"{k} {last[k]:.3f}" for k in ("overall", "head", "tail") if last.get(k) is not None
-        )
+        shown = ("overall", "head", "tail")
+        losses = " ".join(f"{k} {last[k]:.3f}" for k in shown if last.get(k) is not None)
         if "accuracy" in last:
             losses += " accuracy " + " ".join(f"{a:.2f}" for a in last["accuracy"])
-        return (
-            f"{name}: held-out {losses} after {len(self.train_loss)} steps, "
-            f"{self.seconds:.1f} s, {self.tokens_per_second:,.0f} tokens/s"
-        )
+        speed = f"{self.seconds:.1f} s, {self.tokens / self.seconds:,.0f} tokens/s"
+        return f"{name}: held-out {losses} after {steps} steps, {speed}"
 
 
 def contestant(config: Mapping[str, Any]) -> str:
@@ -84,9 +76,6 @@ def run_id(config: Any) -> str:
 
     Only fields that differ from their defaults count. So an option that comes later changes no
     name, as long as its default is what was done before it.
-
-    Args:
-        config: a dataclass whose fields all have defaults, such as TrainConfig.
     """
     fields = {f.name: (getattr(config, f.name), f.default) for f in dataclasses.fields(config)}
     chosen = {name: value for name, (value, default) in fields.items() if value != default}
@@ -94,9 +83,7 @@ def run_id(config: Any) -> str:
 
 
 def append(record: Record, path: Path | str) -> None:
-    """Adds the record as the last line of `path`: the whole line, or nothing if that fails.
-
-    The new file is written beside the old one and renamed; other processes wait meanwhile.
+    """Adds the record as the last line of `path`, or nothing if that fails; other processes wait.
 
     Raises:
         ValueError: the record holds NaN or Inf, or the file has a broken line (see `read`).

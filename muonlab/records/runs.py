@@ -43,13 +43,10 @@ def by_contestant(
     name: Callable[[Config], Hashable],
     measure: Callable[[dict[str, Any]], float] = itemgetter("overall"),
 ) -> dict[Any, list[float]]:
-    """Returns what each contestant ended with, one number a seed, in the order of the seeds.
+    """Returns what each contestant ended with, one number a seed; ValueError as `grouped`.
 
     Args:
         measure: the number to take from a run's last measurement.
-
-    Raises:
-        ValueError: no finished run, or contestants that did not finish at the same seeds.
     """
     return {who: [measure(r.held_out[-1]) for r in g] for who, g in grouped(records, name).items()}
 

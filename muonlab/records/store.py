@@ -14,24 +14,18 @@ MANIFEST = "manifest.json"
 
 
 def path_of(preset: str, corpus: str | None = None, folder: Path | None = None) -> Path:
-    """Returns the file for the records of a grid, on another text than its own where one is named.
-
-    Args:
-        folder: None is data/results.
-    """
+    """Returns the file of a grid's records, on another text if named; in RESULTS, or a folder."""
     text = f"-{Path(os.path.abspath(corpus)).name}" if corpus else ""
     return (folder or RESULTS) / f"{preset}{text}.jsonl"
 
 
 def write_manifest(folder: Path = RESULTS) -> None:
     """Writes the manifest: for each file of records its checksum and how many runs it holds."""
-    files = {
-        path.name: {"sha256": _checksum(path), "runs": len(read(path))}
-        for path in sorted(folder.glob("*.jsonl"))
-    }
-    text = json.dumps(files, indent=1, sort_keys=True)
+    paths = folder.glob("*.jsonl")
+    files = {path.name: {"sha256": _checksum(path), "runs": len(read(path))} for path in paths}
+    text = json.dumps(files, indent=1, sort_keys=True) + "\n"
     with lock(folder / MANIFEST, "write"):
-        replace_file(folder / MANIFEST, f"{text}\n".encode())
+        replace_file(folder / MANIFEST, text.encode())
 
 
 def changed(folder: Path = RESULTS) -> list[str]:
@@ -40,11 +34,8 @@ def changed(folder: Path = RESULTS) -> list[str]:
     manifest: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     there = {file.name: _checksum(file) for file in sorted(folder.glob("*.jsonl"))}
     lost = [f"{name}: in the manifest, but not there" for name in sorted(manifest.keys() - there)]
-    return lost + [
-        f"{name}: its checksum is not that of the manifest"
-        for name, checksum in there.items()
-        if manifest.get(name, {}).get("sha256") != checksum
-    ]
+    other = [name for name in there if manifest.get(name, {}).get("sha256") != there[name]]
+    return lost + [f"{name}: its checksum is not that of the manifest" for name in other]
 
 
 def _checksum(path: Path) -> str:

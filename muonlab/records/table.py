@@ -1,6 +1,7 @@
 """Tables: rows of cells, and recorded runs, a row for each setting against one of your choice."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy
@@ -48,7 +49,7 @@ def runs_table(
     if not chosen:
         raise ValueError(f"no recorded run has {_words(where) or 'anything'}")
     settings = _by_setting(chosen)
-    reference = _reference(settings, against) if against else []
+    reference = _reference(settings.values(), against) if against else []
     rows = [dict(setting) | _cells(group, reference) for setting, group in settings.items()]
     heads = [*dict.fromkeys(head for row in rows for head in row)]
     return table(heads, [[row.get(head, "") for head in heads] for row in rows])
@@ -68,22 +69,17 @@ def shown(value: Any) -> str:
 def _by_setting(runs: Sequence[Record]) -> dict[Setting, list[Record]]:
     fields = [name for name in runs[0].config if name != "seed"]
     varying = [f for f in fields if len({shown(run.config.get(f)) for run in runs}) > 1]
-    settings: dict[Setting, list[Record]] = {}
+    settings = defaultdict(list)
     for run in runs:
-        key = tuple((name, shown(run.config.get(name))) for name in varying)
-        settings.setdefault(key, []).append(run)
+        settings[tuple((f, shown(run.config.get(f))) for f in varying)].append(run)
     return settings
 
 
-def _reference(
-    settings: Mapping[Setting, list[Record]], against: Mapping[str, str]
-) -> list[Record]:
-    fitting = [group for group in settings.values() if fits(group[0].config, against)]
+def _reference(settings: Collection[list[Record]], against: Mapping[str, str]) -> list[Record]:
+    fitting = [group for group in settings if fits(group[0].config, against)]
     if len(fitting) != 1:
-        raise ValueError(
-            f"{len(fitting)} of {len(settings)} settings have {_words(against)}: name exactly one, "
-            "or leave fewer of them with --where"
-        )
+        found = f"{len(fitting)} of {len(settings)} settings have {_words(against)}"
+        raise ValueError(f"{found}: name exactly one, or leave fewer of them with --where")
     return fitting[0]
 
 
@@ -106,19 +102,19 @@ def _difference(group: Sequence[Record], reference: Sequence[Record]) -> str:
         {run.config["seed"]: run.held_out[-1]["overall"] for run in runs if not run.failure}
         for runs in (group, reference)
     )
-    seeds = sorted(ours.keys() & theirs.keys())
-    if len(seeds) < 2:
-        return ""
-    return str(paired_interval([ours[s] for s in seeds], [theirs[s] for s in seeds]))
+    pairs = [(ours[seed], theirs[seed]) for seed in ours if seed in theirs]
+    return str(paired_interval(*zip(*pairs, strict=True))) if len(pairs) > 1 else ""
 
 
 def _measures(run: Record) -> dict[str, float | None]:
     """Returns what a task measured at the end; numbers in a list count from 0."""
     found: dict[str, float | None] = {}
     for name, value in run.held_out[-1].items():
-        several = {f"{name} {i}": v for i, v in enumerate(value)} if isinstance(value, list) else {}
-        found |= several or {name: value}
-    return {name: value for name, value in found.items() if name not in ("step", "seconds")}
+        if isinstance(value, list):
+            found |= {f"{name} {i}": v for i, v in enumerate(value)}
+        elif name not in ("step", "seconds"):
+            found[name] = value
+    return found
 
 
 def fits(config: Mapping[str, Any], wanted: Mapping[str, str]) -> bool:

@@ -1,11 +1,11 @@
-"""What a run is made of: the model, its optimizer, the device, the precision."""
+"""What a run is made of: the model, its optimizer, the precision."""
 
 import dataclasses
 from typing import Any
 
 import torch
 
-from muonlab.data.task import Task, with_words
+from muonlab.data.task import Task
 from muonlab.machine import bf16_pays
 from muonlab.models.gpt import GPT, SIZES, GPTConfig
 from muonlab.models.regressor import build
@@ -16,20 +16,11 @@ from muonlab.training.config import TrainConfig
 from muonlab.training.rules import NORMUON, Controlled
 
 
-def model_for(config: TrainConfig, task: Task) -> GPT:
-    """Returns the untrained model for a task, with the seed of the config."""
-    return _seeded(config, task.shape(model_shape(config)))
-
-
-def build_model(config: TrainConfig, vocab_size: int) -> GPT:
-    """Returns the untrained model: the same bits for the same seed, on every device."""
-    return _seeded(config, with_words(model_shape(config), vocab_size))
-
-
-def _seeded(config: TrainConfig, shape: GPTConfig) -> GPT:
+def build_model(config: TrainConfig, task: Task) -> GPT:
+    """Returns the untrained model for a task: the same bits for the same seed, on every device."""
     with torch.random.fork_rng(devices=[]):  # leave the caller's chance alone
         torch.manual_seed(config.seed)
-        return build(shape)
+        return build(task.shape(model_shape(config)))
 
 
 def model_shape(config: TrainConfig) -> GPTConfig:
@@ -48,17 +39,16 @@ def build_optimizer(config: TrainConfig, model: GPT) -> Muon:
     groups = route(model, muon=config.muon).groups(config.lr, config.adamw_lr, **options)
     groups = [{"rate": "lr" if g["rule"] == "muon" else "adamw_lr", **g} for g in groups]
     if config.adamw_matrix_lr is not None:
-        groups[-1:] = _apart(groups[-1], model, config.adamw_matrix_lr)
+        groups[-1:] = _apart(groups[-1], config.adamw_matrix_lr)
     if config.rule in NORMUON:
         return NorMuon(groups, scale=NORMUON[config.rule])
     return Muon(groups) if config.rule == "muon" else Controlled(groups, config.rule)
 
 
-def _apart(group: dict[str, Any], model: GPT, rate: float) -> list[dict[str, Any]]:
+def _apart(group: dict[str, Any], rate: float) -> list[dict[str, Any]]:
     """Returns AdamW's group as two: embedding and head, and the matrices with a rate of theirs."""
-    matrices = {id(p) for p in model.blocks.parameters()}
-    outer = [(name, p) for name, p in group["params"] if id(p) not in matrices]
-    inner = [(name, p) for name, p in group["params"] if id(p) in matrices]
+    outer = [(name, p) for name, p in group["params"] if not name.startswith("blocks.")]
+    inner = [(name, p) for name, p in group["params"] if name.startswith("blocks.")]
     own = {"params": inner, "lr": rate, "rate": "adamw_matrix_lr"}
     return [group | {"params": outer}, *([group | own] if inner else [])]
 

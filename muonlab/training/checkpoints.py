@@ -34,14 +34,10 @@ DATA = re.compile(r"data-[0-9a-f]{8}")
 def prepare(path: Path | str) -> Path:
     """Returns the folder for a checkpoint, once it is sure that one can be written there.
 
-    Raises:
-        ValueError: no name, or that of the working folder.
-        OSError: a file is in the way, or this process may not write there.
+    ValueError: it is the working folder. OSError: a file is in the way, or writing is forbidden.
     """
     if (folder := Path(path)) == Path():
-        raise ValueError(
-            f"a checkpoint needs a folder of its own, such as runs/a; got {str(path)!r}"
-        )
+        raise ValueError(f"a checkpoint needs a folder of its own, as runs/a; got {str(path)!r}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
@@ -66,7 +62,7 @@ def save(tensors: dict[str, Tensor], rest: dict[str, Any], path: Path | str) -> 
         rest: what JSON can hold.
 
     Raises:
-        OSError: the folder cannot be written, or the disk is full. The old data are untouched.
+        OSError: the folder cannot be written, or the disk is full; the old checkpoint stands.
     """
     folder, name = prepare(path), parallel.gather(f"data-{secrets.token_hex(4)}")[0]
     data = folder / name
@@ -86,12 +82,7 @@ def save(tensors: dict[str, Tensor], rest: dict[str, Any], path: Path | str) -> 
 
 
 def read(path: Path | str) -> dict[str, Any]:
-    """Returns `rest` of `save`.
-
-    Raises:
-        FileNotFoundError: no checkpoint is there.
-        ValueError: it is damaged.
-    """
+    """Returns `rest` of `save`; FileNotFoundError without a checkpoint, ValueError if damaged."""
     if not exists(path):
         raise FileNotFoundError(f"no checkpoint in {path}: expected a folder that a run has saved")
     with _failing_as(ValueError, f"{path} is no whole checkpoint", ADVICE):
@@ -110,8 +101,7 @@ def load(tensors: dict[str, Tensor], path: Path | str) -> None:
 
     Raises:
         FileNotFoundError: no checkpoint is there.
-        ValueError: a name or shape is not in the checkpoint, or the data are damaged; nothing has
-            been loaded then.
+        ValueError: it is damaged, or lacks a name or shape; nothing has been loaded then.
     """
     index = read(path)
     data = Path(path) / index["data"]

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -10,11 +11,18 @@ from muonlab.models.gpt import ATTENTIONS, SIZES
 from muonlab.optim.coefficients import COEFFICIENTS
 from muonlab.optim.routing import GROUPS
 from muonlab.optim.update import LRScale
-from muonlab.training import schedule
 from muonlab.training.rules import CONTROLS, NORMUON
 
-PRECISIONS = ("auto", "fp32", "bf16")
 RULES = ("muon", *NORMUON, *CONTROLS)
+CHOICES: dict[str, Iterable[str]] = {
+    "size": SIZES,
+    "precision": ("auto", "fp32", "bf16"),
+    "attention": ATTENTIONS,
+    "rule": RULES,
+    "ns_coefficients": (*COEFFICIENTS, "exact"),
+    "muon": GROUPS,
+    "adjust_lr_fn": get_args(LRScale),
+}
 
 
 def _option(default: Any, text: str) -> Any:
@@ -65,7 +73,7 @@ class TrainConfig:
                 object.__setattr__(self, name, tuple(value))
         self._check_names()
         self._check_numbers()
-        self._check_experts()
+        self._check_sizes()
 
     def _check_names(self) -> None:
         for field in dataclasses.fields(self):
@@ -73,65 +81,59 @@ class TrainConfig:
             if kind in (str, bool) and not isinstance(value, kind):
                 wanted = "True or False" if kind is bool else "a name"
                 raise ValueError(f"{field.name} must be {wanted}, got {value!r}")
-        _one_of("size", self.size, tuple(SIZES))
-        _one_of("precision", self.precision, PRECISIONS)
-        _one_of("attention", self.attention, tuple(ATTENTIONS))
-        _one_of("rule", self.rule, RULES)
-        _one_of("ns_coefficients", self.ns_coefficients, (*COEFFICIENTS, "exact"))
         if not isinstance(self.muon, tuple):
             raise ValueError(f"muon takes several groups: write ({self.muon!r},)")
-        for group in self.muon:
-            _one_of("muon", group, tuple(GROUPS))
-        _one_of("adjust_lr_fn", self.adjust_lr_fn, get_args(LRScale))
-        if not re.fullmatch(
-            r"auto|cpu|cuda(:\d+)?", self.device
-        ):  # if it is there, the run will see
+        for name, known in CHOICES.items():
+            value = getattr(self, name)
+            for each in value if name == "muon" else (value,):
+                if each not in tuple(known):
+                    raise ValueError(f"{name} must be one of {', '.join(known)}; got {each!r}")
+        if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", self.device):  # the run sees if it is there
             raise ValueError(f"device must be auto, cpu, cuda or cuda:N; got {self.device!r}")
 
     def _check_numbers(self) -> None:
+        if not isinstance(self.betas, tuple) or len(self.betas) != 2:
+            raise ValueError(f"betas must be two numbers in [0, 1), got {self.betas}")
         for name in ("steps", "batch", "context", "eval_every", "eval_tokens", "ns_steps"):
             _within(name, getattr(self, name), 1, math.inf, whole=True)
         for name in ("experts", "pretraining", "seed", "spectra_every"):
             _within(name, getattr(self, name), 0, 2**63, whole=True)
-        rates = ("lr", "adamw_lr", *(() if self.adamw_matrix_lr is None else ("adamw_matrix_lr",)))
-        for name in (*rates, "weight_decay", "warmup", "decay"):
+        for name in ("lr", "adamw_lr", "weight_decay", "warmup", "decay"):
             _within(name, getattr(self, name), 0, math.inf)
-        if not isinstance(self.betas, tuple) or len(self.betas) != 2:
-            raise ValueError(f"betas must be two numbers in [0, 1), got {self.betas}")
-        for name, value in (("momentum", self.momentum), *(("betas", b) for b in self.betas)):
-            _within(name, value, 0, 1)
-        if self.warmup + self.decay > 1:
-            raise ValueError(
-                "warmup and decay are fractions of the steps with a sum of at most 1, got "
-                f"warmup={self.warmup} and decay={self.decay}"
-            )
-        longest = SIZES[self.size].context
-        if self.context > longest:
-            raise ValueError(
-                f"context must be at most {longest} for size={self.size!r}, got {self.context}: "
-                "shorten it, or choose a larger size"
-            )
-        if self.eval_tokens < self.context:
-            raise ValueError(
-                f"eval_tokens must be at least one context of {self.context}, got "
-                f"{self.eval_tokens}"
-            )
+        if self.adamw_matrix_lr is not None:
+            _within("adamw_matrix_lr", self.adamw_matrix_lr, 0, math.inf)
+        _within("momentum", self.momentum, 0, 1)
+        for beta in self.betas:
+            _within("betas", beta, 0, 1)
 
-    def _check_experts(self) -> None:
-        least = SIZES[self.size].active_experts
-        if 0 < self.experts < least:
-            raise ValueError(
-                f"experts must be 0, or at least the {least} that a token takes; got {self.experts}"
-            )
+    def _check_sizes(self) -> None:
+        size = SIZES[self.size]
+        if self.warmup + self.decay > 1:
+            ends = f"warmup={self.warmup} and decay={self.decay}"
+            raise ValueError(f"{ends} must be fractions of the steps, with a sum of at most 1")
+        if self.context > size.context:
+            longest = f"{size.context} for size={self.size!r}, got {self.context}"
+            raise ValueError(f"context must be at most {longest}: larger sizes take more")
+        if self.eval_tokens < self.context:
+            tokens = f"one context of {self.context}, got {self.eval_tokens}"
+            raise ValueError(f"eval_tokens must be at least {tokens}")
+        if 0 < self.experts < size.active_experts:
+            least = f"the {size.active_experts} that a token takes; got {self.experts}"
+            raise ValueError(f"experts must be 0, or at least {least}")
         if self.experts and self.rule in CONTROLS:
-            raise ValueError(
-                f"rule={self.rule!r} knows single matrices, and experts={self.experts} makes "
-                f"stacks of them: take {', '.join(('muon', *NORMUON))}, or experts=0"
-            )
+            others = f"take {', '.join(('muon', *NORMUON))}, or experts=0"
+            raise ValueError(f"rule={self.rule!r} knows no stacks, which experts make: {others}")
 
     def rate(self, step: int) -> float:
-        """Returns what the learning rates are multiplied by at a step, see `schedule.factor`."""
-        return schedule.factor(step, self.steps, self.warmup, self.decay)
+        """Returns what all learning rates are multiplied by: up, level, down to 0, all linear.
+
+        >>> config = TrainConfig(steps=8, warmup=0.25, decay=0.5)
+        >>> [config.rate(step) for step in range(9)]
+        [0.5, 1.0, 1.0, 1.0, 1.0, 0.75, 0.5, 0.25, 0.0]
+        """
+        rising = (step + 1) / max(1, round(self.warmup * self.steps))
+        falling = (self.steps - step) / max(1, round(self.decay * self.steps))
+        return min(1.0, rising, falling)
 
     def command(self) -> str:
         """Returns the line for a terminal that runs this configuration again."""
@@ -145,11 +147,6 @@ class TrainConfig:
             else:
                 words += [flag, *map(str, value if isinstance(value, tuple) else (value,))]
         return " ".join(words)
-
-
-def _one_of(field: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise ValueError(f"{field} must be one of {', '.join(known)}; got {value!r}")
 
 
 def _within(field: str, value: float, lowest: float, end: float, *, whole: bool = False) -> None:

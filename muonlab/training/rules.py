@@ -16,19 +16,18 @@ from torch import Tensor
 
 from muonlab.optim.fast import fast_newton_schulz
 from muonlab.optim.muon import Muon
-from muonlab.optim.update import lr_scale, matrix_shape
+from muonlab.optim.update import Group, lr_scale, matrix_shape
 
 NORMUON = {"normuon": "paper", "normuon_released": "released"}  # rule → scale of `NorMuon`
 BETA2, EPS = 0.95, 1e-8  # those of NorMuon
 State = dict[str, Any]
-Group = dict[str, Any]
 
 
 class Controlled(Muon):
     """Muon's groups and options, but its matrices follow another of `CONTROLS`.
 
-    What makes a control informative is that all else stays: the groups of AdamW, the schedule, the
-    batches. The matrices are taken one at a time, so its speed says nothing.
+    Groups of AdamW, schedule and batches stay, so that only the rule makes the difference. The
+    matrices are taken one at a time, so its speed says nothing.
     """
 
     whole_only = True
@@ -38,7 +37,6 @@ class Controlled(Muon):
         self.direction, self.kept = CONTROLS[control]
 
     def state_of(self, p: Tensor, group: Group) -> State:
-        """Returns what is kept about p, of that group: tensors, which a checkpoint can hold."""
         if group["rule"] == "muon" and not self.state[p]:
             number = next(number for number, other in enumerate(group["params"]) if other is p)
             self.state[p] = {**start(p, self.kept), "number": torch.tensor(number)}
@@ -52,7 +50,7 @@ class Controlled(Muon):
 
 
 def start(p: Tensor, names: tuple[str, ...]) -> State:
-    """Returns what a rule knows about a matrix p (m, n) before the first step: zeros."""
+    """Returns what a rule keeps about a matrix p (m, n) before the first step: zeros."""
     small = {"row_mean_square": torch.zeros_like(p[:, :1]), "step": torch.tensor(0)}
     return {name: small[name] if name in small else torch.zeros_like(p) for name in names}
 
@@ -63,10 +61,7 @@ def sgd(G: Tensor, state: State, group: Group) -> Tensor:
 
 
 def adam(G: Tensor, state: State, group: Group) -> Tensor:
-    """Returns Adam's direction: the mean gradient over the root of the mean square.
-
-    Source: Kingma & Ba, arXiv 1412.6980, Algorithm 1.
-    """
+    """Returns Adam's direction, mean over root mean square (arXiv 1412.6980, Algorithm 1)."""
     beta1, beta2 = group["betas"]
     step = _next_step(state)
     mean = state["exp_avg"].lerp_(G, 1 - beta1) / (1 - beta1**step)
@@ -91,19 +86,15 @@ def noisy_adam(G: Tensor, state: State, group: Group) -> Tensor:
 
 
 def sign(G: Tensor, state: State, group: Group) -> Tensor:
-    """Returns the signs of Muon's momentum, 0.2 each: all entries equal, not all directions.
-
-    The RMS is that of Muon's update with `update_rms`, so one rate is one size of step for both.
-    """
+    """Returns the signs of Muon's momentum, 0.2 each: all entries equal, not all directions."""
     return 0.2 * _momentum(G, state, group).sign()
 
 
 def random_spectrum(G: Tensor, state: State, group: Group) -> Tensor:
     """Returns Muon's singular vectors with singular values drawn from (0, 1], at RMS 0.2.
 
-    Each is drawn anew at each step, whatever the momentum's own is; the numbers of matrix and step
-    decide, as in `noisy_adam`. Source: the claim of arXiv 2605.11181 that random spectra do as well
-    as Muon's; the way they are drawn is ours.
+    They are drawn anew at each step, as noise is in `noisy_adam`. Source: the claim of arXiv
+    2605.11181 that random spectra do as well as Muon's; the way they are drawn is ours.
     """
     U, _, Vh = torch.linalg.svd(_momentum(G, state, group), full_matrices=False)
     _next_step(state)
@@ -119,21 +110,16 @@ def coordinates(G: Tensor, state: State, group: Group) -> Tensor:
 
 def rows_first(G: Tensor, state: State, group: Group) -> Tensor:
     """Returns the direction with the rows evened out *before* it is orthogonalized."""
-    M = _momentum(G, state, group)
-    return _rms(_flat(M / _root(M.square().mean(1, keepdim=True), state["row_mean_square"]), group))
+    return _rms(_flat(_even_rows(_momentum(G, state, group), state), group))
 
 
 def tall_only(G: Tensor, state: State, group: Group) -> Tensor:
     """Returns NorMuon's direction for a matrix with more rows than columns, else Muon's."""
     O = _flat(_momentum(G, state, group), group)  # noqa: E741  the paper's letter
-    tall = G.size(0) > G.size(1)
-    return _rms(
-        O / _root(O.square().mean(1, keepdim=True), state["row_mean_square"]) if tall else O
-    )
+    return _rms(_even_rows(O, state) if G.size(0) > G.size(1) else O)
 
 
 def _momentum(G: Tensor, state: State, group: Group) -> Tensor:
-    """Returns what Muon orthogonalizes: the average of gradients, one step ahead if so asked."""
     mu = group["momentum"]
     M = state["momentum_buffer"].lerp_(G, 1 - mu)
     return torch.lerp(G, M, mu) if group["nesterov"] else M
@@ -154,6 +140,10 @@ def _flat(D: Tensor, group: Group) -> Tensor:
 
 def _as_muon(D: Tensor, group: Group) -> Tensor:
     return lr_scale(group["adjust_lr_fn"], *matrix_shape(D)) * _flat(D, group)
+
+
+def _even_rows(D: Tensor, state: State) -> Tensor:
+    return D / _root(D.square().mean(1, keepdim=True), state["row_mean_square"])
 
 
 def _root(square: Tensor, mean: Tensor) -> Tensor:

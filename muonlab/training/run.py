@@ -4,8 +4,6 @@ import dataclasses
 import json
 import math
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -25,10 +23,10 @@ from muonlab.records.provenance import code_version, provenance
 from muonlab.records.record import Record
 from muonlab.theory.spectra import layer_spectra
 from muonlab.training import checkpoints
-from muonlab.training.build import build_optimizer, model_for, picks_bf16
+from muonlab.training.build import build_model, build_optimizer, picks_bf16
 from muonlab.training.config import TrainConfig
 
-CURVES = ("step", "train_loss", "step_seconds", "held_out", "spectra")  # what a run adds to
+CURVES = ("train_loss", "step_seconds", "held_out", "spectra")  # lists that grow in a run
 # before a fine-tuning comes AdamW on docs, at the rates of the best trial of lesson-04-tuning
 FIRST: dict[str, Any] = {"muon": (), "batch": 16, "adamw_lr": 0.04, "adamw_matrix_lr": 0.001}
 KEPT = ("size", "gated", "attention", "experts", "context", "precision", "device")
@@ -75,8 +73,8 @@ def train(
             run.resume(checkpoint)
         if config.spectra_every and run.step == 0:
             run.measure_spectra()
-        shown = progress and parallel.rank() == 0
-        silent = {} if shown else {"disable": True}  # an explicit False would beat TQDM_DISABLE
+        # an explicit False would beat TQDM_DISABLE
+        silent = {} if progress and parallel.rank() == 0 else {"disable": True}
         with tqdm(total=config.steps, initial=run.step, unit="step", **silent) as bar:
             while run.step < config.steps:
                 loss = run.train_step()
@@ -92,22 +90,14 @@ def train(
 
 
 def load_model(checkpoint: Path | str) -> GPT:
-    """Returns the model that a checkpoint holds, on the CPU.
-
-    Raises:
-        FileNotFoundError: no checkpoint is there.
-        ValueError: it is damaged.
-    """
+    """Returns the model that a checkpoint holds, on the CPU; errors as in `checkpoints.load`."""
     model = build(GPTConfig(**checkpoints.read(checkpoint)["shape"]))
     checkpoints.load({f"model.{name}": t for name, t in model.state_dict().items()}, checkpoint)
     return model
 
 
 def tensors(model: nn.Module, optimizer: Muon) -> dict[str, Tensor]:
-    """Returns weights and states by name, as a checkpoint has them.
-
-    They are those of model and optimizer themselves, so to load into them is to resume.
-    """
+    """Returns weights and states themselves, by name: to load into them is to resume."""
     found = {f"model.{name}": t for name, t in model.state_dict().items()}
     names = {p: name for name, p in model.named_parameters()}
     for group in optimizer.param_groups:
@@ -121,9 +111,7 @@ def first_run(config: TrainConfig) -> TrainConfig:
     """Returns the run of AdamW on docs whose weights a config with `pretraining` starts from.
 
     Its seed is 0 whatever the config's: one model is fine-tuned many times, as in practice.
-
-    Raises:
-        ValueError: the run itself is on a corpus with other tokens.
+    A corpus with other tokens is a ValueError.
     """
     if config.corpus not in TEXTS:
         raise ValueError(
@@ -137,10 +125,7 @@ def first_run(config: TrainConfig) -> TrainConfig:
 
 @lru_cache(maxsize=1)  # a sweep starts from the same weights many times
 def pretrained(config: TrainConfig) -> dict[str, Tensor]:
-    """Returns the weights that a run leaves; a process keeps the last ones that it was asked for.
-
-    `pretrained.cache_clear()` frees them.
-    """
+    """Returns the weights that a run leaves; `pretrained.cache_clear()` frees the last of them."""
     run = Run(config, load_corpus(config.corpus))
     while run.step < config.steps:
         run.train_step()
@@ -150,24 +135,20 @@ def pretrained(config: TrainConfig) -> dict[str, Tensor]:
 class Run:
     """A run in progress: take it step by step when `train` is too much at once.
 
-    To build one touches the whole process. Its C library keeps freed memory from then on (see
-    `machine.keep_freed_memory`). The version of the code is asked for once, now, before anybody
-    edits the files that are loaded. With `config.pretraining`, a model is trained first, and its
-    weights stay in memory for the next run (see `pretrained`).
+    To build one touches the whole process: its C library keeps freed memory from then on (see
+    `machine.keep_freed_memory`), and the weights of a pretraining stay for the next run.
     """
 
     def __init__(self, config: TrainConfig, corpus: Task, shard: bool = False) -> None:
         self.config, self.corpus, self.shard = config, corpus, shard
-        code_version()
+        code_version()  # asked for before anybody edits the files that are loaded
         keep_freed_memory()
         self.device = pick_device(config.device)
-        self.model = model_for(config, corpus).to(self.device)
+        self.model = build_model(config, corpus).to(self.device)
         if config.pretraining:
             self.model.load_state_dict(pretrained(first_run(config)))
         self.replica = sharded.shard(self.model) if shard else parallel.replicate(self.model)
         self.optimizer = build_optimizer(config, self.model)
-        if shard:
-            sharded.check_rule(self.optimizer)
         self.autocast = picks_bf16(config, self.device)
         self.step = 0
         self._set_rates()
@@ -187,8 +168,10 @@ class Run:
         value = parallel.mean(loss)
         if not math.isfinite(value):
             raise self._diverged(f"the training loss is {value}")
-        with self._finite_gradients():
+        try:
             self.optimizer.step() if self.shard else parallel.step_shared(self.optimizer)
+        except ValueError as error:  # the optimizer checks gradients before it changes anything
+            raise self._diverged(str(error)) from error
         self.optimizer.zero_grad()
         if self.device.type == "cuda":
             torch.cuda.synchronize()  # or the clock stops before the work does
@@ -217,51 +200,40 @@ class Run:
     def record(self) -> Record:
         """Returns what has been measured so far, with its provenance."""
         config = self.config
-        return Record(
-            config=dataclasses.asdict(config),
-            train_loss=list(self.train_loss),
-            step_seconds=list(self.step_seconds),
-            held_out=list(self.held_out),
-            spectra=list(self.spectra),
-            tokens=self.step * config.batch * config.context,
-            provenance={
-                "command": config.command(),
-                **provenance(self.device),
-                "precision": "bf16" if self.autocast else "fp32",
-                "processes": parallel.size(),
-                **({"sharded": True} if self.shard else {}),
-                "corpus": self.corpus.name,
-                "corpus_sha256": self.corpus.sha256,
-            },
-        )
+        origin = {
+            "command": config.command(),
+            **provenance(self.device),
+            "precision": "bf16" if self.autocast else "fp32",
+            "processes": parallel.size(),
+            **({"sharded": True} if self.shard else {}),
+            "corpus": self.corpus.name,
+            "corpus_sha256": self.corpus.sha256,
+        }
+        tokens = self.step * config.batch * config.context
+        curves: dict[str, Any] = {name: [*getattr(self, name)] for name in CURVES}
+        return Record(dataclasses.asdict(config), **curves, tokens=tokens, provenance=origin)
 
     def save(self, path: Path | str) -> None:
-        """Writes a checkpoint: the old one stays until the new one is whole.
-
-        Under torchrun every process calls it.
-        """
+        """Writes a checkpoint; under torchrun every process calls it."""
         if not self.shard:
             parallel.gather_state(self.optimizer)
         # batches depend on (seed, step) alone, so the position in the data needs no state
-        curves = {name: getattr(self, name) for name in CURVES}
-        checkpoints.save(tensors(self.model, self.optimizer), self._identity() | curves, path)
+        rest = self._identity() | {name: getattr(self, name) for name in ("step", *CURVES)}
+        checkpoints.save(tensors(self.model, self.optimizer), rest, path)
 
     def resume(self, path: Path | str) -> None:
         """Goes back to where the checkpoint was written; refuses that of another run."""
         state = checkpoints.read(path)
         found, wanted = state["config"], self._identity()["config"]
-        differing = [
-            f"{name} is {found.get(name, 'absent')!r} there and {wanted.get(name, 'absent')!r} here"
-            for name in sorted(found.keys() | wanted.keys())
-            if found.get(name) != wanted.get(name)
-        ]
+        pairs = {name: (found.get(name), wanted.get(name)) for name in sorted(found | wanted)}
+        differing = [f"{k} is {a!r} there and {b!r} here" for k, (a, b) in pairs.items() if a != b]
         if differing:
             raise ValueError(
                 f"checkpoint {path} belongs to another run: {'; '.join(differing)}. "
                 "Use the same values, or give this run a checkpoint of its own"
             )
         checkpoints.load(tensors(self.model, self.optimizer), path)
-        for name in CURVES:
+        for name in ("step", *CURVES):
             setattr(self, name, state[name])
         self._set_rates()
 
@@ -276,13 +248,6 @@ class Run:
 
     def _precision(self) -> torch.autocast:
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.autocast)
-
-    @contextmanager
-    def _finite_gradients(self) -> Iterator[None]:
-        try:
-            yield
-        except ValueError as error:  # the optimizer checks before it changes anything
-            raise self._diverged(str(error)) from error
 
     def _diverged(self, what: str) -> Diverged:
         name, p = max(self.model.named_parameters(), key=lambda item: _largest(item[1]))
