@@ -1,6 +1,6 @@
 """Collect text as documents: from the documentation on this machine, or from a folder of files.
 
-Nothing is imported to be read: docstrings are taken from the source files. A regular expression
+No package is imported to be read: docstrings are taken from the source files. A regular expression
 finds them in a few seconds, where `ast` needs half a minute; a test compares the two.
 """
 
@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+from pydoc_data.topics import topics
 
 # What the course's own dependencies bring, never its extras: so the text does not depend on them.
 PACKAGES = (
@@ -62,10 +63,7 @@ def documentation() -> list[str]:
     Raises:
         FileNotFoundError: the packages are installed without their source files.
     """
-    found = list(topics())
-    for _, folder in source_folders():
-        for path in python_files(folder):
-            found += docstrings(path)
+    found = [text for _, texts in by_source() for text in texts]
     if not found:
         raise FileNotFoundError(
             "expected documentation in the .py files of Python and of the installed packages, "
@@ -74,15 +72,11 @@ def documentation() -> list[str]:
     return found
 
 
-def topics() -> Iterator[str]:
-    """Yields the language reference as `help()` shows it: the strings of `pydoc_data.topics`."""
-    path = Path(sysconfig.get_path("stdlib")) / "pydoc_data" / "topics.py"
-    if not path.exists():
-        return
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Dict):
-            for value in node.values:
-                yield _clean(ast.literal_eval(value))
+def by_source() -> Iterator[tuple[str, list[str]]]:
+    """Yields a source's name and its documents: the language reference of `help()` first."""
+    yield "python's topics", list(map(_clean, topics.values()))
+    for name, folder in source_folders():
+        yield name, [text for path in python_files(folder) for text in docstrings(path)]
 
 
 def source_folders() -> Iterator[tuple[str, Path]]:
@@ -104,21 +98,14 @@ def docstrings(path: Path) -> list[str]:
     Files such as `_torch_docs.py` and `_add_newdocs.py` hold documentation as arguments of calls:
     there every long string counts. A file that is not UTF-8 gives none.
     """
-    try:
-        source = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        return []
     pattern = _ANY_STRING if path.stem.endswith(("_docs", "newdocs")) else _DOCSTRING
-    texts = (_value(*match.groups(default="")) for match in pattern.finditer(source))
+    texts = (_value(*match.groups(default="")) for match in pattern.finditer(_source(path)))
     return [text for text in map(_clean, texts) if len(text) >= SHORTEST]
 
 
 def bare_code(path: Path) -> str:
     """Returns a source file without its strings in triple quotes; nothing if it is not UTF-8."""
-    try:
-        return _ANY_STRING.sub("", path.read_text(encoding="utf-8"))
-    except UnicodeDecodeError:
-        return ""
+    return _ANY_STRING.sub("", _source(path))
 
 
 def passages(folder: Path) -> list[str]:
@@ -168,17 +155,19 @@ def split(documents: Iterable[str]) -> tuple[list[str], list[str]]:
 
 def _walk(folder: Path, left_out: re.Pattern[str]) -> Iterator[Path]:
     def refuse(error: OSError) -> None:
-        raise OSError(
-            error.errno,
-            f"expected a folder that can be read, got: {error.strerror}; "
-            "check its permissions, or name another folder",
-            error.filename,
-        ) from error
+        raise error  # it names the folder; os.walk alone would pass over it
 
     for root, folders, files in os.walk(folder, onerror=refuse):
         folders[:] = sorted(name for name in folders if not left_out.fullmatch(name))
         kept = sorted(name for name in files if not left_out.fullmatch(name))
         yield from (Path(root, name) for name in kept)
+
+
+def _source(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        return ""
 
 
 def _value(prefix: str, double: str, single: str) -> str:
