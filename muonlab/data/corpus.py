@@ -182,7 +182,8 @@ def _cached(name: str, kind: str, key: tuple[object, ...], build: Callable[[], b
     content, digest = load_or_build(f"{kind}-{named[:16]}.corpus", build)
     line, _, tokens = content.partition(b"\n")
     facts = json.loads(line)
-    tokenizer = tokenization.as_text(Tokenizer.from_str(facts["tokenizer"]))
+    tokenizer = Tokenizer.from_str(facts["tokenizer"])
+    tokenizer.encode_special_tokens = True  # its JSON does not hold this setting
     both = torch.from_numpy(np.frombuffer(tokens, tokenization.TOKEN).astype(np.int32))
     return Corpus(
         name=name,

@@ -37,9 +37,10 @@ TEMPLATES = (  # the first word of each answer is the one that tells
 )
 MONTHS = "January February March April May June July August September October November December"
 DATES = {"month": MONTHS.split(), "day": range(1, 29), "year": range(1940, 2000)}
-POOLS = ("first", "surname", "city", "university", "major", "employer")
-SIZES = (400, 1000, 200, 300, 100, 300)
-ENDINGS = ("", "ley", "ton", "ra", "tics", "tar")
+POOLS = {  # how many words each kind has, and how they end
+    **{"first": (400, ""), "surname": (1000, "ley"), "city": (200, "ton")},
+    **{"university": (300, "ra"), "major": (100, "tics"), "employer": (300, "tar")},
+}
 ROOT = ("bdfglmnrst", "aeiou", "lnr", "bmsvz", "aiou")  # two syllables, a letter from each
 AT_ONCE = 256  # questions asked in one batch
 WORDS_SEED, PEOPLE_SEED, ORDER_SEED = range(3)
@@ -184,7 +185,7 @@ def _vocabulary(m: int) -> tuple[tuple[str, ...], dict[str, np.ndarray]]:
     roots = ["".join(letters) for letters in product(*ROOT)]
     roots = iter(RandomState(WORDS_SEED).permutation(roots).tolist())
     named = {kind: [str(date) for date in dates] for kind, dates in DATES.items()}
-    for kind, size, end in zip(POOLS, SIZES, ENDINGS, strict=True):
+    for kind, (size, end) in POOLS.items():
         made = [next(roots) + end for _ in range(size)]  # all of them: no word depends on m
         made = made if kind == "major" else [word.capitalize() for word in made]
         named[kind] = made[: max(12, 2 ** (m - 2))]
