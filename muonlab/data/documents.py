@@ -24,11 +24,8 @@ PACKAGES = (
     *("jupyter_client", "jupyter_core", "jupyter_server", "nbformat", "nbconvert"),
     *("requests", "jinja2", "tqdm", "psutil"),
 )
-FOLDERS = {  # of source files, where they are named otherwise than what is installed
-    "matplotlib": ("matplotlib", "mpl_toolkits"),
-    "pillow": ("PIL",),
-    "ipython": ("IPython",),
-}
+# Of source files, where they are named otherwise than what is installed.
+FOLDERS = {"matplotlib": "matplotlib mpl_toolkits", "pillow": "PIL", "ipython": "IPython"}
 # Test suites, copies of other people's packages, and what Linux systems package apart from Python.
 LEFT_OUT = re.compile(
     r"tests?|testing|_tests?|test_.*|_?vendor(ed)?|_vendored|third_party|externals?|__pycache__"
@@ -83,13 +80,13 @@ def source_folders() -> Iterator[tuple[str, Path]]:
     """Yields the name of Python and of each installed package with a folder of its source files."""
     yield "python", Path(sysconfig.get_path("stdlib"))
     for name, _ in installed()[1:]:
-        for folder in FOLDERS.get(name, (name,)):
+        for folder in FOLDERS.get(name, name).split():
             yield name, Path(str(distribution(name).locate_file(folder)))
 
 
-def python_files(folder: Path) -> Iterator[Path]:
-    """Yields the source files below a folder, without test suites and copies of other packages."""
-    return (path for path in _walk(folder, LEFT_OUT) if path.suffix == ".py")
+def python_files(folder: Path) -> list[Path]:
+    """Returns the source files below a folder, without test suites and copies of packages."""
+    return _files(folder, LEFT_OUT, (".py",))
 
 
 def docstrings(path: Path) -> list[str]:
@@ -112,9 +109,8 @@ def passages(folder: Path) -> list[str]:
     """Returns the text files below a folder, in order of path, cut into passages.
 
     Raises:
-        FileNotFoundError: no text file there, or none with text in it.
+        FileNotFoundError: no text there.
         ValueError: a file that is not UTF-8.
-        OSError: a folder or a file that cannot be read.
     """
     found = [passage for path in text_files(folder) for passage in _cut(_text(path))]
     if not found:
@@ -126,9 +122,8 @@ def passages(folder: Path) -> list[str]:
 
 
 def text_files(folder: Path) -> list[Path]:
-    """Returns the text files below a folder, in order of their path inside it."""
-    paths = [path for path in _walk(folder, re.compile(r"\..*")) if path.suffix in TEXT_SUFFIXES]
-    return sorted(paths, key=lambda path: path.relative_to(folder).as_posix())
+    """Returns the text files below a folder, without hidden ones."""
+    return _files(folder, re.compile(r"\..*"), TEXT_SUFFIXES)
 
 
 def split(documents: Iterable[str]) -> tuple[list[str], list[str]]:
@@ -153,14 +148,18 @@ def split(documents: Iterable[str]) -> tuple[list[str], list[str]]:
     return texts[cut:], texts[:cut]
 
 
-def _walk(folder: Path, left_out: re.Pattern[str]) -> Iterator[Path]:
-    def refuse(error: OSError) -> None:
-        raise error  # it names the folder; os.walk alone would pass over it
+def _files(folder: Path, left_out: re.Pattern[str], suffixes: tuple[str, ...]) -> list[Path]:
+    """Returns files below a folder, in order of their path inside it."""
 
+    def refuse(error: OSError) -> None:
+        raise error  # it names the folder, which os.walk alone would pass over
+
+    found = []
     for root, folders, files in os.walk(folder, onerror=refuse):
-        folders[:] = sorted(name for name in folders if not left_out.fullmatch(name))
-        kept = sorted(name for name in files if not left_out.fullmatch(name))
-        yield from (Path(root, name) for name in kept)
+        folders[:] = [name for name in folders if not left_out.fullmatch(name)]
+        found += [Path(root, name) for name in files if not left_out.fullmatch(name)]
+    chosen = [path for path in found if path.suffix in suffixes]
+    return sorted(chosen, key=lambda path: path.relative_to(folder).as_posix())
 
 
 def _source(path: Path) -> str:

@@ -20,6 +20,7 @@ import torch
 import torch.nn.functional as F
 from numpy.random import RandomState  # numpy promises never to change its numbers
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from muonlab.data.task import with_words
 from muonlab.data.windows import chance, check_sizes, windows
@@ -37,10 +38,9 @@ TEMPLATES = (  # the first word of each answer is the one that tells
 )
 MONTHS = "January February March April May June July August September October November December"
 DATES = {"month": MONTHS.split(), "day": range(1, 29), "year": range(1940, 2000)}
-POOLS = {  # how many words each kind has, and how they end
-    **{"first": (400, ""), "surname": (1000, "ley"), "city": (200, "ton")},
-    **{"university": (300, "ra"), "major": (100, "tics"), "employer": (300, "tar")},
-}
+POOLS = ("first", "surname", "city", "university", "major", "employer")
+SIZES = (400, 1000, 200, 300, 100, 300)
+ENDINGS = ("", "ley", "ton", "ra", "tics", "tar")
 ROOT = ("bdfglmnrst", "aeiou", "lnr", "bmsvz", "aiou")  # two syllables, a letter from each
 AT_ONCE = 256  # questions asked in one batch
 WORDS_SEED, PEOPLE_SEED, ORDER_SEED = range(3)
@@ -83,7 +83,7 @@ class Facts:
         return with_words(model, len(self.words))
 
     def measure(self, model: GPT, batch: int, context: int, tokens: int) -> dict[str, Any]:
-        """Returns `first_token_accuracy`; the questions are few, and all of them are asked."""
+        """Returns `first_token_accuracy` of all questions, which are few."""
         return first_token_accuracy(model, self)
 
     def questions(self, people_per_group: int = 100) -> Questions:
@@ -91,16 +91,14 @@ class Facts:
         group = self.people["group"]
         rank = np.arange(len(group)) - np.searchsorted(group, group)  # within the group
         chosen = np.flatnonzero(rank < people_per_group)
-        lengths = [1 + template.split().index("?") + 1 for template in TEMPLATES]
-        prompts = np.zeros((len(TEMPLATES), len(chosen), max(lengths)), dtype=np.int64)
-        answers = np.empty(prompts.shape[:2], dtype=np.int64)
-        for i, (pairs, length) in enumerate(zip(self.pairs, lengths, strict=True)):
-            prompts[i, :, :length] = pairs[chosen, :length]
-            answers[i] = pairs[chosen, length]
+        lengths = [template.split().index("?") + 2 for template in TEMPLATES]
+        pairs = [torch.from_numpy(table[chosen]).long() for table in self.pairs]
+        asked = [pair[:, :n].T for pair, n in zip(pairs, lengths, strict=True)]  # (length, people)
+        answers = [pair[:, n] for pair, n in zip(pairs, lengths, strict=True)]
         return Questions(
-            prompts=torch.from_numpy(prompts).flatten(0, 1),
+            prompts=pad_sequence(asked, batch_first=True).mT.flatten(0, 1),
             last=torch.tensor(lengths).repeat_interleave(len(chosen)) - 1,
-            answers=torch.from_numpy(answers).flatten(),
+            answers=torch.cat(answers),
             groups=torch.from_numpy(group[chosen]).repeat(len(TEMPLATES)),
         )
 
@@ -137,7 +135,7 @@ def selections(m: int, exponent: float = 1.0) -> list[int]:
     """Returns how often each person of group 0, 1, …, m is selected: m + 1 whole numbers.
 
     A person of group g is selected max(1, round(scale · 2^(−exponent · g))) times; before
-    rounding, the total is what it is for the exponent 1, the law of arXiv 2509.26030: 2^(m − g).
+    rounding, the total is that of the exponent 1, the law of arXiv 2509.26030: 2^(m − g).
 
     Raises:
         ValueError: m is not 1 to 15, or the exponent is not 0 to 2.
@@ -161,10 +159,8 @@ def selections(m: int, exponent: float = 1.0) -> list[int]:
 def load_facts(name: str) -> Facts:
     """Returns the facts of a name: "facts-9" for m = 9, "facts-9-zipf1.5" for another exponent.
 
-    The people of one m are the same for every exponent; only how often they come differs.
-
-    Raises:
-        ValueError: another name, or m or an exponent that `selections` refuses.
+    The people of one m are the same for every exponent; only how often they come differs. Another
+    name raises ValueError, and so does what `selections` refuses.
     """
     found = re.fullmatch(r"facts-([0-9]{1,4})(?:-zipf([0-9](?:\.[0-9]{1,4})?))?", name)
     if not found:
@@ -185,7 +181,7 @@ def _vocabulary(m: int) -> tuple[tuple[str, ...], dict[str, np.ndarray]]:
     roots = ["".join(letters) for letters in product(*ROOT)]
     roots = iter(RandomState(WORDS_SEED).permutation(roots).tolist())
     named = {kind: [str(date) for date in dates] for kind, dates in DATES.items()}
-    for kind, (size, end) in POOLS.items():
+    for kind, size, end in zip(POOLS, SIZES, ENDINGS, strict=True):
         made = [next(roots) + end for _ in range(size)]  # all of them: no word depends on m
         made = made if kind == "major" else [word.capitalize() for word in made]
         named[kind] = made[: max(12, 2 ** (m - 2))]

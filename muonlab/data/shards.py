@@ -121,25 +121,19 @@ def digest(paths: list[Path]) -> str:
 
 def _check_header(path: Path) -> int:
     """Returns the number of tokens, after magic, version and length have been found right."""
-    header = np.fromfile(path, "<i4", 3)
     size = path.stat().st_size
-    if size < HEADER:
-        raise _broken(path, f"a header of {HEADER:,} bytes", f"a file of {size:,} bytes")
-    magic, version, count = header.tolist()
-    if magic != MAGIC:
-        raise _broken(path, f"the magic number {MAGIC}", f"{magic}; it is no such shard")
-    if version != VERSION:
-        raise _broken(path, f"version {VERSION}", f"version {version}")
-    if count < 1:
-        raise _broken(path, "at least 1 token", f"a header that says {count:,}")
-    if size != (whole := HEADER + 2 * count):
-        kind = "cut short" if size < whole else "too long"
-        expected = f"{whole:,} bytes for the {count:,} tokens of its header"
-        raise _broken(path, expected, f"{size:,} bytes: it is {kind}")
+    magic, version, count = np.fromfile(path, "<i4", 3).tolist() if size >= HEADER else (0, 0, 0)
+    whole = HEADER + 2 * count
+    right = f"{whole:,} bytes for the {count:,} tokens of its header"
+    wrong = f"{size:,} bytes: it is {'cut short' if size < whole else 'too long'}"
+    for fits, expected, came in (
+        (size >= HEADER, f"a header of {HEADER:,} bytes", f"a file of {size:,} bytes"),
+        (magic == MAGIC, f"the magic number {MAGIC}", f"{magic}; it is no such shard"),
+        (version == VERSION, f"version {VERSION}", f"version {version}"),
+        (count > 0, "at least 1 token", f"a header that says {count:,}"),
+        (size == whole, right, wrong),
+    ):
+        if not fits:
+            message = f"expected {expected} in {path}, got {came}"
+            raise ValueError(f"{message}. Delete the file and download it again")
     return count
-
-
-def _broken(path: Path, expected: str, came: str) -> ValueError:
-    return ValueError(
-        f"expected {expected} in {path}, got {came}. Delete the file and download it again"
-    )
