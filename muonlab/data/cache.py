@@ -43,11 +43,7 @@ def load_or_build(name: str, build: Callable[[], bytes]) -> tuple[bytes, str]:
 
 
 def parse(file: bytes) -> tuple[bytes, str]:
-    """Returns the content of a file and its hash.
-
-    Raises:
-        ValueError: cut short, changed, or written by something else.
-    """
+    """Returns the content of a file and its hash; raises ValueError where they do not fit."""
     first, _, content = file.partition(b"\n")
     if not first.startswith(MAGIC.encode()):
         raise ValueError(f"should begin with {MAGIC!r}, but begins with {first[: len(MAGIC)]!r}")

@@ -55,9 +55,7 @@ class Corpus:
         """Yields inputs and targets, (batch, context) int64 each, of the first `tokens` held out.
 
         Windows follow one another; each target is predicted once. The last batch may be smaller.
-
-        Raises:
-            ValueError: `tokens` or the held-out text is less than one window.
+        Less than one window raises ValueError.
         """
         check_sizes(batch, context, len(self.held_out), "held-out")
         if tokens < context:
@@ -128,11 +126,7 @@ def load_docs() -> Corpus:
 
 
 def load_code() -> Corpus:
-    """Returns source files in the tokens of docs, split by file.
-
-    Raises:
-        FileNotFoundError: Python is installed without its source files.
-    """
+    """Returns source files in the tokens of docs, split by file."""
     docs = load_docs()  # its hash stands for the versions of Python and of the tokenizer
 
     def build() -> bytes:

@@ -55,11 +55,7 @@ def installed() -> list[tuple[str, str]]:
 
 
 def documentation() -> list[str]:
-    """Returns every document of `docs`, cleaned: Python's topics, then docstrings by file.
-
-    Raises:
-        FileNotFoundError: the packages are installed without their source files.
-    """
+    """Returns every document of `docs`, or raises FileNotFoundError where sources are missing."""
     found = [text for _, texts in by_source() for text in texts]
     if not found:
         raise FileNotFoundError(
@@ -130,10 +126,7 @@ def split(documents: Iterable[str]) -> tuple[list[str], list[str]]:
     """Returns the training documents and the held-out ones, one in ten, without duplicates.
 
     The order and the side of a document follow from the hash of its text alone: a document that
-    stays the same stays on its side when others come or go.
-
-    Raises:
-        ValueError: fewer than two different documents.
+    stays the same stays on its side when others come or go. Fewer than two raise ValueError.
     """
     by_hash = {blake2b(text.encode(), digest_size=16).digest(): text for text in documents}
     order = sorted(by_hash)

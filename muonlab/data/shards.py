@@ -56,10 +56,9 @@ def download(name: str) -> Path:
 
 
 def find(folder: Path) -> tuple[list[Path], list[Path]]:
-    """Returns the training shards and the held-out shards in a folder, each in order of name.
+    """Returns the training shards and the held-out ones in a folder, in order of name.
 
-    Raises:
-        FileNotFoundError: one of the two kinds is missing.
+    Where one of the two kinds is missing, it raises FileNotFoundError.
     """
     training, held_out = (sorted(folder.glob(f"*_{x}_[0-9]*.bin")) for x in ("train", "val"))
     if not (training and held_out):
@@ -78,11 +77,7 @@ def write_shard(tokens: np.ndarray, vocabulary: int, path: Path) -> None:
 
 
 def vocabulary(paths: list[Path]) -> int:
-    """Returns the size of the vocabulary that the shards share.
-
-    Raises:
-        ValueError: they have different ones.
-    """
+    """Returns the size of the vocabulary that the shards share; else raises ValueError."""
     found = {int(np.fromfile(path, "<i4", 4)[3]) or VOCABULARY for path in paths}
     if len(found) > 1:
         raise ValueError(f"expected shards of one vocabulary, got {sorted(found)}: keep one kind")

@@ -43,11 +43,7 @@ def summary(corpus: Corpus) -> str:
 
 
 def report(name: str = "docs") -> str:
-    """Returns the summary of a corpus by name.
-
-    Raises:
-        ValueError: a task by rule, which has no text.
-    """
+    """Returns the summary of a text by name; raises ValueError for a task by rule."""
     corpus = load_corpus(name)
     if not isinstance(corpus, Corpus):
         raise ValueError(f"expected a text, got {name!r}: data/ has a card for each task by rule")
