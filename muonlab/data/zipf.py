@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 from scipy.optimize import brentq
-from scipy.special import softmax
 
 from muonlab.data.corpus import Corpus
 
@@ -49,7 +48,9 @@ def exponent(counts: Sequence[float] | np.ndarray, first: int = 1) -> float:
     seen = c @ log_rank / (c.sum() or 1.0)
 
     def excess(s: float) -> float:
-        return float(softmax(-s * log_rank) @ log_rank - seen)
+        logits = -s * log_rank
+        weights = np.exp(logits - logits.max())
+        return float(weights @ log_rank / weights.sum()) - seen
 
     if not excess(LARGEST) < 0 < excess(-LARGEST):
         raise ValueError(
