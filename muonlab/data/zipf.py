@@ -50,7 +50,7 @@ def exponent(counts: Sequence[float] | np.ndarray, first: int = 1) -> float:
     def excess(s: float) -> float:
         logits = -s * log_rank
         weights = np.exp(logits - logits.max())
-        return float(weights @ log_rank / weights.sum()) - seen
+        return float(weights @ log_rank / weights.sum() - seen)
 
     if not excess(LARGEST) < 0 < excess(-LARGEST):
         raise ValueError(
