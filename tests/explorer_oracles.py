@@ -21,7 +21,7 @@ from muonlab.cost.plans import busiest
 from muonlab.data.corpus import HEAD, MIDDLE
 from muonlab.data.facts import selections
 from muonlab.data.zipf import zipf as zipf_law
-from muonlab.models.attention import Attention, LatentAttention
+from muonlab.models.attention import Attention, LatentAttention, rope_tables
 from muonlab.models.gpt import GPTConfig
 from muonlab.optim.update import lr_scale
 from muonlab.records.record import contestant
@@ -187,7 +187,9 @@ def kept_bytes(x, heads, head, latent, context, batch):
     for kind, layer in (("multi-head", Attention), ("latent", LatentAttention)):
         shape = GPTConfig(attention=kind, width=width, heads=heads, latent=width * latent // 8)
         with torch.device("meta"):
-            each.append(layer(shape).cache_numbers)
+            tables = rope_tables(1, shape.rotary_width, shape.rope_base)
+            _, cache = layer(shape).decode(torch.empty(1, 1, width), *tables)
+        each.append(cache.keys.numel() + cache.values.numel())
     y = [[2 * n * t * sequences / 2**20 for t in x[0]] for n in each]
     now = [2 * n * 2**context * sequences for n in each]
     less = fixed((1 - each[1] / each[0]) * 100, 0)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from muonlab import GPT, GPTConfig, route
-from muonlab.models.attention import LatentAttention, norm, rope_tables, rotate
+from muonlab.models.attention import norm, rope_tables, rotate
 
 CONFIG = GPTConfig(vocab_size=50, context=16, layers=2, width=32, heads=4, attention="latent")
 SHAPES = [{}, {"latent": 5, "rotary": 2}, {"heads": 1, "rotary": 8}, {"heads": 16, "latent": 40}]
@@ -72,8 +72,8 @@ def test_the_cache_holds_r_plus_p_numbers_a_token_where_plain_attention_needs_2d
     _, cache = in_pieces(layer, tables, x, 1)
     kept = [t for t in vars(cache).values() if isinstance(t, torch.Tensor)]
     stored = sum(t.untyped_storage().nbytes() for t in kept)  # nothing larger hides behind a view
-    assert stored == 2 * 12 * layer.cache_numbers * 8  # sequences, tokens, bytes of a float64
-    assert layer.cache_numbers == layer.kv_down.out_features + layer.k_rope.out_features
+    numbers = layer.kv_down.out_features + layer.k_rope.out_features
+    assert stored == 2 * 12 * numbers * 8  # sequences, tokens, bytes of a float64
 
     plain = GPT(replace(CONFIG, attention="multi-head", **changes)).blocks[0].attention.double()
     made = []
@@ -81,15 +81,14 @@ def test_the_cache_holds_r_plus_p_numbers_a_token_where_plain_attention_needs_2d
         matrix.register_forward_hook(lambda module, inputs, output: made.append(output))
     head = [t[:12].double() for t in rope_tables(16, 32 // plain.heads, 10_000.0)]
     plain(x, *head)
-    assert sum(t.nbytes for t in made) == 2 * 12 * plain.cache_numbers * 8
-    assert plain.cache_numbers == 2 * 32
+    assert sum(t.nbytes for t in made) == 2 * 12 * (2 * 32) * 8
 
 
 def test_the_default_sizes_save_two_thirds_of_the_cache():
-    layers = [
-        GPT(GPTConfig(attention=kind)).blocks[0].attention for kind in ("latent", "multi-head")
-    ]
-    assert [layer.cache_numbers for layer in layers] == [80, 256]  # 128/2 + 32/2, 2 · 128
+    one = torch.zeros(1, 1, dtype=torch.long)
+    caches = [GPT(GPTConfig(attention=kind)).decode(one)[1] for kind in ("latent", "multi-head")]
+    numbers = [layers[0].nbytes // 4 for layers in caches]  # float32
+    assert numbers == [80, 256]  # 128/2 + 32/2, 2 · 128
 
 
 def test_a_changed_token_changes_no_earlier_output():
@@ -206,4 +205,4 @@ def test_the_default_widths_fit_every_head(heads):
     config = replace(CONFIG, heads=heads)
     assert config.latent_width == 16
     assert config.rotary_width % 2 == 0
-    assert LatentAttention(config).cache_numbers < 2 * 32
+    assert config.latent_width + config.rotary_width < 2 * 32

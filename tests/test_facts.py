@@ -68,12 +68,12 @@ def test_the_size_of_the_paper():
     facts = load_facts("facts-15")
     assert len(facts.starts) == 1_671_168
     assert len(set(names(facts))) == 32_768
-    assert len(set(facts.words)) == facts.vocab_size
+    assert len(set(facts.words)) == len(facts.words)
     pools = ("first", "surname", "university", "major", "employer")
     assert [len(set(facts.people[kind])) for kind in pools] == [400, 1000, 300, 100, 300]
     assert len(set(facts.people["birth_city"])) == 200
     assert facts.train.min() == 0
-    assert facts.train.max() < facts.vocab_size
+    assert facts.train.max() < len(facts.words)
 
 
 @settings(deadline=None)
@@ -95,10 +95,12 @@ def test_the_exponent_0_is_uniform(m):
     assert selections(m, 0)[0] == pytest.approx(1 + m / 2, abs=0.5)
 
 
-@pytest.mark.parametrize("name", ["facts-6", "facts-6-zipf0", "facts-6-zipf1.5"])
-def test_the_stream_holds_each_pair_as_often_as_the_law_says(name):
+@pytest.mark.parametrize(
+    ("name", "exponent"), [("facts-6", 1), ("facts-6-zipf0", 0), ("facts-6-zipf1.5", 1.5)]
+)
+def test_the_stream_holds_each_pair_as_often_as_the_law_says(name, exponent):
     facts = load_facts(name)
-    times = selections(6, facts.exponent)
+    times = selections(6, exponent)
     group = dict(zip(names(facts), facts.people["group"], strict=True))
     assert [*Counter(group.values()).values()] == [1, 1, 2, 4, 8, 16, 32]
     found = read(facts)
@@ -184,8 +186,6 @@ def test_the_first_people_of_every_group_are_asked_about(facts):
     few, all_ = (facts.questions(n).prompts.unique(dim=0).tolist() for n in (3, 32))
     assert len(few) == 6 * 16
     assert all(prompt in all_ for prompt in few)
-    with pytest.raises(ValueError, match="at least one person per group, got 0"):
-        facts.questions(0)
 
 
 def test_a_pair_begins_at_each_separator(facts):
@@ -256,11 +256,9 @@ def test_sizes_out_of_range_are_refused(name, got):
         load_facts(name)
 
 
-def test_other_wrong_arguments_are_refused():
+def test_an_exponent_that_is_no_number_is_refused():
     with pytest.raises(ValueError, match="9 and nan"):
         selections(9, np.nan)
-    with pytest.raises(ValueError, match="a group of 0 or more, got -1"):
-        people_in_group(-1)
 
 
 def test_the_measurement_needs_no_gradients_switched_off_by_its_caller():

@@ -7,7 +7,7 @@ import huggingface_hub
 import numpy as np
 import pytest
 import torch
-from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
+from huggingface_hub.errors import LocalEntryNotFoundError
 
 from muonlab.data import corpus as corpora
 from muonlab.data import shards
@@ -100,8 +100,6 @@ def test_without_a_tokenizer_the_message_says_what_has_one(folder):
     found = load_corpus(folder)
     with pytest.raises(RuntimeError, match=r"expected a tokenizer.*load_corpus\(\"docs\"\)"):
         found.decode(found.train[:3])
-    with pytest.raises(RuntimeError, match="expected a tokenizer"):
-        found.encode("text")
 
 
 def test_a_folder_without_held_out_shards_is_refused(folder):
@@ -170,12 +168,6 @@ def test_without_a_network_the_message_names_what_needs_none(monkeypatch, error)
         load_corpus("fineweb")
 
 
-def test_an_unknown_shard_is_named(monkeypatch):
-    monkeypatch.setattr(huggingface_hub, "hf_hub_download", failing(EntryNotFoundError("404")))
-    with pytest.raises(ValueError, match=r"such as .*, got 'fineweb_test\.bin': there is no such"):
-        shards.download("fineweb_test.bin")
-
-
 def test_a_full_disk_says_what_to_do(monkeypatch):
     error = OSError(errno.ENOSPC, "No space left on device", "/some/where")
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", failing(error))
@@ -203,5 +195,3 @@ def test_shards_of_two_vocabularies_are_not_mixed(tmp_path):
         shards.write_shard(np.arange(100), size, tmp_path / f"x_train_{number}.bin")
     with pytest.raises(ValueError, match=r"one vocabulary, got \[300, 400\]"):
         shards.vocabulary(sorted(tmp_path.iterdir()))
-    with pytest.raises(ValueError, match="expected a vocabulary of 1 to 65,536, got 70,000"):
-        shards.write_shard(np.arange(3), 70_000, tmp_path / "y.bin")

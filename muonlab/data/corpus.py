@@ -5,7 +5,8 @@ library in the tokens of docs, without its documentation. No string in triple qu
 nothing that docs holds comes again.
 """
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -17,7 +18,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from muonlab.data import documents, shards, tokenization
-from muonlab.data.cache import FORMAT, Stored, load_or_build
+from muonlab.data.cache import FORMAT, load_or_build
 from muonlab.data.task import with_words
 from muonlab.data.windows import chance, check_sizes, windows
 from muonlab.models.gpt import GPT, GPTConfig
@@ -53,11 +54,8 @@ class Corpus:
     ) -> Iterator[tuple[Tensor, Tensor]]:
         """Yields inputs and targets, (batch, context) int64 each, of the first `tokens` held out.
 
-        Windows follow one another, each target is predicted once, and every call yields the same.
-        The last batch may be smaller. Fewer tokens come when the text holds no more.
-
-        Raises:
-            ValueError: `tokens` or the held-out text is less than one window.
+        Windows follow one another; each target is predicted once. The last batch may be smaller.
+        Less than one window raises ValueError.
         """
         check_sizes(batch, context, len(self.held_out), "held-out")
         if tokens < context:
@@ -99,14 +97,15 @@ class Corpus:
         found[order] = ((before >= HEAD).int() + (before >= MIDDLE)).to(torch.int8)
         return found
 
-    def encode(self, text: str) -> list[int]:
-        """Returns the tokens of a text; raises RuntimeError without a tokenizer."""
-        return self._needs_tokenizer().encode(text).ids
-
     def decode(self, tokens: Tensor | list[int]) -> str:
         """Returns the text of tokens (n,); raises RuntimeError without a tokenizer."""
-        ids = tokens.tolist() if isinstance(tokens, Tensor) else list(tokens)
-        return self._needs_tokenizer().decode(ids, skip_special_tokens=False)
+        if self.tokenizer is None:
+            raise RuntimeError(
+                f"expected a tokenizer, but {self.name} is GPT-2 tokens without one: to see text, "
+                'use load_corpus("docs") or a folder of text files'
+            )
+        ids = tokens.tolist() if isinstance(tokens, Tensor) else tokens
+        return self.tokenizer.decode(ids, skip_special_tokens=False)
 
     def save(self, folder: Path | str) -> None:
         """Writes the tokens as two shards, to take to a machine that lacks the text.
@@ -119,29 +118,23 @@ class Corpus:
             path = folder / f"{self.name}_{part}_000001.bin"
             shards.write_shard(tokens.numpy(), self.vocab_size, path)
 
-    def _needs_tokenizer(self) -> Tokenizer:
-        if self.tokenizer is None:
-            raise RuntimeError(
-                f"expected a tokenizer, but {self.name} is GPT-2 tokens without one: to see text, "
-                'use load_corpus("docs") or a folder of text files'
-            )
-        return self.tokenizer
-
 
 def load_docs() -> Corpus:
     """Returns the documentation that is on this machine."""
-    key = (FORMAT, VOCABULARY, documents.installed())
-    return _cached("docs", "docs", key, lambda: _build(documents.documentation()))
+    key = (VOCABULARY, documents.installed())
+    return _cached("docs", "docs", key, lambda: _pack(documents.documentation()))
 
 
 def load_code() -> Corpus:
-    """Returns source files in the tokens of docs, split by file.
-
-    Raises:
-        FileNotFoundError: Python is installed without its source files.
-    """
+    """Returns source files in the tokens of docs, split by file."""
     docs = load_docs()  # its hash stands for the versions of Python and of the tokenizer
-    return _cached("code", "code", (FORMAT, docs.sha256), lambda: _build_code(docs))
+
+    def build() -> bytes:
+        _, folder = next(documents.source_folders())  # Python's own comes first
+        found = map(documents.bare_code, documents.python_files(folder))
+        return _pack((text for text in found if len(text) >= SHORTEST), docs.tokenizer)
+
+    return _cached("code", "code", (docs.sha256,), build)
 
 
 def load_fineweb() -> Corpus:
@@ -155,46 +148,45 @@ def load_folder(folder: Path) -> Corpus:
     if any(folder.glob("*.bin")):
         return _from_shards(folder.name, *shards.find(folder))
     texts = documents.passages(folder)
-    key = (FORMAT, VOCABULARY, texts)
-    return _cached(folder.resolve().name, "folder", key, lambda: _build(texts))
+    return _cached(folder.resolve().name, "folder", (VOCABULARY, texts), lambda: _pack(texts))
 
 
-def _build(texts: list[str]) -> Stored:
-    """Returns what goes into the cache: the texts split, a tokenizer of their own, the tokens."""
-    train, held_out = documents.split(texts)
-    return _encoded(train, held_out, tokenization.train_tokenizer(train, VOCABULARY))
+def _pack(texts: Iterable[str], tokenizer: Tokenizer | None = None) -> bytes:
+    """Returns what the cache keeps: a line of JSON, the training tokens, the held-out ones.
+
+    A tokenizer is trained unless one is given. The hash of this names all that it depends on.
+    """
+    halves = documents.split(texts)
+    if tokenizer is None:
+        tokenizer = tokenization.train_tokenizer(halves[0], VOCABULARY)
+    train, held_out = (tokenization.encode(tokenizer, half) for half in halves)
+    facts = {
+        "train": len(train),
+        "held_out": len(held_out),
+        "documents": sum(map(len, halves)),
+        "characters": sum(len(text) for half in halves for text in half),
+        "tokenizer": tokenizer.to_str(),
+    }
+    return json.dumps(facts).encode() + b"\n" + train.tobytes() + held_out.tobytes()
 
 
-def _build_code(docs: Corpus) -> Stored:
-    _, folder = next(documents.source_folders())  # Python's own comes first
-    found = map(documents.bare_code, documents.python_files(folder))
-    long = (text for text in found if len(text) >= SHORTEST)
-    return _encoded(*documents.split(long), docs._needs_tokenizer())
-
-
-def _encoded(train: list[str], held_out: list[str], tokenizer: Tokenizer) -> Stored:
-    return Stored(
-        train=tokenization.encode(tokenizer, train),
-        held_out=tokenization.encode(tokenizer, held_out),
-        tokenizer=tokenizer.to_str(),
-        documents=len(train) + len(held_out),
-        characters=sum(map(len, train)) + sum(map(len, held_out)),
-    )
-
-
-def _cached(name: str, kind: str, key: tuple[object, ...], build: Callable[[], Stored]) -> Corpus:
+def _cached(name: str, kind: str, key: tuple[object, ...], build: Callable[[], bytes]) -> Corpus:
     """Returns the corpus of a file of the cache, which is built unless one with this key exists."""
-    file = f"{kind}-{sha256(repr(key).encode()).hexdigest()[:16]}.corpus"
-    stored, digest = load_or_build(file, build)
-    tokenizer = tokenization.as_text(Tokenizer.from_str(stored.tokenizer))
+    named = sha256(repr((FORMAT, *key)).encode()).hexdigest()
+    content, digest = load_or_build(f"{kind}-{named[:16]}.corpus", build)
+    line, _, tokens = content.partition(b"\n")
+    facts = json.loads(line)
+    tokenizer = Tokenizer.from_str(facts["tokenizer"])
+    tokenizer.encode_special_tokens = True  # its JSON does not hold this setting
+    both = torch.from_numpy(np.frombuffer(tokens, tokenization.TOKEN).astype(np.int32))
     return Corpus(
         name=name,
-        train=torch.from_numpy(stored.train.astype(np.int32)),
-        held_out=torch.from_numpy(stored.held_out.astype(np.int32)),
+        train=both[: facts["train"]],
+        held_out=both[facts["train"] :],
         vocab_size=tokenizer.get_vocab_size(),
         sha256=digest,
-        documents=stored.documents,
-        characters=stored.characters,
+        documents=facts["documents"],
+        characters=facts["characters"],
         tokenizer=tokenizer,
     )
 

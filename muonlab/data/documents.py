@@ -1,6 +1,6 @@
 """Collect text as documents: from the documentation on this machine, or from a folder of files.
 
-Nothing is imported to be read: docstrings are taken from the source files. A regular expression
+No package is imported to be read: docstrings are taken from the source files. A regular expression
 finds them in a few seconds, where `ast` needs half a minute; a test compares the two.
 """
 
@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+from pydoc_data.topics import topics
 
 # What the course's own dependencies bring, never its extras: so the text does not depend on them.
 PACKAGES = (
@@ -23,11 +24,8 @@ PACKAGES = (
     *("jupyter_client", "jupyter_core", "jupyter_server", "nbformat", "nbconvert"),
     *("requests", "jinja2", "tqdm", "psutil"),
 )
-FOLDERS = {  # of source files, where they are named otherwise than what is installed
-    "matplotlib": ("matplotlib", "mpl_toolkits"),
-    "pillow": ("PIL",),
-    "ipython": ("IPython",),
-}
+# Of source files, where they are named otherwise than what is installed.
+FOLDERS = {"matplotlib": "matplotlib mpl_toolkits", "pillow": "PIL", "ipython": "IPython"}
 # Test suites, copies of other people's packages, and what Linux systems package apart from Python.
 LEFT_OUT = re.compile(
     r"tests?|testing|_tests?|test_.*|_?vendor(ed)?|_vendored|third_party|externals?|__pycache__"
@@ -57,15 +55,8 @@ def installed() -> list[tuple[str, str]]:
 
 
 def documentation() -> list[str]:
-    """Returns every document of `docs`, cleaned: Python's topics, then docstrings by file.
-
-    Raises:
-        FileNotFoundError: the packages are installed without their source files.
-    """
-    found = list(topics())
-    for _, folder in source_folders():
-        for path in python_files(folder):
-            found += docstrings(path)
+    """Returns every document of `docs`, or raises FileNotFoundError where sources are missing."""
+    found = [text for _, texts in by_source() for text in texts]
     if not found:
         raise FileNotFoundError(
             "expected documentation in the .py files of Python and of the installed packages, "
@@ -74,28 +65,24 @@ def documentation() -> list[str]:
     return found
 
 
-def topics() -> Iterator[str]:
-    """Yields the language reference as `help()` shows it: the strings of `pydoc_data.topics`."""
-    path = Path(sysconfig.get_path("stdlib")) / "pydoc_data" / "topics.py"
-    if not path.exists():
-        return
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Dict):
-            for value in node.values:
-                yield _clean(ast.literal_eval(value))
+def by_source() -> Iterator[tuple[str, list[str]]]:
+    """Yields a source's name and its documents: the language reference of `help()` first."""
+    yield "python's topics", list(map(_clean, topics.values()))
+    for name, folder in source_folders():
+        yield name, [text for path in python_files(folder) for text in docstrings(path)]
 
 
 def source_folders() -> Iterator[tuple[str, Path]]:
     """Yields the name of Python and of each installed package with a folder of its source files."""
     yield "python", Path(sysconfig.get_path("stdlib"))
     for name, _ in installed()[1:]:
-        for folder in FOLDERS.get(name, (name,)):
+        for folder in FOLDERS.get(name, name).split():
             yield name, Path(str(distribution(name).locate_file(folder)))
 
 
-def python_files(folder: Path) -> Iterator[Path]:
-    """Yields the source files below a folder, without test suites and copies of other packages."""
-    return (path for path in _walk(folder, LEFT_OUT) if path.suffix == ".py")
+def python_files(folder: Path) -> list[Path]:
+    """Returns the source files below a folder, without test suites and copies of packages."""
+    return _files(folder, LEFT_OUT, (".py",))
 
 
 def docstrings(path: Path) -> list[str]:
@@ -104,30 +91,22 @@ def docstrings(path: Path) -> list[str]:
     Files such as `_torch_docs.py` and `_add_newdocs.py` hold documentation as arguments of calls:
     there every long string counts. A file that is not UTF-8 gives none.
     """
-    try:
-        source = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        return []
     pattern = _ANY_STRING if path.stem.endswith(("_docs", "newdocs")) else _DOCSTRING
-    texts = (_value(*match.groups(default="")) for match in pattern.finditer(source))
+    texts = (_value(*match.groups(default="")) for match in pattern.finditer(_source(path)))
     return [text for text in map(_clean, texts) if len(text) >= SHORTEST]
 
 
 def bare_code(path: Path) -> str:
     """Returns a source file without its strings in triple quotes; nothing if it is not UTF-8."""
-    try:
-        return _ANY_STRING.sub("", path.read_text(encoding="utf-8"))
-    except UnicodeDecodeError:
-        return ""
+    return _ANY_STRING.sub("", _source(path))
 
 
 def passages(folder: Path) -> list[str]:
     """Returns the text files below a folder, in order of path, cut into passages.
 
     Raises:
-        FileNotFoundError: no text file there, or none with text in it.
+        FileNotFoundError: no text there.
         ValueError: a file that is not UTF-8.
-        OSError: a folder or a file that cannot be read.
     """
     found = [passage for path in text_files(folder) for passage in _cut(_text(path))]
     if not found:
@@ -139,19 +118,15 @@ def passages(folder: Path) -> list[str]:
 
 
 def text_files(folder: Path) -> list[Path]:
-    """Returns the text files below a folder, in order of their path inside it."""
-    paths = [path for path in _walk(folder, re.compile(r"\..*")) if path.suffix in TEXT_SUFFIXES]
-    return sorted(paths, key=lambda path: path.relative_to(folder).as_posix())
+    """Returns the text files below a folder, without hidden ones."""
+    return _files(folder, re.compile(r"\..*"), TEXT_SUFFIXES)
 
 
 def split(documents: Iterable[str]) -> tuple[list[str], list[str]]:
     """Returns the training documents and the held-out ones, one in ten, without duplicates.
 
     The order and the side of a document follow from the hash of its text alone: a document that
-    stays the same stays on its side when others come or go.
-
-    Raises:
-        ValueError: fewer than two different documents.
+    stays the same stays on its side when others come or go. Fewer than two raise ValueError.
     """
     by_hash = {blake2b(text.encode(), digest_size=16).digest(): text for text in documents}
     order = sorted(by_hash)
@@ -166,19 +141,25 @@ def split(documents: Iterable[str]) -> tuple[list[str], list[str]]:
     return texts[cut:], texts[:cut]
 
 
-def _walk(folder: Path, left_out: re.Pattern[str]) -> Iterator[Path]:
-    def refuse(error: OSError) -> None:
-        raise OSError(
-            error.errno,
-            f"expected a folder that can be read, got: {error.strerror}; "
-            "check its permissions, or name another folder",
-            error.filename,
-        ) from error
+def _files(folder: Path, left_out: re.Pattern[str], suffixes: tuple[str, ...]) -> list[Path]:
+    """Returns files below a folder, in order of their path inside it."""
 
+    def refuse(error: OSError) -> None:
+        raise error  # it names the folder, which os.walk alone would pass over
+
+    found = []
     for root, folders, files in os.walk(folder, onerror=refuse):
-        folders[:] = sorted(name for name in folders if not left_out.fullmatch(name))
-        kept = sorted(name for name in files if not left_out.fullmatch(name))
-        yield from (Path(root, name) for name in kept)
+        folders[:] = [name for name in folders if not left_out.fullmatch(name)]
+        found += [Path(root, name) for name in files if not left_out.fullmatch(name)]
+    chosen = [path for path in found if path.suffix in suffixes]
+    return sorted(chosen, key=lambda path: path.relative_to(folder).as_posix())
+
+
+def _source(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        return ""
 
 
 def _value(prefix: str, double: str, single: str) -> str:

@@ -20,6 +20,7 @@ import torch
 import torch.nn.functional as F
 from numpy.random import RandomState  # numpy promises never to change its numbers
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from muonlab.data.task import with_words
 from muonlab.data.windows import chance, check_sizes, windows
@@ -60,18 +61,12 @@ class Facts:
 
     name: str
     m: int
-    exponent: float
     train: Tensor  # (tokens,) int32
     starts: Tensor  # (pairs,) int64, where each pair begins in train
     words: tuple[str, ...]  # the word of each token
     people: dict[str, np.ndarray]  # "group", and the token for each {slot}: (people,) each
     pairs: tuple[np.ndarray, ...]  # for each template everyone's pair: (people, length)
     sha256: str  # names the tokens and their words
-
-    @property
-    def vocab_size(self) -> int:
-        """Returns how many different tokens there are."""
-        return len(self.words)
 
     def batch(self, step: int, batch: int, context: int, seed: int) -> tuple[Tensor, Tensor]:
         """Returns windows, drawn with replacement, and the same one token on: int64 both.
@@ -85,33 +80,25 @@ class Facts:
 
     def shape(self, model: GPTConfig) -> GPTConfig:
         """Returns the shape of a model for these words."""
-        return with_words(model, self.vocab_size)
+        return with_words(model, len(self.words))
 
     def measure(self, model: GPT, batch: int, context: int, tokens: int) -> dict[str, Any]:
-        """Returns `first_token_accuracy`; the questions are few, and all of them are asked."""
+        """Returns `first_token_accuracy` of all questions, which are few."""
         return first_token_accuracy(model, self)
 
     def questions(self, people_per_group: int = 100) -> Questions:
-        """Returns all six questions about the first people of each group, or all where fewer.
-
-        Raises:
-            ValueError: less than one person.
-        """
-        if people_per_group < 1:
-            raise ValueError(f"expected at least one person per group, got {people_per_group}")
+        """Returns all six questions about the first people of each group, or all where fewer."""
         group = self.people["group"]
         rank = np.arange(len(group)) - np.searchsorted(group, group)  # within the group
         chosen = np.flatnonzero(rank < people_per_group)
-        lengths = [1 + template.split().index("?") + 1 for template in TEMPLATES]
-        prompts = np.zeros((len(TEMPLATES), len(chosen), max(lengths)), dtype=np.int64)
-        answers = np.empty(prompts.shape[:2], dtype=np.int64)
-        for i, (pairs, length) in enumerate(zip(self.pairs, lengths, strict=True)):
-            prompts[i, :, :length] = pairs[chosen, :length]
-            answers[i] = pairs[chosen, length]
+        lengths = [template.split().index("?") + 2 for template in TEMPLATES]
+        pairs = [torch.from_numpy(table[chosen]).long() for table in self.pairs]
+        asked = [pair[:, :n].T for pair, n in zip(pairs, lengths, strict=True)]  # (length, people)
+        answers = [pair[:, n] for pair, n in zip(pairs, lengths, strict=True)]
         return Questions(
-            prompts=torch.from_numpy(prompts).flatten(0, 1),
+            prompts=pad_sequence(asked, batch_first=True).mT.flatten(0, 1),
             last=torch.tensor(lengths).repeat_interleave(len(chosen)) - 1,
-            answers=torch.from_numpy(answers).flatten(),
+            answers=torch.cat(answers),
             groups=torch.from_numpy(group[chosen]).repeat(len(TEMPLATES)),
         )
 
@@ -141,21 +128,15 @@ def first_token_accuracy(model: GPT, facts: Facts) -> dict[str, Any]:
 
 
 def people_in_group(g: int) -> int:
-    """Returns how many people group g has: 1, 1, 2, 4, 8, … from group 0 on.
-
-    Raises:
-        ValueError: a negative group.
-    """
-    if g < 0:
-        raise ValueError(f"expected a group of 0 or more, got {g}")
-    return 2 ** (g - 1) if g else 1
+    """Returns how many people group g has: 1, 1, 2, 4, 8, … from group 0 on."""
+    return 2 ** max(g - 1, 0)
 
 
 def selections(m: int, exponent: float = 1.0) -> list[int]:
     """Returns how often each person of group 0, 1, …, m is selected: m + 1 whole numbers.
 
     A person of group g is selected max(1, round(scale · 2^(−exponent · g))) times; before
-    rounding, the total is what it is for the exponent 1, the law of arXiv 2509.26030: 2^(m − g).
+    rounding, the total is that of the exponent 1, the law of arXiv 2509.26030: 2^(m − g).
 
     Raises:
         ValueError: m is not 1 to 15, or the exponent is not 0 to 2.
@@ -164,10 +145,8 @@ def selections(m: int, exponent: float = 1.0) -> list[int]:
     ([16, 8, 4, 2, 1], [3, 3, 3, 3, 3], [22, 8, 3, 1, 1])
     """
     if m not in range(1, LARGEST + 1) or not 0 <= exponent <= STEEPEST:
-        raise ValueError(
-            f"expected m of 1 to {LARGEST} and an exponent of 0 to {STEEPEST}, "
-            f"got {m} and {exponent}"
-        )
+        wanted = f"expected m of 1 to {LARGEST} and an exponent of 0 to {STEEPEST}"
+        raise ValueError(f"{wanted}, got {m} and {exponent}")
     group = np.arange(m + 1)
     share = 2.0 ** (-exponent * group)
     # For each `last` the scale with which the people after group `last` count 1 and the total is
@@ -181,10 +160,8 @@ def selections(m: int, exponent: float = 1.0) -> list[int]:
 def load_facts(name: str) -> Facts:
     """Returns the facts of a name: "facts-9" for m = 9, "facts-9-zipf1.5" for another exponent.
 
-    The people of one m are the same for every exponent; only how often they come differs.
-
-    Raises:
-        ValueError: another name, or m or an exponent that `selections` refuses.
+    The people of one m are the same for every exponent; only how often they come differs. Another
+    name raises ValueError, and so does what `selections` refuses.
     """
     found = re.fullmatch(r"facts-([0-9]{1,4})(?:-zipf([0-9](?:\.[0-9]{1,4})?))?", name)
     if not found:
@@ -197,7 +174,7 @@ def load_facts(name: str) -> Facts:
     train, starts = map(torch.from_numpy, _stream(pairs, times[people["group"]]))
     digest = sha256(" ".join(words).encode() + train.numpy().astype("<i4").tobytes()).hexdigest()
     name = f"facts-{m}" + (f"-zipf{exponent:g}" if exponent != 1 else "")
-    return Facts(name, m, exponent, train, starts, words, people, pairs, digest)
+    return Facts(name, m, train, starts, words, people, pairs, digest)
 
 
 def _vocabulary(m: int) -> tuple[tuple[str, ...], dict[str, np.ndarray]]:

@@ -48,10 +48,7 @@ class Regression:
         """Returns tokens (batch, context, d + 3) and the labels y (batch, context / 2), float32.
 
         Each x comes twice: as (x, 0, 1, 0), a question, then as (x, y, 0, 1), an example. All
-        follow from `seed` and `step` alone.
-
-        Raises:
-            ValueError: a context that is no whole number of pairs.
+        follow from `seed` and `step` alone. A context of half a pair raises ValueError.
         """
         if context < 2 or context % 2:
             raise ValueError(
@@ -85,11 +82,7 @@ class Regression:
 
 
 def load_regression(name: str) -> Regression:
-    """Returns the task of a name: "regression-4" has x of four numbers.
-
-    Raises:
-        ValueError: another name, or a dimension that is not 1 to 32.
-    """
+    """Returns the task of a name: "regression-4" has x of four numbers; else raises ValueError."""
     found = re.fullmatch(r"regression-([0-9]{1,4})", name)
     if not found or not 1 <= int(found[1]) <= LARGEST:
         raise ValueError(

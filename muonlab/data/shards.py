@@ -7,8 +7,6 @@ Sources: karpathy/llm.c, dev/data/data_common.py, and the dataset kjj0/fineweb10
 """
 
 import errno
-import os
-import re
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -23,8 +21,6 @@ VOCABULARY = 50_257  # GPT-2's; its last token ends a document
 END = VOCABULARY - 1
 TRAINING, HELD_OUT = "fineweb_train_000001.bin", "fineweb_val_000000.bin"
 DISK = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
-_TRAINING = re.compile(r".*_train_\d+\.bin")
-_HELD_OUT = re.compile(r".*_val_\d+\.bin")
 
 
 def download(name: str) -> Path:
@@ -33,12 +29,11 @@ def download(name: str) -> Path:
     `huggingface_hub` keeps it in its own cache, and resumes a download that was broken off.
 
     Raises:
-        ValueError: no such shard in the repository.
         ConnectionError: no network, or the site does not answer.
         OSError: no room for the shard, or no right to write it.
     """
     from huggingface_hub import hf_hub_download  # here: reading local shards does not need it
-    from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
+    from huggingface_hub.errors import LocalEntryNotFoundError
 
     fetch = partial(hf_hub_download, REPOSITORY, name, repo_type="dataset")
     try:
@@ -47,11 +42,6 @@ def download(name: str) -> Path:
         except LocalEntryNotFoundError:
             return Path(fetch())
     except Exception as error:
-        if isinstance(error, EntryNotFoundError) and not isinstance(error, LocalEntryNotFoundError):
-            raise ValueError(
-                f"expected a shard of {REPOSITORY}, such as {HELD_OUT} or {TRAINING}, "
-                f"got {name!r}: there is no such file"
-            ) from error
         if isinstance(error, OSError) and error.errno in DISK:
             raise OSError(
                 error.errno,
@@ -66,14 +56,11 @@ def download(name: str) -> Path:
 
 
 def find(folder: Path) -> tuple[list[Path], list[Path]]:
-    """Returns the training shards and the held-out shards in a folder, each in order of name.
+    """Returns the training shards and the held-out ones in a folder, in order of name.
 
-    Raises:
-        FileNotFoundError: one of the two kinds is missing.
+    Where one of the two kinds is missing, it raises FileNotFoundError.
     """
-    names = sorted(path for path in folder.iterdir() if path.suffix == ".bin")
-    training = [path for path in names if _TRAINING.fullmatch(path.name)]
-    held_out = [path for path in names if _HELD_OUT.fullmatch(path.name)]
+    training, held_out = (sorted(folder.glob(f"*_{x}_[0-9]*.bin")) for x in ("train", "val"))
     if not (training and held_out):
         raise FileNotFoundError(
             f"expected shards named like {TRAINING} and {HELD_OUT} in {folder}, "
@@ -83,24 +70,14 @@ def find(folder: Path) -> tuple[list[Path], list[Path]]:
 
 
 def write_shard(tokens: np.ndarray, vocabulary: int, path: Path) -> None:
-    """Writes tokens (n,) as a shard; what was there stays until the new file is whole.
-
-    Raises:
-        ValueError: a vocabulary that 16 bits cannot number.
-    """
-    if not 1 <= vocabulary <= 2**16:
-        raise ValueError(f"expected a vocabulary of 1 to {2**16:,}, got {vocabulary:,}")
+    """Writes tokens (n,) as a shard; what was there stays until the new file is whole."""
     header = np.zeros(HEADER // 4, "<i4")
     header[:4] = MAGIC, VERSION, len(tokens), vocabulary
     replace_file(path, header.tobytes() + tokens.astype("<u2").tobytes())
 
 
 def vocabulary(paths: list[Path]) -> int:
-    """Returns the size of the vocabulary that the shards share.
-
-    Raises:
-        ValueError: they have different ones.
-    """
+    """Returns the size of the vocabulary that the shards share; else raises ValueError."""
     found = {int(np.fromfile(path, "<i4", 4)[3]) or VOCABULARY for path in paths}
     if len(found) > 1:
         raise ValueError(f"expected shards of one vocabulary, got {sorted(found)}: keep one kind")
@@ -112,14 +89,13 @@ def read_shards(paths: list[Path]) -> np.ndarray:
     return np.concatenate([read_shard(path).astype(np.int32) for path in paths])
 
 
-def read_shard(path: Path | str) -> np.ndarray:
+def read_shard(path: Path) -> np.ndarray:
     """Returns the tokens of one shard, read from disk as they are used: (tokens,) uint16.
 
     Raises:
         ValueError: not a shard, one of another version, one of another length than its header
             says, or a token beyond its vocabulary.
     """
-    path = Path(path)
     count = _check_header(path)
     tokens = np.memmap(path, "<u2", "r", offset=HEADER, shape=(count,))
     if tokens.max() >= (size := vocabulary([path])):
@@ -140,25 +116,19 @@ def digest(paths: list[Path]) -> str:
 
 def _check_header(path: Path) -> int:
     """Returns the number of tokens, after magic, version and length have been found right."""
-    header = np.fromfile(path, "<i4", 3)
-    size = os.path.getsize(path)
-    if size < HEADER:
-        raise _broken(path, f"a header of {HEADER:,} bytes", f"a file of {size:,} bytes")
-    magic, version, count = header.tolist()
-    if magic != MAGIC:
-        raise _broken(path, f"the magic number {MAGIC}", f"{magic}; it is no such shard")
-    if version != VERSION:
-        raise _broken(path, f"version {VERSION}", f"version {version}")
-    if count < 1:
-        raise _broken(path, "at least 1 token", f"a header that says {count:,}")
-    if size != (whole := HEADER + 2 * count):
-        expected = f"{whole:,} bytes for the {count:,} tokens of its header"
-        kind = "cut short" if size < whole else "too long"
-        raise _broken(path, expected, f"{size:,} bytes: it is {kind}")
+    size = path.stat().st_size
+    magic, version, count = np.fromfile(path, "<i4", 3).tolist() if size >= HEADER else (0, 0, 0)
+    whole = HEADER + 2 * count
+    right = f"{whole:,} bytes for the {count:,} tokens of its header"
+    wrong = f"{size:,} bytes: it is {'cut short' if size < whole else 'too long'}"
+    for fits, expected, came in (
+        (size >= HEADER, f"a header of {HEADER:,} bytes", f"a file of {size:,} bytes"),
+        (magic == MAGIC, f"the magic number {MAGIC}", f"{magic}; it is no such shard"),
+        (version == VERSION, f"version {VERSION}", f"version {version}"),
+        (count > 0, "at least 1 token", f"a header that says {count:,}"),
+        (size == whole, right, wrong),
+    ):
+        if not fits:
+            message = f"expected {expected} in {path}, got {came}"
+            raise ValueError(f"{message}. Delete the file and download it again")
     return count
-
-
-def _broken(path: Path, expected: str, came: str) -> ValueError:
-    return ValueError(
-        f"expected {expected} in {path}, got {came}. Delete the file and download it again"
-    )

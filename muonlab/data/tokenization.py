@@ -6,6 +6,7 @@ the concatenation of its pieces: several times faster than to encode document by
 
 import re
 from collections.abc import Iterable
+from itertools import accumulate
 
 import numpy as np
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -23,20 +24,11 @@ PIECES = (
 )
 
 
-def train_tokenizer(documents: Iterable[str], vocab_size: int) -> Tokenizer:
+def train_tokenizer(documents: list[str], vocab_size: int) -> Tokenizer:
     """Returns a byte-level BPE tokenizer, learned from the first `SAMPLE` characters.
 
-    The same documents in the same order give the same tokenizer. Small texts may end with fewer
-    than `vocab_size` tokens.
-
-    Raises:
-        ValueError: a vocabulary without room for the 256 bytes, or too large for 16 bits.
+    It has 257 tokens, the bytes and END, or more; a small text may give fewer than `vocab_size`.
     """
-    if not 257 <= vocab_size <= 65_536:
-        raise ValueError(
-            f"expected a vocabulary of 257 (the bytes and the end of text) to 65,536 tokens "
-            f"(16 bits), got {vocab_size:,}"
-        )
     tokenizer = Tokenizer(models.BPE())
     split = pre_tokenizers.Split(Regex(PIECES), behavior="isolated")
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
@@ -49,13 +41,11 @@ def train_tokenizer(documents: Iterable[str], vocab_size: int) -> Tokenizer:
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         show_progress=False,
     )
-    tokenizer.train_from_iterator(_sample(documents), trainer)
-    return as_text(tokenizer)
-
-
-def as_text(tokenizer: Tokenizer) -> Tokenizer:
-    """Returns the tokenizer, set to read END inside a document as the text that it is."""
-    tokenizer.encode_special_tokens = True  # this setting is not part of its JSON
+    before = accumulate(map(len, documents), initial=0)  # characters ahead of each document
+    pairs = zip(documents, before, strict=False)
+    sample = (text[: SAMPLE - ahead] for text, ahead in pairs if ahead < SAMPLE)
+    tokenizer.train_from_iterator(sample, trainer)
+    tokenizer.encode_special_tokens = True  # END inside a document is text like any other
     return tokenizer
 
 
@@ -69,12 +59,3 @@ def encode(tokenizer: Tokenizer, documents: Iterable[str]) -> np.ndarray:
     end = np.array(tokenizer.token_to_id(END), TOKEN).tobytes()
     joined = (b"".join(map(known.__getitem__, pieces)) for pieces in texts)
     return np.frombuffer(b"".join(part + end for part in joined), TOKEN)
-
-
-def _sample(documents: Iterable[str]) -> Iterable[str]:
-    room = SAMPLE
-    for text in documents:
-        if room <= 0:
-            return
-        yield text[:room]
-        room -= len(text)

@@ -17,15 +17,7 @@ BLOCKS = 100  # of text that are counted, and as many that decide the ranks
 
 
 def zipf(words: int, exponent: float) -> torch.Tensor:
-    """Returns the probability of each rank under Zipf's law, (words,) float64, sum 1.
-
-    Raises:
-        ValueError: no words, or an exponent that is not a finite number.
-    """
-    if words < 1 or not np.isfinite(exponent):
-        raise ValueError(
-            f"expected at least one word and a finite exponent, got {words} and {exponent}"
-        )
+    """Returns the probability of each rank under Zipf's law, (words,) float64, sum 1."""
     logits = -exponent * torch.arange(1, words + 1, dtype=torch.float64).log()
     return logits.softmax(0)
 
@@ -54,12 +46,18 @@ def exponent(counts: Sequence[float] | np.ndarray, first: int = 1) -> float:
         )
     log_rank = np.log(np.arange(first, first + len(c)))
     seen = c @ log_rank / (c.sum() or 1.0)
-    if not _mean(log_rank, LARGEST) < seen < _mean(log_rank, -LARGEST):
+
+    def excess(s: float) -> float:
+        logits = -s * log_rank
+        weights = np.exp(logits - logits.max())
+        return float(weights @ log_rank / weights.sum() - seen)
+
+    if not excess(LARGEST) < 0 < excess(-LARGEST):
         raise ValueError(
             f"expected counts at several ranks and an exponent of size below {LARGEST:g}, got them "
             "all, or nearly, at one end: take more text"
         )
-    return float(brentq(lambda s: _mean(log_rank, s) - seen, -LARGEST, LARGEST))
+    return float(brentq(excess, -LARGEST, LARGEST))
 
 
 def exponent_interval(blocks: np.ndarray, first: int = 1) -> tuple[float, float, float]:
@@ -94,20 +92,8 @@ def ranked_blocks(corpus: Corpus) -> np.ndarray:
 
     The blocks in between decide the ranks, so that a token does not owe its rank to the same
     chance as its count.
-
-    Raises:
-        ValueError: less text than that.
     """
-    if len(corpus.train) < 2 * BLOCKS:
-        raise ValueError(f"expected at least {2 * BLOCKS} tokens, got {len(corpus.train)}")
     parts = corpus.train.tensor_split(2 * BLOCKS)
     counts = torch.stack([torch.bincount(p, minlength=corpus.vocab_size) for p in parts])
     order = counts[0::2].sum(0).argsort(descending=True, stable=True)
     return counts[1::2][:, order].numpy()
-
-
-def _mean(log_rank: np.ndarray, s: float) -> float:
-    """Returns the mean of ln r under the law with exponent s."""
-    logits = -s * log_rank
-    weights = np.exp(logits - logits.max())
-    return float(weights @ log_rank / weights.sum())

@@ -51,9 +51,8 @@ class Cache:
     the latents stand for the values, and for all of a key but the part that knows the position.
 
     Nothing in it changes: more tokens make a new one, so one text can go on in two ways, and
-    gradients pass. So each step copies what it remembers. In size "small", with 16 texts of 256
-    tokens, that was a tenth to a quarter of a step of plain attention and less of latent attention.
-    Memory laid out beforehand would save it, but it has to know who may still write where.
+    gradients pass. The price is a copy at each step: in size "small", with 16 texts of 256 tokens,
+    a tenth to a quarter of a step of plain attention, and less of latent attention.
     """
 
     keys: Tensor  # (B, H, t, h), rotated; in latent attention (B, t, p), the shared rotary key
@@ -108,11 +107,6 @@ class Attention(nn.Module):
         self.v = nn.Linear(C, C, bias=False)
         self.o = nn.Linear(C, C, bias=False)
 
-    @property
-    def cache_numbers(self) -> int:
-        """How many numbers the cache keeps of each token (a key and a value, 2C)."""
-        return self.k.out_features + self.v.out_features
-
     def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         """Returns (B, T, C) for a sequence x (B, T, C)."""
         q, k, v = self._parts(x, cos, sin)  # (B, H, T, h) each
@@ -141,9 +135,8 @@ class Attention(nn.Module):
 
     def _parts(self, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Returns queries and keys, rotated, and values, (B, H, T, h) each."""
-        q = rearrange(self.q(x), "B T (H h) -> B H T h", H=self.heads)
-        k = rearrange(self.k(x), "B T (H h) -> B H T h", H=self.heads)
-        v = rearrange(self.v(x), "B T (H h) -> B H T h", H=self.heads)
+        parts = (self.q(x), self.k(x), self.v(x))
+        q, k, v = (rearrange(part, "B T (H h) -> B H T h", H=self.heads) for part in parts)
         cos, sin = cos.type_as(q), sin.type_as(q)  # float32 tables would undo autocast
         return rotate(norm(q), cos, sin), rotate(norm(k), cos, sin), v
 
@@ -187,11 +180,6 @@ class LatentAttention(nn.Module):
         self.k_up = nn.Linear(r, C, bias=False)
         self.v_up = nn.Linear(r, C, bias=False)
         self.o = nn.Linear(C, C, bias=False)
-
-    @property
-    def cache_numbers(self) -> int:
-        """How many numbers the cache keeps of each token (r + p)."""
-        return self.kv_down.out_features + self.k_rope.out_features
 
     def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         """Returns (B, T, C) for a whole sequence x (B, T, C), by its full keys and values."""

@@ -39,8 +39,6 @@ class GPTConfig:
                 f"active_experts must be from 1 to experts={self.experts}, got "
                 f"{self.active_experts}: let a token choose fewer, or build more experts"
             )
-        if not 0 <= self.balance < math.inf:
-            raise ValueError(f"balance must be finite and at least 0, got {self.balance}")
 
     def _check_attention(self) -> None:
         if self.attention not in ATTENTIONS:

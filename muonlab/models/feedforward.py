@@ -60,14 +60,12 @@ class Experts(nn.Module):
 
     The bias balances the load: after each training step it rises by `balance` for experts with
     fewer tokens than the mean, and falls for the others. It moves the choice and not the gates,
-    so it has no gradient, and the loss needs no second term; that makes it the simplest way that
-    works. The paper's rate is 0.001, for runs of many thousand steps; in a hundred it moves little.
-    The bias belongs to the state (`state_dict`), and rests without gradients or in eval mode. Where
-    torch.distributed connects several processes, all their tokens count, so that all hold the same
-    bias: each then has to take every training step.
+    so it has no gradient, and the loss needs no second term. The paper's rate is 0.001, for runs of
+    many thousand steps; in a hundred it moves little. The bias belongs to the state, and rests
+    without gradients or in eval mode. Where torch.distributed connects several processes, all
+    their tokens count, so that all hold the same bias: each has to take every training step.
 
-    An expert that no token chose has a gradient of zeros. `muonlab.Muon` then leaves it alone.
-
+    An expert that no token chose has a gradient of zeros; `muonlab.Muon` then leaves it alone.
     After each call `load` (E,) holds how many tokens each expert had.
 
     Source: DeepSeekMoE, arXiv 2401.06066 (shared and small experts); Wang et al., arXiv 2408.15664

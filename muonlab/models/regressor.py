@@ -13,11 +13,7 @@ from muonlab.models.gpt import GPT, GPTConfig
 
 
 class Regressor(GPT):
-    """Predicts a number at every other token, from the first on; the matrices are the GPT's.
-
-    Args:
-        config: the shape, with `inputs`; the size of the vocabulary does not matter.
-    """
+    """Predicts a number at every other token, from the first on; the matrices are the GPT's."""
 
     def __init__(self, config: GPTConfig) -> None:
         if config.inputs is None:
@@ -35,11 +31,8 @@ class Regressor(GPT):
         """Returns predictions (B, T/2), or the squared errors when targets (B, T/2) are given.
 
         Args:
-            tokens: (B, T, inputs), T even and at most `config.context`.
+            tokens: (B, T, inputs), T even and at most `config.context`; else ValueError.
             reduction: "mean" gives one number, "none" all (B, T/2).
-
-        Raises:
-            ValueError: a wrong shape.
         """
         predicted = self.head(self._features(tokens)[:, ::2]).float()[..., 0]  # (B, T/2)
         return predicted if targets is None else F.mse_loss(predicted, targets, reduction=reduction)
