@@ -28,9 +28,9 @@ from muonlab.records.table import fits, runs_table
 from muonlab.studies.grids import PHASES, PRESETS, STUDIES, phases
 from muonlab.studies.hypothesis import Hypothesis, judge
 from muonlab.studies.table1 import uncovered
-from muonlab.sweeps.engines import run_grid
 from muonlab.sweeps.results import problems, read_runs, recorded
 from muonlab.sweeps.study import Grid, Place
+from muonlab.sweeps.sweep import sweep
 from muonlab.training.config import TrainConfig
 from muonlab.training.run import train
 
@@ -191,7 +191,7 @@ def _run_phase(name: str, configs: Grid, at: Place, options: argparse.Namespace)
     if options.engine == "local":  # another machine has another memory
         cost.check_memory(max(configs, key=cost.memory))
     with tqdm(total=len(configs), unit="run", desc=name) as bar:
-        for record in run_grid(configs, path, options.engine, options.workers):
+        for record in sweep(configs, path, engine=options.engine, workers=options.workers):
             bar.write(record.summary())
             bar.update()
     if at.folder.resolve() == RESULTS.resolve():

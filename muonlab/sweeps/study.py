@@ -25,9 +25,8 @@ def cross(base: TrainConfig | Grid, **fields: Any) -> Grid:
     >>> [(c.steps, c.seed) for c in cross(TrainConfig(), steps=[10, 20], seed=[1, 2])]
     [(10, 1), (10, 2), (20, 1), (20, 2)]
     """
-    bases = base if isinstance(base, list) else [base]
-    tried = [values if isinstance(values, list) else [values] for values in fields.values()]
-    return [replace(b, **dict(zip(fields, v, strict=True))) for b in bases for v in product(*tried)]
+    bases, *tried = (v if isinstance(v, list) else [v] for v in (base, *fields.values()))
+    return [replace(b, **dict(zip(fields, v, strict=True))) for b, *v in product(bases, *tried)]
 
 
 def badness(record: Record) -> float:
