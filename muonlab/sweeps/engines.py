@@ -146,8 +146,7 @@ def run(config: TrainConfig, load: Callable[[str], Task], *, progress: bool = Tr
         load: gives the text of a name, as `load_corpus` does.
 
     Raises:
-        ValueError: no such device or text here.
-        OSError: too little memory here.
+        ValueError, OSError: no such device, no such text, or too little memory here.
     """
     pick_device(config.device)
     task = load(config.corpus)
@@ -176,7 +175,7 @@ def run_here(fields: dict[str, Any], code: str) -> dict[str, Any] | str:
 
     Args:
         fields: of the TrainConfig.
-        code: the driver's `code_version()`; records of other code must not come into its file.
+        code: the driver's `code_version()`; its file takes no records of other code.
     """
     worker = f"worker {socket.gethostname()}"
     if code != code_version():

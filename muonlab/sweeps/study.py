@@ -77,10 +77,9 @@ Phase = Callable[[Place], Grid]
 
 @dataclass(frozen=True)
 class Tuning:
-    """A phase at seed 0 in which contestants look for their best setting.
+    """A phase at seed 0 in which contestants look for their best setting; fair if with equal trials.
 
-    Trials that agree in all fields of `contest` are of one contestant. A study is fair when each
-    has as many.
+    Trials that agree in all fields of `contest` are of one contestant.
     """
 
     name: str
@@ -97,11 +96,7 @@ class Tuning:
         return tuple(getattr(trial, field) for field in self.contest)
 
     def best(self, at: Place) -> Grid:
-        """Returns the best trial of each contestant.
-
-        Raises:
-            ValueError: the trials have not all been run there, or all of a contestant diverged.
-        """
+        """Returns the best trial of each contestant; ValueError if some are not recorded there."""
         trials, runs = self.grid(at), by_config(read_runs(at.path(self.name)))
         if missing := sum(trial not in runs for trial in trials):
             raise ValueError(
