@@ -77,7 +77,7 @@ Phase = Callable[[Place], Grid]
 
 @dataclass(frozen=True)
 class Tuning:
-    """A phase at seed 0 in which contestants look for their best setting; fair if with equal trials.
+    """A phase at seed 0 in which contestants, with as many trials each, look for their best setting.
 
     Trials that agree in all fields of `contest` are of one contestant.
     """
@@ -122,8 +122,6 @@ class Study:
 
     def phases(self) -> dict[str, Phase]:
         """Returns the grids by name, in order: each needs the records of those before it only."""
-        found: dict[str, Phase] = {tuning.name: tuning.grid for tuning in self.tunings}
-        for name, final in self.finals.items():
-            best = self.tunings[-1].at_new_seeds
-            found[name] = best(final) if isinstance(final, int) else final
-        return found
+        best = self.tunings[-1].at_new_seeds
+        finals = {n: best(f) if isinstance(f, int) else f for n, f in self.finals.items()}
+        return {tuning.name: tuning.grid for tuning in self.tunings} | finals

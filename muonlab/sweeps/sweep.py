@@ -43,10 +43,9 @@ def sweep(
         workers: how many runs at once; None is all that the Ray cluster holds, or SLURM_JOBS.
 
     Raises:
-        ValueError: a broken line in the file, a record of other code (see `read_runs`), a device
-            or a text that is not on this machine (see `load_corpus`); an engine that is unknown
-            or not installed; processes of torchrun.
-        OSError: too little memory for a run; a worker that cannot take part; Lost, see `spread`.
+        ValueError: a broken line in the file, a record of other code (see `read_runs`); a device,
+            a text or an engine that is not on this machine; processes of torchrun.
+        OSError: too little memory; a worker that cannot take part, or see `spread`.
     """
     if parallel.size() > 1:  # they would average the gradients of different runs
         raise ValueError(
@@ -75,7 +74,6 @@ def spread(configs: Iterable[TrainConfig], path: Path | str, engine: Here) -> It
 
     Raises:
         Lost: runs whose workers died TRIES times; all others are recorded first.
-        OSError: a worker that cannot take part.
     """
     driver = _Driver(configs, path, engine)
     try:
