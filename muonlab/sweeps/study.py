@@ -77,7 +77,7 @@ Phase = Callable[[Place], Grid]
 
 @dataclass(frozen=True)
 class Tuning:
-    """A phase at seed 0 in which contestants, with as many trials each, look for their best setting.
+    """A phase at seed 0: contestants, with as many trials each, look for their best setting.
 
     Trials that agree in all fields of `contest` are of one contestant.
     """
