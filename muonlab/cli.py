@@ -24,10 +24,9 @@ from muonlab.records.store import RESULTS, path_of, write_manifest
 from muonlab.records.table import fits, runs_table
 from muonlab.studies.grids import PHASES, PRESETS, STUDIES, phases
 from muonlab.studies.hypothesis import Hypothesis, judge
-from muonlab.studies.table1 import uncovered
-from muonlab.sweeps.engines import run_grid
 from muonlab.sweeps.results import problems, read_runs, recorded
 from muonlab.sweeps.study import Place
+from muonlab.sweeps.sweep import sweep
 from muonlab.training.config import TrainConfig
 from muonlab.training.run import train
 
@@ -180,7 +179,7 @@ def _ablate(options: argparse.Namespace) -> int:
         print(f"{path.name}: {cost.summary(configs)}", flush=True)
         if options.engine == "local":  # another machine has another memory
             cost.check_memory(max(configs, key=cost.memory))
-        runs = run_grid(configs, path, options.engine, options.workers)
+        runs = sweep(configs, path, engine=options.engine, workers=options.workers)
         for record in tqdm(runs, phase, len(configs), unit="run"):
             tqdm.write(record.summary())
         if at.folder.resolve() == RESULTS.resolve():
@@ -193,7 +192,7 @@ def _results(options: argparse.Namespace) -> int:
     if options.check:
         if folder.resolve() != RESULTS.resolve():
             raise ValueError(f"--check is about the course's records in {RESULTS}: no --results")
-        found = problems(PRESETS) + uncovered()
+        found = problems(PRESETS)
         print(*(found or ["all records are whole"]), sep="\n")
         return int(bool(found))
     if options.name is None:

@@ -8,7 +8,7 @@ from muonlab import cli
 from muonlab.records import record as records
 from muonlab.records.store import RESULTS
 from muonlab.studies import grids
-from muonlab.sweeps import sweep
+from muonlab.sweeps import engines
 from muonlab.sweeps.study import Study, Tuning, cross
 from muonlab.training.config import TrainConfig
 
@@ -53,7 +53,7 @@ def test_a_study_runs_its_phases_in_order_on_the_text_and_in_the_folder(
     assert [run.config for run in seeds] == [best | {"seed": 1}, best | {"seed": 2}]
     assert {run.config["corpus"] for run in [*tuning, *seeds]} == {str(text)}
     assert (RESULTS / "manifest.json").read_bytes() == manifest
-    monkeypatch.setattr(sweep, "train", lambda *_, **__: pytest.fail("all runs are recorded"))
+    monkeypatch.setattr(engines, "train", lambda *_, **__: pytest.fail("all runs are recorded"))
     assert cli.main(call) == 0
 
 

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 from itertools import accumulate, product
 from pathlib import Path
 from types import SimpleNamespace

@@ -19,7 +19,6 @@ from muonlab.records.provenance import code_version
 from muonlab.records.record import Record, run_id
 from muonlab.studies.grids import PRESETS
 from muonlab.sweeps import engines, sweep
-from muonlab.sweeps.engines import run_grid
 from muonlab.sweeps.results import by_config
 from muonlab.sweeps.sweep import spread
 from muonlab.training.config import TrainConfig
@@ -261,12 +260,12 @@ def kill(mark):
 def check_engine(name, runs, text, path, monkeypatch):
     """Runs a grid on two workers, kills one in a run, and compares with the local engine."""
     configs = [replace(config, corpus=str(text)) for config in CONFIGS[:runs]]
-    local = by_config(run_grid(configs, path.with_name("local.jsonl")))
+    local = by_config(sweep.sweep(configs, path.with_name("local.jsonl")))
     mark = path.with_name("began.txt")
     monkeypatch.setattr(engines, "run_here", stall(mark))
     killer = threading.Thread(target=kill, args=(mark,), daemon=True)
     killer.start()
-    list(run_grid(configs, path, name, workers=2))
+    list(sweep.sweep(configs, path, engine=name, workers=2))
     assert not killer.is_alive()
     found = records.read(path)
     assert len(found) == len(local)

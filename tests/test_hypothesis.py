@@ -8,7 +8,7 @@ import pytest
 from muonlab.records import record as records
 from muonlab.records.record import Record
 from muonlab.statistics import Interval, paired_interval
-from muonlab.studies.hypothesis import Hypothesis, judge, state, verdict
+from muonlab.studies.hypothesis import Finding, Hypothesis, judge, state
 from muonlab.training.config import TrainConfig
 
 VO = Hypothesis(lower=("VO",), than=(), by=0.05)
@@ -48,8 +48,9 @@ def test_a_finding_pairs_the_seeds_whatever_the_order_of_the_records():
         (0.01, 0.02, 0.02, "cannot tell"),
     ],
 )
-def test_a_verdict_needs_the_whole_interval_on_one_side(low, high, by, is_):
-    assert verdict(Interval((low + high) / 2, low, high), by) == is_
+def test_a_verdict_needs_the_whole_interval_on_one_side(low, high, by, is_, monkeypatch):
+    monkeypatch.setattr(Finding, "interval", Interval((low + high) / 2, low, high))
+    assert Finding(dataclasses.replace(VO, by=by), (), (), ()).verdict == is_
 
 
 @pytest.mark.parametrize(

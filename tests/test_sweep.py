@@ -14,7 +14,7 @@ import torch
 
 from muonlab.records import record as records
 from muonlab.records.record import Record
-from muonlab.sweeps import results, sweep
+from muonlab.sweeps import engines, results, sweep
 from muonlab.training.config import TrainConfig
 
 CONFIGS = [TrainConfig(steps=2, seed=seed) for seed in range(6)]
@@ -33,7 +33,7 @@ def work(path, configs, seconds=0.15):
         time.sleep(seconds)
         return slow_train(config, corpus)
 
-    sweep.train, sweep.load_corpus = train, lambda name: None
+    engines.train, engines.load_corpus = train, lambda name: None
     for _ in sweep.sweep(configs, path, progress=False):
         pass
 
@@ -85,8 +85,8 @@ def failing(error):
 def test_a_run_that_fails_is_recorded_with_its_reason_and_the_rest_goes_on(
     tmp_path, monkeypatch, error
 ):
-    monkeypatch.setattr(sweep, "train", failing(error))
-    monkeypatch.setattr(sweep, "load_corpus", lambda name: None)
+    monkeypatch.setattr(engines, "train", failing(error))
+    monkeypatch.setattr(engines, "load_corpus", lambda name: None)
     path = tmp_path / "runs.jsonl"
     found = list(sweep.sweep(CONFIGS[:3], path, progress=False))
     assert [run.failure for run in found] == ["", f"{type(error).__name__}: {error}", ""]
@@ -107,20 +107,20 @@ def test_a_run_that_fails_is_recorded_with_its_reason_and_the_rest_goes_on(
 def test_what_lies_in_the_machine_is_raised_and_the_run_is_done_the_next_time(
     tmp_path, monkeypatch, error, kind, says
 ):
-    monkeypatch.setattr(sweep, "train", failing(error))
-    monkeypatch.setattr(sweep, "load_corpus", lambda name: None)
+    monkeypatch.setattr(engines, "train", failing(error))
+    monkeypatch.setattr(engines, "load_corpus", lambda name: None)
     path = tmp_path / "runs.jsonl"
     with pytest.raises(kind, match=says):
         list(sweep.sweep(CONFIGS[:3], path, progress=False))
     assert [run.config["seed"] for run in records.read(path)] == [0]
-    monkeypatch.setattr(sweep, "train", slow_train)
+    monkeypatch.setattr(engines, "train", slow_train)
     assert len(list(sweep.sweep(CONFIGS[:3], path, progress=False))) == 3
     assert [run.config["seed"] for run in records.read(path)] == [0, 1, 2]
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has the device")
 def test_a_device_that_is_not_here_is_no_result(tmp_path, monkeypatch):
-    monkeypatch.setattr(sweep, "load_corpus", lambda name: None)
+    monkeypatch.setattr(engines, "load_corpus", lambda name: None)
     config = replace(CONFIGS[0], device="cuda")
     with pytest.raises(ValueError, match="'cuda' needs a GPU that torch can use"):
         list(sweep.sweep([config], tmp_path / "runs.jsonl", progress=False))
@@ -134,7 +134,7 @@ def test_a_finished_grid_is_read_once(tmp_path, monkeypatch):
     path.write_text("\n".join(lines))
     read = results.read
     monkeypatch.setattr(results, "read", lambda path: reads.append(path) or read(path))
-    monkeypatch.setattr(sweep, "train", lambda *a, **k: pytest.fail("nothing may run"))
+    monkeypatch.setattr(engines, "train", lambda *a, **k: pytest.fail("nothing may run"))
     found = list(sweep.sweep(configs, path, progress=False))
     assert [run.config["seed"] for run in found] == [*range(30)]
     assert reads == [path]
@@ -149,8 +149,8 @@ def test_what_another_process_adds_meanwhile_is_seen(tmp_path, monkeypatch):
             records.append(slow_train(CONFIGS[1], None), path)
         return slow_train(config, corpus)
 
-    monkeypatch.setattr(sweep, "train", train)
-    monkeypatch.setattr(sweep, "load_corpus", lambda name: None)
+    monkeypatch.setattr(engines, "train", train)
+    monkeypatch.setattr(engines, "load_corpus", lambda name: None)
     assert len(list(sweep.sweep(CONFIGS[:3], path, progress=False))) == 3
     assert ran == [0, 2]
 
@@ -158,7 +158,7 @@ def test_what_another_process_adds_meanwhile_is_seen(tmp_path, monkeypatch):
 def test_a_broken_record_stops_a_sweep_before_anything_is_run(tmp_path, monkeypatch):
     path = tmp_path / "runs.jsonl"
     path.write_text("{half a rec\n")
-    monkeypatch.setattr(sweep, "train", lambda *a, **k: pytest.fail("nothing may run"))
+    monkeypatch.setattr(engines, "train", lambda *a, **k: pytest.fail("nothing may run"))
     with pytest.raises(ValueError, match=r"runs\.jsonl, line 1: expected one record"):
         list(sweep.sweep(CONFIGS, path))
     assert path.read_text() == "{half a rec\n"
@@ -171,7 +171,7 @@ def test_records_of_other_code_stop_a_sweep_and_stay_as_they_are(tmp_path, monke
     record.provenance["code"] = "0123456789ab"
     records.append(record, path)
     before = path.read_bytes()
-    monkeypatch.setattr(sweep, "train", lambda *a, **k: pytest.fail("nothing may run"))
+    monkeypatch.setattr(engines, "train", lambda *a, **k: pytest.fail("nothing may run"))
     with pytest.raises(ValueError, match=r"by code 0123456789ab has the options dropout, which"):
         list(sweep.sweep(CONFIGS, path))
     assert path.read_bytes() == before

@@ -10,7 +10,7 @@ import torch
 from muonlab.data.corpus import Corpus
 from muonlab.models import gpt
 from muonlab.records.record import read
-from muonlab.sweeps import sweep
+from muonlab.sweeps import engines, sweep
 from muonlab.sweeps.results import recorded
 from muonlab.sweeps.study import best_trial
 from muonlab.training import checkpoints
@@ -386,7 +386,7 @@ def test_pretraining_has_the_rates_that_lesson_04_found():
 
 @pytest.fixture
 def cycle_for_sweeps(monkeypatch):
-    monkeypatch.setattr(sweep, "load_corpus", lambda name: Cycle())
+    monkeypatch.setattr(engines, "load_corpus", lambda name: Cycle())
 
 
 def test_a_sweep_runs_what_is_missing_and_goes_on_after_a_divergence(
@@ -398,7 +398,7 @@ def test_a_sweep_runs_what_is_missing_and_goes_on_after_a_divergence(
         ran.append(config)
         return train(config, corpus, **options)
 
-    monkeypatch.setattr(sweep, "train", counted)
+    monkeypatch.setattr(engines, "train", counted)
     configs = [replace(CONFIG, lr=lr) for lr in (0.01, 1e38, 0.02)]
     started = sweep.sweep(configs, path, progress=False)
     next(started)

@@ -35,6 +35,17 @@ def two_rates(base: TrainConfig, outer: Rates, adamw: Rates, muon: Rates) -> Gri
     return trials + cross(base, adamw_lr=outer, lr=muon)
 
 
+def best_of(*tunings: Tuning, seeds: int = SEEDS) -> Phase:
+    """Returns the phase that runs the best trials of all these tunings at the seeds 1, 2, …"""
+    return lambda at: [c for tuning in tunings for c in tuning.at_new_seeds(seeds)(at)]
+
+
+def beside(adamw: Tuning, name: str, tried: list[dict[str, Any]]) -> Tuning:
+    """Returns the trials of other rules or routes; what AdamW still steps has its best rate."""
+    trials = lambda at: [c for b in adamw.best(at) for t in tried for c in cross(b, **t)]  # noqa: E731
+    return Tuning(name, trials, ("gated", "muon", "rule"))
+
+
 # Lesson 04. Both optimizers have two rates to tune, four values of each, every one twice the last:
 # that of the matrices, and that of the embedding and the head, which AdamW steps in either run.
 # With one rate for all, AdamW would have to choose between the two, and its loss would show that
@@ -73,9 +84,8 @@ def isotropy(at: Place) -> Grid:
 
     AdamW and Muon have the rates of lesson 04, the gated models those of the non-gated.
     """
-    fair, controls = (tuning.at_new_seeds(10)(at) for tuning in (LESSON_04, LESSON_09))
-    both = [config for gated in (False, True) for config in cross(fair, gated=gated)]
-    return cross(both + controls, spectra_every=10)
+    fair, controls = (best_of(tuning, seeds=10)(at) for tuning in (LESSON_04, LESSON_09))
+    return cross(fair + cross(fair, gated=True) + controls, spectra_every=10)
 
 
 # Lesson 12. "update_rms" is the pure rescale: Muon's rows, NorMuon's norm. The released rule has
@@ -101,9 +111,8 @@ def released_scale(at: Place) -> Grid:
     return cross([c for c in best if c.rule == "normuon_released"], rule="muon")
 
 
-# Lesson 13. Attention is multi-head or latent, the feed-forward layer dense or of experts, of which
-# a token takes three and one shared, together as wide as the dense layer. Embedding and head keep
-# the rates of lesson 04. Routers are under AdamW in either run, at one rate.
+# Lesson 13. A token takes three experts and one shared, together as wide as the dense layer.
+# Embedding and head keep the rates of lesson 04. Routers are under AdamW in either run.
 LESSON_13 = Tuning(
     "lesson-13-tuning",
     [
@@ -144,14 +153,13 @@ ARMS = ((1, 1), (2, 1), (0.5, 1), (1, 2), (1, 0.5))
 def _batches() -> Grid:
     """Returns the trials. After the warm-up the rate is constant.
 
-    So a loss on the way to the end is what a shorter run would have ended with, and "tokens needed
-    to reach a loss" can be read off one curve.
+    So a loss on the way is what a shorter run ends with, and `tokens_to_reach` needs one curve.
     """
     trials: Grid = []
+    base = TrainConfig(context=64, decay=0.0, eval_tokens=8192)
     for batch, centres in CENTRES.items():
         steps = TOKENS // (64 * batch)
-        base = TrainConfig(batch=batch, steps=steps, context=64, decay=0.0, eval_tokens=8192)
-        base = replace(base, eval_every=steps // 8)
+        base = replace(base, batch=batch, steps=steps, eval_every=steps // 8)
         adamw, muon = ([(o * x, i * y) for x, y in ARMS] for o, i in centres)
         trials += [replace(base, muon=(), adamw_lr=o, adamw_matrix_lr=i) for o, i in adamw]
         trials += [replace(base, adamw_lr=o, lr=i) for o, i in muon]
@@ -164,9 +172,8 @@ LESSON_14 = Tuning("lesson-14-tuning", _batches(), contest=("batch", "muon"))
 def tokens_to_reach(record: Record, loss: float) -> float:
     """Returns the training tokens after which the held-out loss first fell to `loss`.
 
-    Between two measurements the loss is taken to fall in a straight line; before the first one
-    nothing is known, so a loss that stood above the first counts as reached there at the earliest.
-    It is infinite where the run never came so low.
+    Between two measurements the loss is taken to fall in a straight line; nothing counts as reached
+    before the first. It is infinite where the run never came so low.
     """
     step = record.tokens / len(record.train_loss)
     curve = [(step * measured["step"], measured["overall"]) for measured in record.held_out]
@@ -179,15 +186,13 @@ def tokens_to_reach(record: Record, loss: float) -> float:
 
 
 def by_the_paper(name: str) -> Study:
-    """Returns Table 1 of a tier by the paper's protocol.
+    """Returns Table 1 of a tier: every row has AdamW's one rate, and that of Muon on all matrices.
 
-    AdamW has one rate for all parameters; beside it Muon's is tuned on all matrices; every row has
-    both. The runs that matter most come first: all Muon, all AdamW, VO + FFN, QK.
+    The runs that matter most come first: all Muon, all AdamW, VO + FFN, QK.
     """
     base, rates = TIERS[name].base, TIERS[name].rates
     adamw = Tuning(f"{name}-tuning-adamw", one_rate(base, rates), ("gated",))
-    beside = lambda at: cross(adamw.best(at), muon=ALL_GROUPS, lr=rates)  # noqa: E731
-    muon = Tuning(f"{name}-tuning-muon", beside, ("gated",))
+    muon = beside(adamw, f"{name}-tuning-muon", [{"muon": ALL_GROUPS, "lr": rates}])
     first = [ALL_GROUPS, (), ("VO", "FFN"), ("QK",)]
     place = lambda c: first.index(c.muon) if c.muon in first else len(first)  # noqa: E731
     table = lambda at: sorted(table_rows(muon.best(at)), key=place)  # noqa: E731
@@ -197,9 +202,8 @@ def by_the_paper(name: str) -> Study:
 def _each_row(at: Place) -> Grid:
     """Returns four trials for each row of tier "cpu": of Muon's rate, or of AdamW's for matrices.
 
-    Unlike the paper's protocol, embedding and head have a rate of their own, the same in each row,
-    and so have the matrices that stay with AdamW; both were chosen in lesson 04. Nothing else
-    differs.
+    Unlike the paper's protocol, embedding and head have a rate of their own, and so have the
+    matrices that stay with AdamW: those of lesson 04, the same in each row.
     """
     [fair] = [c for c in LESSON_04.best(at) if not c.muon]
     base = replace(TIERS["cpu"].base, adamw_lr=fair.adamw_lr, adamw_matrix_lr=fair.adamw_matrix_lr)
@@ -224,8 +228,9 @@ and gave the spread, so they do not answer it."""
 def plan(hypothesis: Hypothesis, seeds: Iterable[int], at: Place = HERE, **changes: Any) -> Grid:
     """Returns both sides of a hypothesis, non-gated, each with its own best rate of cpu-retuning.
 
+    The runs of one seed stand side by side, so that a broken sweep holds pairs.
+
     Args:
-        seeds: the runs of one seed stand side by side, so that a broken sweep holds pairs.
         changes: other fields of TrainConfig, the same for both sides.
 
     Raises:
@@ -240,18 +245,12 @@ def plan(hypothesis: Hypothesis, seeds: Iterable[int], at: Place = HERE, **chang
     return [c for seed in seeds for c in cross(pair, seed=seed, **changes)]
 
 
-def open_question(at: Place) -> Grid:
-    """Returns all Muon and all AdamW as in cpu-retuned, at seeds that it has not seen."""
-    return plan(OPEN_QUESTION, OPEN_SEEDS, at)
-
-
 # Lesson 04's trials of both optimizers, with 0.8 for AdamW's first average. They were added after
 # that average had turned out to weigh more than lesson 04's lead. In Muon's runs it belongs to
 # embedding and head.
 AVERAGES = Tuning(
     "lesson-16-averages-tuning", lambda at: cross(LESSON_04.grid(at), betas=(0.8, 0.95)), ("muon",)
 )
-
 
 # Lesson 10: who learns the rare facts? In "facts-paper" there are as many people as in the paper;
 # batch and length are ours, since it does not state them.
@@ -268,18 +267,10 @@ BESIDE_ADAMW: list[dict[str, Any]] = [  # what follows the rule, which rule, and
 
 
 def biographies(name: str, base: TrainConfig) -> Study:
-    """Returns AdamW, with one rate for all parameters as in the paper, and four others beside it.
-
-    What AdamW still steps in the others has its best rate.
-    """
+    """Returns AdamW, with one rate for all parameters as in the paper, and others beside it."""
     adamw = Tuning(f"{name}-tuning-adamw", one_rate(base, [0.004, 0.008, 0.016, 0.032]), ("gated",))
-    others = Tuning(
-        f"{name}-tuning",
-        lambda at: [c for best in adamw.best(at) for o in BESIDE_ADAMW for c in cross(best, **o)],
-        ("gated", "muon", "rule"),
-    )
-    both = lambda at: adamw.at_new_seeds(SEEDS)(at) + others.at_new_seeds(SEEDS)(at)  # noqa: E731
-    return Study((adamw, others), {name: both})
+    others = beside(adamw, f"{name}-tuning", BESIDE_ADAMW)
+    return Study((adamw, others), {name: best_of(adamw, others)})
 
 
 LESSON_10 = biographies("facts", FACTS)
@@ -290,8 +281,8 @@ def imbalance(at: Place) -> Grid:
 
     The number of pairs is about the same for each s. The rates are those of s = 1.
     """
-    chosen = [c for c in LESSON_10.phases()["facts"](at) if not c.gated and c.seed <= 3]
-    chosen = [c for c in chosen if c.muon in ((), ALL_GROUPS) and c.rule == "muon"]
+    runs = best_of(*LESSON_10.tunings, seeds=3)(at)
+    chosen = [c for c in runs if not c.gated and c.rule == "muon" and c.muon in ((), ALL_GROUPS)]
     return _with_exponents(chosen, (0, 0.5, 1, 1.5))
 
 
@@ -299,9 +290,8 @@ def _with_exponents(grid: Grid, exponents: Iterable[float]) -> Grid:
     return [replace(c, corpus=f"{c.corpus}-zipf{s:g}") for s in exponents for c in grid]
 
 
-# Lesson 15: where may Muon's lead end?
-# Lesson 10 gives AdamW one rate for all parameters. Here both tune two, of the matrices and of
-# embedding and head, on even data and on data with a tail.
+# Lesson 15: where may Muon's lead end? Lesson 10 gives AdamW one rate for all parameters. Here both
+# tune two, as in lesson 04, on even data and on data with a tail.
 FACTS_AS_PAPER = replace(FACTS, betas=(0.8, 0.95), eval_every=400)  # the paper's averages
 QUARTERS = [[rate / 4 for rate in rates] for rates in (ADAMW_RATES, MUON_RATES)]
 
@@ -319,10 +309,6 @@ FACTS_TWO_RATES = Tuning(
     contest=("muon", "corpus"),
     by=lambda record: -people_known(record.held_out[-1]),
 )
-
-
-# three of these seeds with three times the steps: does a lead last?
-LONGER = FACTS_TWO_RATES.at_new_seeds(3, steps=3 * FACTS.steps, eval_every=200)
 
 # Where decay is off, these trials are those of lesson-16-averages-tuning.
 DECAY = Tuning(
@@ -369,24 +355,12 @@ REGRESSION_ADAMW = Tuning(
     cross(ON_REGRESSION, muon=(), adamw_lr=[0.003, 0.01], adamw_matrix_lr=HALVES),
     contest=("muon",),
 )
-
-
-def _routes(at: Place) -> Grid:
-    """Returns four rates for Muon on each of three routes; AdamW's matrices have their best."""
-    best = REGRESSION_ADAMW.best(at)
-    return (
-        cross(best, muon=ALL_GROUPS, lr=MUON_RATES)
-        + cross(best, muon=("QK",), lr=[0.005, 0.01, 0.02, 0.04])
-        + cross(best, muon=("VO", "FFN"), lr=MUON_RATES)
-    )
-
-
-REGRESSION = Tuning("lesson-15-regression-tuning", _routes, ("muon",))
-
-
-def regression(at: Place) -> Grid:
-    """Returns the best trial of AdamW and of each route at five other seeds."""
-    return REGRESSION_ADAMW.at_new_seeds(SEEDS)(at) + REGRESSION.at_new_seeds(SEEDS)(at)
+ROUTES: list[dict[str, Any]] = [
+    {"muon": ALL_GROUPS, "lr": MUON_RATES},
+    {"muon": ("QK",), "lr": [0.005, 0.01, 0.02, 0.04]},
+    {"muon": ("VO", "FFN"), "lr": MUON_RATES},
+]
+REGRESSION = beside(REGRESSION_ADAMW, "lesson-15-regression-tuning", ROUTES)
 
 
 STUDIES = {
@@ -404,7 +378,8 @@ STUDIES = {
     "lesson-13": Study((LESSON_13,), {"lesson-13-seeds": SEEDS, "lesson-13-half": half_as_long}),
     "lesson-14": Study((LESSON_14,), {"lesson-14-seeds": 6}),
     "lesson-15-regression": Study(
-        (REGRESSION_ADAMW, REGRESSION), {"lesson-15-regression": regression}
+        (REGRESSION_ADAMW, REGRESSION),
+        {"lesson-15-regression": best_of(REGRESSION_ADAMW, REGRESSION)},
     ),
     "lesson-15-controls": Study((CONTROLS,), {"lesson-15-controls": SEEDS}),
     "lesson-15-finetuning": Study((FINETUNING,), {"lesson-15-finetuning": SEEDS}),
@@ -412,11 +387,14 @@ STUDIES = {
         (FACTS_TWO_RATES,),
         {
             "lesson-15-facts": FACTS_TWO_RATES.at_new_seeds(SEEDS, eval_every=100),
-            "lesson-15-facts-longer": LONGER,
+            # three times the steps: does a lead last?
+            "lesson-15-facts-longer": FACTS_TWO_RATES.at_new_seeds(3, steps=1200, eval_every=200),
         },
     ),
     "lesson-15-decay": Study((DECAY,), {"lesson-15-decay": SEEDS}),
-    "lesson-16": Study((LESSON_04, RETUNING), {"lesson-16-seeds": open_question}),
+    "lesson-16": Study(
+        (LESSON_04, RETUNING), {"lesson-16-seeds": lambda at: plan(OPEN_QUESTION, OPEN_SEEDS, at)}
+    ),
     "lesson-16-averages": Study((AVERAGES,), {"lesson-16-averages": 10}),
 }
 PHASES = {name: phase for study in STUDIES.values() for name, phase in study.phases().items()}
@@ -424,11 +402,7 @@ PRESETS: dict[str, Callable[[], Grid]] = {name: partial(p, HERE) for name, p in 
 
 
 def phases(name: str) -> dict[str, Phase]:
-    """Returns the phases of a study in order, or the one phase of that name.
-
-    Raises:
-        ValueError: an unknown name; the message lists the studies.
-    """
+    """Returns the phases of a study in order, or the one of that name; else a ValueError."""
     if name in STUDIES:
         return STUDIES[name].phases()
     if name in PHASES:

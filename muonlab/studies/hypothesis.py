@@ -48,10 +48,8 @@ class Hypothesis:
 
     def __str__(self) -> str:
         size = f"at least {self.by:g} nats " if self.by else ""
-        return (
-            f"{shown(self.lower)} ends {size}below {shown(self.than)} (held-out loss, "
-            f"{self.metric})"
-        )
+        sides = f"{shown(self.lower)} ends {size}below {shown(self.than)}"
+        return f"{sides} (held-out loss, {self.metric})"
 
 
 def shown(groups: Sequence[str]) -> str:
@@ -78,8 +76,7 @@ def state(hypothesis: Hypothesis, folder: Path) -> Statement:
     Until a run is recorded there, another hypothesis takes its place, with a new time.
 
     Raises:
-        ValueError: runs are recorded, and they were made for another hypothesis or for none; or
-            the file of the statement is broken.
+        ValueError: runs recorded for another hypothesis or for none, or a broken statement.
     """
     path, runs = folder / STATEMENT, folder / RUNS
     old = _read(path) if path.exists() else None
@@ -114,19 +111,10 @@ class Finding:
 
     @property
     def verdict(self) -> str:
-        """Returns `verdict` of the interval."""
-        return verdict(self.interval, self.hypothesis.by)
-
-
-def verdict(interval: Interval, by: float) -> str:
-    """Returns "supported" or "refuted" when the whole interval is on one side of `by`.
-
-    >>> verdict(Interval(0.03, 0.01, 0.05), by=0.02)
-    'cannot tell'
-    """
-    if interval.low >= by:
-        return "supported"
-    return "refuted" if interval.high < by else "cannot tell"
+        """Is "supported" or "refuted" if the whole interval is on one side, or "cannot tell"."""
+        if self.interval.low >= self.hypothesis.by:
+            return "supported"
+        return "refuted" if self.interval.high < self.hypothesis.by else "cannot tell"
 
 
 def judge(hypothesis: Hypothesis, runs: Iterable[Record]) -> Finding:

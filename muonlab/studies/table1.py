@@ -11,7 +11,6 @@ from typing import Any
 from muonlab.records.record import Record
 from muonlab.records.runs import by_contestant
 from muonlab.statistics import paired_interval
-from muonlab.sweeps.results import recorded
 from muonlab.sweeps.study import Grid, cross
 from muonlab.training.config import TrainConfig
 
@@ -52,14 +51,12 @@ class Tier:
 
 
 _PROTOCOL = TrainConfig(nesterov=False, betas=(0.8, 0.95), weight_decay=0.0)
+_CPU = replace(_PROTOCOL, steps=150, batch=16, context=64, eval_every=150, eval_tokens=65_536)
 _FINEWEB = replace(_PROTOCOL, corpus="fineweb", eval_tokens=2**20)
 _GPU = replace(_FINEWEB, size="small", steps=1000, batch=32, context=256)
 _PAPER = replace(_FINEWEB, size="paper", steps=10_000, batch=64, context=1024)
 TIERS = {
-    "cpu": Tier(
-        replace(_PROTOCOL, steps=150, batch=16, context=64, eval_every=150, eval_tokens=65_536),
-        rates=[0.001, 0.002, 0.004, 0.008, 0.016],
-    ),
+    "cpu": Tier(_CPU, rates=[0.001, 0.002, 0.004, 0.008, 0.016]),
     "gpu": Tier(
         replace(_GPU, eval_every=250, spectra_every=250),
         rates=[0.0005, 0.001, 0.002, 0.005, 0.01],
@@ -89,26 +86,9 @@ def one_rate(base: TrainConfig, rates: list[float]) -> Grid:
 
 
 def tier_runs(tier: Tier) -> tuple[Grid, Grid]:
-    """Returns runs that cost what a tier's tunings and its table cost.
-
-    Their rates are not those that the tuning will choose; no cost depends on them.
-    """
+    """Returns runs that cost what a tier's tunings and its table cost; their rates are others."""
     tuning = cross(one_rate(tier.base, tier.rates), muon=[(), ALL_GROUPS])
     return tuning, table_rows(cross(tier.base, gated=[False, True]))
-
-
-def uncovered() -> list[str]:
-    """Returns the rows that tier "cpu" has not recorded at all of the table's seeds, in words."""
-    runs = [TrainConfig(**run.config) for run in recorded("cpu") if not run.failure]
-    found = []
-    for gated in (False, True):
-        kind = "gated" if gated else "non-gated"
-        for groups in rows(gated):
-            seeds = len({c.seed for c in runs if c.gated == gated and c.muon == groups})
-            if seeds < len(TABLE_SEEDS):
-                row = f"cpu: {kind}, Muon on {'+'.join(groups) or 'nothing'}"
-                found.append(f"{row}: {seeds} of {len(TABLE_SEEDS)} seeds are recorded")
-    return found
 
 
 ADAMW, MUON = "all AdamW", "all Muon"

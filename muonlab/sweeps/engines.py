@@ -1,28 +1,62 @@
-"""Workers elsewhere that a grid is spread over: a Ray cluster, or the jobs of a Slurm queue.
+"""Who does a run: this process, a Ray cluster, or the jobs of a Slurm queue.
 
-The driver, the process that asks for the grid, gives each worker one configuration at a time and
-writes each record that comes back. So workers need no file of the driver's, only the same version
-of muonlab, and the text.
+Workers elsewhere get one configuration at a time, and send its record back. So they need no file of
+the driver's, only the same version of muonlab, and the text.
 """
 
 import dataclasses
 import importlib
 import socket
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Callable
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from muonlab.data.load import load_corpus
-from muonlab.records.provenance import code_version
+from muonlab.data.task import Task
+from muonlab.machine import pick_device
+from muonlab.records.provenance import code_version, provenance
 from muonlab.records.record import Record
-from muonlab.sweeps.sweep import Here, Lost, run, spread, sweep
 from muonlab.training.config import TrainConfig
+from muonlab.training.run import Diverged, train
 
 SLURM_JOBS = 8  # in the queue at once, unless --workers says otherwise
 SLURM_MINUTES = 24 * 60  # after which Slurm ends a job, unless SBATCH_TIMELIMIT says otherwise
 POLL = 0.2  # seconds between two looks at the jobs of Slurm
+
+
+class Lost(OSError):
+    """A worker ended before its run did."""
+
+
+class Here:
+    """This process, which does one run after the other. Other engines look the same.
+
+    A job is what stands for one run there.
+    """
+
+    workers = 1  # how many jobs it may hold at once
+
+    def __init__(self, progress: bool = True) -> None:
+        self.progress, self.load = progress, cache(load_corpus)
+
+    def submit(self, config: TrainConfig) -> Any:
+        """Begins a run and returns its job."""
+        return config
+
+    def finished(self, jobs: list[Any]) -> Any:
+        """Waits, and returns one of the jobs that has ended."""
+        return jobs[0]
+
+    def result(self, job: Any) -> dict[str, Any] | str:
+        """Returns a record's fields, or why the worker cannot do it; raises Lost when it died."""
+        return dataclasses.asdict(run(job, self.load, progress=self.progress))
+
+    def cancel(self, job: Any) -> None:
+        """Ends a job that nobody waits for."""
 
 
 class Ray(Here):
@@ -102,12 +136,46 @@ class Slurm(Here):
 ENGINES: dict[str, Callable[[Path, int | None], Here]] = {"ray": Ray, "slurm": Slurm}
 
 
+def run(config: TrainConfig, load: Callable[[str], Task], *, progress: bool = True) -> Record:
+    """Returns the record of one run, also of one that cannot succeed anywhere.
+
+    What lies in the machine is raised instead: a record of it would keep the run from being done
+    where it can be.
+
+    Args:
+        load: gives the text of a name, as `load_corpus` does.
+
+    Raises:
+        ValueError, OSError: no such device, no such text, or too little memory here.
+    """
+    pick_device(config.device)
+    task = load(config.corpus)
+    if config.pretraining:
+        load("docs")  # which is what it reads first
+    try:
+        return train(config, task, progress=progress)
+    except Diverged as error:
+        return error.record
+    except (ValueError, torch.linalg.LinAlgError) as error:  # such as a model without w_gate
+        where = {"command": config.command(), **provenance()}
+        why = f"{type(error).__name__}: {error}"
+        return Record(dataclasses.asdict(config), [], [], [], 0, provenance=where, failure=why)
+    except (MemoryError, RuntimeError) as error:
+        known = isinstance(error, MemoryError | torch.OutOfMemoryError)
+        if not known and "allocate memory" not in str(error):  # as the CPU's allocator says it
+            raise
+        raise OSError(
+            f"this machine has too little memory for `{config.command()}`, which is not recorded: "
+            f"end other programs, or run it on a larger machine ({error})"
+        ) from error
+
+
 def run_here(fields: dict[str, Any], code: str) -> dict[str, Any] | str:
     """Returns the fields of a run's record, or why this worker cannot take part; workers call it.
 
     Args:
         fields: of the TrainConfig.
-        code: the driver's `code_version()`; records of other code must not come into its file.
+        code: the driver's `code_version()`; its file takes no records of other code.
     """
     worker = f"worker {socket.gethostname()}"
     if code != code_version():
@@ -125,38 +193,6 @@ def run_here(fields: dict[str, Any], code: str) -> dict[str, Any] | str:
 @lru_cache(maxsize=2)  # a worker of Ray does many runs, and a grid has one text, or two
 def _corpus(name: str) -> Any:
     return load_corpus(name)
-
-
-def run_grid(
-    configs: Sequence[TrainConfig],
-    path: Path | str,
-    engine: str = "local",
-    workers: int | None = None,
-) -> Iterator[Record]:
-    """Yields the record of each configuration; it runs those that `path` lacks on the engine.
-
-    Args:
-        path: a file of JSON lines, made when missing; only this machine needs it.
-        engine: "local" runs one after the other here (see `sweep`), "ray" on a Ray cluster, and
-            "slurm" on a Slurm queue.
-        workers: how many runs at once; None is all that the Ray cluster holds, or SLURM_JOBS.
-
-    Raises:
-        ValueError: an unknown engine, or one that is not installed.
-        OSError: a worker without the text or with other code; a run that no worker outlived.
-    """
-    if engine == "local" and workers is None:
-        return sweep(configs, path)
-    if engine == "local":
-        raise ValueError(
-            "workers are those of ray or slurm: to do several runs at once on this machine, "
-            "start the same command several times"
-        )
-    if engine not in ENGINES:
-        raise ValueError(f"engine must be one of local, {', '.join(ENGINES)}; got {engine!r}")
-    if workers is not None and workers < 1:
-        raise ValueError(f"workers must be at least 1, got {workers}")
-    return spread(configs, path, ENGINES[engine](Path(path), workers))
 
 
 def _check_accounting() -> None:

@@ -1,9 +1,9 @@
 """Recorded runs as the options of this code describe them: found by grid or file, and checked."""
 
 import dataclasses
+import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 from muonlab.records import store
 from muonlab.records.record import Record, read
@@ -24,7 +24,7 @@ def read_runs(path: Path | str) -> list[Record]:
         ValueError: a broken line, or a record with an option that this code does not know.
     """
     runs = read(path) if Path(path).exists() else []
-    defaults = {f.name: _as_in_json(f.default) for f in dataclasses.fields(TrainConfig)}
+    defaults = json.loads(json.dumps(dataclasses.asdict(TrainConfig())))  # tuples as lists
     for run in runs:
         if unknown := sorted(run.config.keys() - defaults.keys()):
             raise ValueError(
@@ -42,17 +42,16 @@ class Known:
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
-        self._version: tuple[int, ...] | None = None
-        self._runs: dict[TrainConfig, Record] = {}
+        self.version: tuple[int, ...] | None = None
+        self.runs: dict[TrainConfig, Record] = {}
 
     def get(self, config: TrainConfig) -> Record | None:
         """Returns the record that the file has of a run, if it has one."""
         found = self.path.stat() if self.path.exists() else None
-        version = (found.st_ino, found.st_size, found.st_mtime_ns) if found else None
-        if version != self._version:
-            self._runs = by_config(read_runs(self.path))
-            self._version = version
-        return self._runs.get(config)
+        version = found and (found.st_ino, found.st_size, found.st_mtime_ns)
+        if version != self.version:
+            self.runs, self.version = by_config(read_runs(self.path)), version
+        return self.runs.get(config)
 
 
 def by_config(runs: Iterable[Record]) -> dict[TrainConfig, Record]:
@@ -65,14 +64,13 @@ def problems(
 ) -> list[str]:
     """Returns what is wrong with the records, a sentence each: nothing when all is well.
 
-    Looked for: files that are not as the manifest says, broken records, records with unknown
-    options, runs recorded twice, and grids that are begun and not finished.
+    Looked for: files that are not as the manifest says, broken records or unknown options, runs
+    recorded twice, and grids that are begun and not finished.
     """
     found = store.changed(folder)
     for path in sorted(folder.glob("*.jsonl")):
         try:
-            runs = read_runs(path)
-            known = by_config(runs)
+            known = by_config(runs := read_runs(path))
         except ValueError as error:
             found.append(f"{path.name}: {error}")
             continue
@@ -82,7 +80,3 @@ def problems(
         if missing := len(wanted - known.keys()):
             found.append(f"{path.name}: {missing} of {len(wanted)} runs of the grid are missing")
     return found
-
-
-def _as_in_json(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value

@@ -25,9 +25,8 @@ def cross(base: TrainConfig | Grid, **fields: Any) -> Grid:
     >>> [(c.steps, c.seed) for c in cross(TrainConfig(), steps=[10, 20], seed=[1, 2])]
     [(10, 1), (10, 2), (20, 1), (20, 2)]
     """
-    bases = base if isinstance(base, list) else [base]
-    tried = [values if isinstance(values, list) else [values] for values in fields.values()]
-    return [replace(b, **dict(zip(fields, v, strict=True))) for b in bases for v in product(*tried)]
+    bases, *tried = (v if isinstance(v, list) else [v] for v in (base, *fields.values()))
+    return [replace(b, **dict(zip(fields, v, strict=True))) for b, *v in product(bases, *tried)]
 
 
 def badness(record: Record) -> float:
@@ -78,10 +77,9 @@ Phase = Callable[[Place], Grid]
 
 @dataclass(frozen=True)
 class Tuning:
-    """A phase at seed 0 in which contestants look for their best setting.
+    """A phase at seed 0: contestants, with as many trials each, look for their best setting.
 
-    Trials that agree in all fields of `contest` are of one contestant. A study is fair when each
-    has as many.
+    Trials that agree in all fields of `contest` are of one contestant.
     """
 
     name: str
@@ -98,11 +96,7 @@ class Tuning:
         return tuple(getattr(trial, field) for field in self.contest)
 
     def best(self, at: Place) -> Grid:
-        """Returns the best trial of each contestant.
-
-        Raises:
-            ValueError: the trials have not all been run there, or all of a contestant diverged.
-        """
+        """Returns the best trial of each contestant; ValueError if some are not recorded there."""
         trials, runs = self.grid(at), by_config(read_runs(at.path(self.name)))
         if missing := sum(trial not in runs for trial in trials):
             raise ValueError(
@@ -128,8 +122,6 @@ class Study:
 
     def phases(self) -> dict[str, Phase]:
         """Returns the grids by name, in order: each needs the records of those before it only."""
-        found: dict[str, Phase] = {tuning.name: tuning.grid for tuning in self.tunings}
-        for name, final in self.finals.items():
-            best = self.tunings[-1].at_new_seeds
-            found[name] = best(final) if isinstance(final, int) else final
-        return found
+        best = self.tunings[-1].at_new_seeds
+        finals = {n: best(f) if isinstance(f, int) else f for n, f in self.finals.items()}
+        return {tuning.name: tuning.grid for tuning in self.tunings} | finals

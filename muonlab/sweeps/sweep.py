@@ -1,31 +1,29 @@
 """Run many configurations, keep every record, and go on where a kill left off."""
 
-import dataclasses
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import torch
 from filelock import Timeout
 
-from muonlab.data.load import load_corpus
-from muonlab.data.task import Task
 from muonlab.distributed import parallel
-from muonlab.machine import pick_device
-from muonlab.records.provenance import provenance
 from muonlab.records.record import Record, append, lock, run_id
+from muonlab.sweeps.engines import ENGINES, Here, Lost
 from muonlab.sweeps.results import Known
 from muonlab.training.config import TrainConfig
-from muonlab.training.run import Diverged, train
 
 TRIES = 3  # a run that has outlived none of three workers is left for the next call
 
 
 def sweep(
-    configs: Iterable[TrainConfig], path: Path | str, *, progress: bool = True
+    configs: Iterable[TrainConfig],
+    path: Path | str,
+    *,
+    progress: bool = True,
+    engine: str = "local",
+    workers: int | None = None,
 ) -> Iterator[Record]:
     """Yields the record of each configuration; it runs those that `path` lacks.
 
@@ -35,54 +33,37 @@ def sweep(
     configuration follows.
 
     Several processes may run one sweep on one file: each takes what no other has begun, and the
-    records of others come last. What a killed process had begun is run by another. Processes of
-    torchrun, which share one run, are refused by a ValueError.
+    records of others come last. What a killed process had begun is run by another.
 
     Args:
-        path: a file of JSON lines, made when missing.
+        path: a file of JSON lines, made when missing; only this machine needs it.
+        progress: whether a local run shows a bar.
+        engine: "local" does one run after the other here, "ray" several on a Ray cluster, "slurm"
+            on a Slurm queue.
+        workers: how many runs at once; None is all that the Ray cluster holds, or SLURM_JOBS.
 
     Raises:
-        ValueError: a broken line in the file, a record of other code (see `read_runs`), a device
-            or a text that is not on this machine (see `load_corpus`).
-        OSError: this machine has too little memory for a run.
+        ValueError: a broken line in the file, a record of other code (see `read_runs`); a device,
+            a text or an engine that is not on this machine; processes of torchrun.
+        OSError: too little memory; a worker that cannot take part, or see `spread`.
     """
     if parallel.size() > 1:  # they would average the gradients of different runs
         raise ValueError(
             "the processes of torchrun share one run, those of a sweep take different ones: start "
             "it without torchrun, once for each GPU, with CUDA_VISIBLE_DEVICES"
         )
-    return spread(configs, path, Here(progress))
-
-
-class Lost(OSError):
-    """A worker ended before its run did."""
-
-
-class Here:
-    """Where runs are done: by this process, one after the other. Other engines look the same.
-
-    A job is what stands for one run there.
-    """
-
-    workers = 1  # how many jobs it may hold at once
-
-    def __init__(self, progress: bool = True) -> None:
-        self.progress, self.load = progress, cache(load_corpus)
-
-    def submit(self, config: TrainConfig) -> Any:
-        """Begins a run and returns its job."""
-        return config
-
-    def finished(self, jobs: list[Any]) -> Any:
-        """Waits, and returns one of the jobs that has ended."""
-        return jobs[0]
-
-    def result(self, job: Any) -> dict[str, Any] | str:
-        """Returns a record's fields, or why the worker cannot do it; raises Lost when it died."""
-        return dataclasses.asdict(run(job, self.load, progress=self.progress))
-
-    def cancel(self, job: Any) -> None:
-        """Ends a job that nobody waits for."""
+    if engine == "local" and workers is None:
+        return spread(configs, path, Here(progress))
+    if engine == "local":
+        raise ValueError(
+            "workers are those of ray or slurm: to do several runs at once on this machine, "
+            "start the same command several times"
+        )
+    if engine not in ENGINES:
+        raise ValueError(f"engine must be one of local, {', '.join(ENGINES)}; got {engine!r}")
+    if workers is not None and workers < 1:
+        raise ValueError(f"workers must be at least 1, got {workers}")
+    return spread(configs, path, ENGINES[engine](Path(path), workers))
 
 
 def spread(configs: Iterable[TrainConfig], path: Path | str, engine: Here) -> Iterator[Record]:
@@ -93,7 +74,6 @@ def spread(configs: Iterable[TrainConfig], path: Path | str, engine: Here) -> It
 
     Raises:
         Lost: runs whose workers died TRIES times; all others are recorded first.
-        OSError: a worker that cannot take part.
     """
     driver = _Driver(configs, path, engine)
     try:
@@ -105,10 +85,11 @@ def spread(configs: Iterable[TrainConfig], path: Path | str, engine: Here) -> It
             pass
     if driver.elsewhere:
         yield from spread(driver.elsewhere, path, engine)
-    if driver.given_up:
+    losses = driver.losses.items()
+    if lost := [f"{c.command()} ({died[-1]})" for c, died in losses if len(died) == TRIES]:
         raise Lost(
-            f"{len(driver.given_up)} runs have no record, since {TRIES} workers died in each: "
-            f"{'; '.join(driver.given_up)}. All others are recorded; the same command tries again"
+            f"{len(lost)} runs have no record, since {TRIES} workers died in each: "
+            f"{'; '.join(lost)}. All others are recorded; the same command tries again"
         )
 
 
@@ -117,9 +98,8 @@ class _Driver:
         self.path, self.engine, self.known = path, engine, Known(path)
         self.waiting = deque(configs)
         self.running: dict[Any, tuple[TrainConfig, ExitStack]] = {}  # by job; with its lock
-        self.losses: Counter[TrainConfig] = Counter()
+        self.losses: dict[TrainConfig, list[Lost]] = defaultdict(list)
         self.elsewhere: list[TrainConfig] = []  # begun by another driver
-        self.given_up: list[str] = []
 
     def run_all(self) -> Iterator[Record]:
         while self.waiting or self.running:
@@ -155,61 +135,12 @@ class _Driver:
             try:
                 answer = self.engine.result(job)
             except Lost as error:
-                self.losses[config] += 1
-                if self.losses[config] < TRIES:
+                self.losses[config].append(error)
+                if len(self.losses[config]) < TRIES:
                     self.waiting.append(config)
-                else:
-                    self.given_up.append(f"{config.command()} ({error})")
                 return None
             if isinstance(answer, str):
                 raise OSError(answer)
             record = Record(**answer)
             append(record, self.path)
             return record
-
-
-def run(config: TrainConfig, load: Callable[[str], Task], *, progress: bool = True) -> Record:
-    """Returns the record of one run, also of one that cannot succeed anywhere.
-
-    What lies in the machine is raised instead: a record of it would keep the run from being done
-    where it can be.
-
-    Args:
-        load: gives the text of a name, as `load_corpus` does.
-
-    Raises:
-        ValueError: no such device or text here.
-        OSError: too little memory here.
-    """
-    pick_device(config.device)
-    task = load(config.corpus)
-    if config.pretraining:
-        load("docs")  # which is what it reads first
-    try:
-        return train(config, task, progress=progress)
-    except Diverged as error:
-        return error.record
-    except (ValueError, torch.linalg.LinAlgError) as error:  # such as a model without w_gate
-        return Record(
-            config=dataclasses.asdict(config),
-            train_loss=[],
-            step_seconds=[],
-            held_out=[],
-            tokens=0,
-            provenance={"command": config.command(), **provenance()},
-            failure=f"{type(error).__name__}: {error}",
-        )
-    except (MemoryError, RuntimeError) as error:
-        if not _out_of_memory(error):
-            raise
-        raise OSError(
-            f"this machine has too little memory for `{config.command()}`, which is not recorded: "
-            f"end other programs, or run it on a larger machine ({error})"
-        ) from error
-
-
-def _out_of_memory(error: Exception) -> bool:
-    return (
-        isinstance(error, MemoryError | torch.OutOfMemoryError)
-        or "allocate memory" in str(error)  # as the CPU's allocator says it
-    )
