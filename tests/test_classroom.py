@@ -392,7 +392,7 @@ def test_what_a_check_cannot_read_is_not_right_and_says_so():
 
 def test_a_learners_text_cannot_become_html():
     verdict = check.Verdict("02-e1", "not right", "<script>x</script>")
-    assert "<script>" not in verdict._repr_html_()
+    assert "<script>" not in verdict.html
 
 
 def test_an_unknown_exercise_names_those_that_exist(lesson):

@@ -3,6 +3,7 @@
 import os
 import platform
 import re
+from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
@@ -10,8 +11,7 @@ import torch
 from IPython.display import display
 from matplotlib.figure import Figure
 
-from muonlab.classroom import claims, figures, output
-from muonlab.classroom.exercise import judge
+from muonlab.classroom import claims, exercise, figures, output
 from muonlab.classroom.explore import Explorer
 from muonlab.classroom.predict import Prediction
 from muonlab.classroom.quiz import Quiz
@@ -95,12 +95,13 @@ class Lesson:
             raise ValueError(f"{id} already says {self.claims[id].sentence!r}: take another id")
         new.demand()
         self.claims[id] = new
-        display(new)
+        output.show(repr(new), {claims.MIME: new.as_json()}, html=new.html)
 
     def check(self, id: str, answer: Any) -> None:
         """Shows a verdict on an answer to an exercise; a wrong answer stops nothing."""
         self._own(id, "e")
-        display(judge(id, answer))
+        verdict = exercise.judge(id, answer)
+        output.show(repr(verdict), {exercise.MIME: asdict(verdict)}, html=verdict.html)
 
     def quiz(self) -> None:
         """Shows the lesson's quiz."""

@@ -1,11 +1,13 @@
 """What a cell leaves behind: text for every reader, HTML where it helps, data for the tests."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 from IPython.display import display
+
+from muonlab.records.table import table
 
 LEFT = 'style="text-align:left"'
 
@@ -15,7 +17,7 @@ class Output:
     """A finished output; `text` alone must carry the meaning, for a terminal or a screen reader."""
 
     text: str
-    rich: dict[str, Any] = field(default_factory=dict)
+    rich: dict[str, Any]
 
     def __repr__(self) -> str:
         return self.text
@@ -24,9 +26,9 @@ class Output:
         return {"text/plain": self.text, **self.rich}
 
 
-def show(text: str, **rich: Any) -> None:
-    """Displays `text`; html= and markdown= are richer forms of the same."""
-    display(Output(text, {f"text/{kind}": value for kind, value in rich.items()}))
+def show(text: str, data: Mapping[str, Any] = {}, **rich: str) -> None:
+    """Displays `text`; html= and markdown= say it richer, `data` is kept by MIME type."""
+    display(Output(text, {**{f"text/{kind}": told for kind, told in rich.items()}, **data}))
 
 
 @dataclass(frozen=True)
@@ -39,9 +41,7 @@ class Table:
     @property
     def text(self) -> str:
         """The cells in aligned columns, two spaces apart."""
-        widths = [max(map(len, column)) for column in zip(self.heads, *self.rows, strict=True)]
-        lines = [self.heads, *self.rows]
-        return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+        return table(self.heads, self.rows)
 
     @property
     def markdown(self) -> str:
