@@ -31,9 +31,7 @@ def runs_data(records: Iterable[Record]) -> dict[str, Any]:
     """Returns the held-out curves of each finished run, lowest final loss first, and a loss axis.
 
     A run with any matrix under Muon counts as `muon`, and its rate is `lr`; otherwise `adamw`.
-
-    Raises:
-        ValueError: no finished run.
+    ValueError when no run is finished, here and below.
     """
     found = grouped(records, paired=False, preset="lesson-04-tuning")
     runs = [_curves(record) for group in found.values() for record in group]
@@ -57,13 +55,10 @@ def facts_data(records: Iterable[Record]) -> dict[str, Any]:
     """Returns accuracy by group as accuracy[feed-forward kind][name] = [seed][step][group].
 
     "steps" are those measured; "asked" is how often the law chooses a person of each group.
-
-    Raises:
-        ValueError: no finished run.
     """
     found = _by_kind(records, "facts")
     accuracy = _each(found, lambda runs: [[at["accuracy"] for at in r.held_out] for r in runs])
-    first = _first(found)[0].held_out
+    first = _first(found).held_out
     asked = selections(len(first[0]["accuracy"]) - 1)
     return {"steps": [at["step"] for at in first], "asked": asked, "accuracy": accuracy}
 
@@ -74,43 +69,33 @@ def bands_data(records: Iterable[Record]) -> dict[str, Any]:
     A number is a mean over the matrices of a group; mean, low and high are over the seeds.
     """
     runs = _with_spectra(records)
-    bands: dict[str, Any] = {}
+    bands: dict[str, Any] = {kind: {} for kind in runs}
     for kind, named in _each(runs, _by_group).items():
-        groups = bands[kind] = {}
-        for name, numbers in named.items():
-            for group, of_all in numbers.items():
-                groups.setdefault(group, {})[name] = _bands(of_all)
-    steps = [at["step"] for at in _first(runs)[0].spectra]
+        for name, groups in named.items():
+            for group, numbers in groups.items():
+                by_metric = zip(Isotropy._fields, numbers.mean((2, 3)).unbind(-1), strict=True)
+                bands[kind].setdefault(group, {})[name] = {m: _band(x) for m, x in by_metric}
+    steps = [at["step"] for at in _first(runs).spectra]
     return {"steps": steps, "seeds": _each(runs, len), "bands": bands}
 
 
-def _bands(numbers: Tensor) -> dict[str, dict[str, list[float]]]:
-    """Returns the bands of a group by metric, from its (seeds, steps, matrices, layers, 4)."""
-    each = zip(Isotropy._fields, numbers.mean((2, 3)).unbind(-1), strict=True)  # (seeds, steps)
-    ends = {m: {"mean": x.mean(0), "low": x.amin(0), "high": x.amax(0)} for m, x in each}
-    return {m: {end: _short(row) for end, row in rows.items()} for m, rows in ends.items()}
-
-
-def _short(row: Tensor) -> list[float]:
-    return [float(f"{value:.{DIGITS}g}") for value in row.tolist()]
+def _band(by_seed: Tensor) -> dict[str, list[float]]:
+    ends = {"mean": by_seed.mean(0), "low": by_seed.amin(0), "high": by_seed.amax(0)}
+    return {name: [float(f"{v:.{DIGITS}g}") for v in row.tolist()] for name, row in ends.items()}
 
 
 def measured_spectra(records: Iterable[Record]) -> ByKind[dict[str, Tensor]]:
     """Returns spectra[feed-forward kind][name][group], each (seeds, steps, matrices, layers, 4).
 
-    The four numbers are those of `theory.spectra.Isotropy`; step 0 is that of the first weights. VO
-    has two matrices a layer.
-
-    Raises:
-        ValueError: no finished run with spectra.
+    The four numbers are those of `theory.spectra.Isotropy`; step 0 is that of the first weights.
     """
     return _each(_with_spectra(records), _by_group)
 
 
 def final_losses(records: Iterable[Record]) -> ByKind[list[float]]:
     """Returns losses[feed-forward kind][name]: the held-out loss at the end, one a seed."""
-    runs = _with_spectra(records)
-    return _each(runs, lambda runs: [run.held_out[-1]["overall"] for run in runs])
+    ends = _with_spectra(records)
+    return _each(ends, lambda runs: [run.held_out[-1]["overall"] for run in runs])
 
 
 def ahead_from(a: Tensor, b: Tensor) -> int:
@@ -132,23 +117,21 @@ def _with_spectra(records: Iterable[Record]) -> ByKind[Runs]:
 
 def _by_kind(records: Iterable[Record], preset: str) -> ByKind[Runs]:
     """Returns the finished runs in the order of their seeds, those that are not gated first."""
-    runs = grouped(records, _kind_and_name, paired=False, preset=preset)
+    runs = grouped(
+        records, lambda c: (KINDS[c["gated"]], contestant(c)), paired=False, preset=preset
+    )
     found: ByKind[Runs] = {}
     for kind, name in sorted(runs, key=lambda key: key[0] == KINDS[True]):
         found.setdefault(kind, {})[name] = runs[kind, name]
     return found
 
 
-def _kind_and_name(config: dict[str, Any]) -> tuple[str, str]:
-    return KINDS[config["gated"]], contestant(config)
-
-
 def _each(found: ByKind[Runs], measure: Callable[[Runs], T]) -> ByKind[T]:
     return {kind: {n: measure(runs) for n, runs in g.items()} for kind, g in found.items()}
 
 
-def _first(found: ByKind[Runs]) -> Runs:
-    return next(iter(next(iter(found.values())).values()))
+def _first(found: ByKind[Runs]) -> Record:
+    return next(iter(next(iter(found.values())).values()))[0]
 
 
 def _by_group(runs: Runs) -> dict[str, Tensor]:
