@@ -127,7 +127,9 @@ def test_the_wheel_holds_all_files_of_the_package(unpacked):
     (wheel,) = unpacked.glob("*.whl")
     package = bundle.course() / "muonlab"
     files = {p for kind in ("py", "js", "css", "html", "toml") for p in package.rglob(f"*.{kind}")}
-    assert {p.relative_to(bundle.course()).as_posix() for p in files} <= set(ZipFile(wheel).namelist())
+    assert {p.relative_to(bundle.course()).as_posix() for p in files} <= set(
+        ZipFile(wheel).namelist()
+    )
 
 
 @pytest.mark.browser

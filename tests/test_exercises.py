@@ -4,10 +4,11 @@ import importlib.util
 from pathlib import Path
 
 import pytest
+from lesson_texts import CHECK, solutions, stubs
 
 from muonlab.classroom.exercise import UNREADABLE, checks, judge
 from muonlab.publishing.release import LESSONS
-from muonlab.publishing.source import CHECK, read, solutions, stubs, texts
+from muonlab.publishing.source import read, texts
 
 MUTANTS = Path(__file__).parent / "mutants"
 ANSWERS = {}

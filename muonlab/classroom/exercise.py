@@ -53,7 +53,12 @@ class Verdict:
 
 def judge(exercise: str, answer: Any) -> Verdict:
     """Returns the verdict on `answer`; ValueError when no such exercise exists."""
-    check = find(exercise)
+    lesson, _, name = exercise.partition("-")
+    known = checks(lesson)
+    if name not in known:
+        ids = ", ".join(f"{lesson}-{e}" for e in known)
+        raise ValueError(f"no exercise {exercise!r}; lesson {lesson} has {ids}")
+    check = known[name]
     try:
         check(answer)
     except NotYet as reason:
@@ -64,16 +69,6 @@ def judge(exercise: str, answer: Any) -> Verdict:
         message = f"{UNREADABLE} ({type(error).__name__}: {error}). Look at its type and shape."
         return Verdict(exercise, "not right", message)
     return Verdict(exercise, "right", (check.__doc__ or "").strip())
-
-
-def find(exercise: str) -> Callable[[Any], None]:
-    """Returns the check of an exercise such as `02-e1`; ValueError names those that exist."""
-    lesson, _, name = exercise.partition("-")
-    known = checks(lesson)
-    if name not in known:
-        ids = ", ".join(f"{lesson}-{e}" for e in known)
-        raise ValueError(f"no exercise {exercise!r}; lesson {lesson} has {ids}")
-    return known[name]
 
 
 @cache

@@ -87,8 +87,8 @@ def told(finding: Finding) -> str:
 
 def alternative(finding: Finding) -> str:
     """Returns what the figure of the differences shows, for those who do not see it."""
-    by_seed = ", ".join(f"{d:+.3f}" for d in np.subtract(finding.than, finding.lower))
-    return f"Differences of {len(finding.seeds)} seeds: {by_seed}. {told(finding)}"
+    each = ", ".join(f"{d:+.3f}" for d in np.subtract(finding.than, finding.lower))
+    return f"Differences of {len(finding.seeds)} seeds: {each}. {told(finding)}"
 
 
 def differences(finding: Finding) -> Figure:
@@ -101,8 +101,8 @@ def differences(finding: Finding) -> Figure:
     axes.axvline(0, color="black", linewidth=1)
     axes.axvline(finding.hypothesis.by, color="black", linewidth=1, linestyle=(0, (4, 3)))
     axes.set_yticks([1, 0], labels=["seeds", "95 % interval"])
-    xlabel = f"{_apart(finding)}, nats (dashed: predicted, at least)"
-    axes.set(xlabel=xlabel, ylim=(-0.6, 1.6))
+    axes.set_xlabel(f"{_apart(finding)}, nats (dashed: predicted, at least)")
+    axes.set_ylim(-0.6, 1.6)
     return figure
 
 
