@@ -1,4 +1,4 @@
-"""The texts of the lessons, held against their notebooks: solved, and compared with what is stored."""
+"""The texts of the lessons: solved, and compared with the notebooks that are stored."""
 
 import copy
 import re

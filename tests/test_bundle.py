@@ -125,11 +125,9 @@ def unpacked(tmp_path_factory):
 @pytest.mark.browser
 def test_the_wheel_holds_all_files_of_the_package(unpacked):
     (wheel,) = unpacked.glob("*.whl")
-    package = bundle.course() / "muonlab"
-    files = {p for kind in ("py", "js", "css", "html", "toml") for p in package.rglob(f"*.{kind}")}
-    assert {p.relative_to(bundle.course()).as_posix() for p in files} <= set(
-        ZipFile(wheel).namelist()
-    )
+    root, kinds = bundle.course(), ("py", "js", "css", "html", "toml")
+    files = {p for kind in kinds for p in (root / "muonlab").rglob(f"*.{kind}")}
+    assert {p.relative_to(root).as_posix() for p in files} <= set(ZipFile(wheel).namelist())
 
 
 @pytest.mark.browser

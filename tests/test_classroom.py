@@ -103,6 +103,14 @@ def test_a_broken_file_of_predictions_is_named_and_kept_aside():
     assert path.with_name("predictions.json.bad").read_text() == '{"02-p1": "on'
 
 
+def test_predictions_that_cannot_be_opened_are_set_aside_and_block_no_later_one():
+    path = predict.home() / "predictions.json"
+    path.mkdir(parents=True)
+    with pytest.warns(UserWarning, match=r"kept as predictions\.json\.bad"):
+        predict.save("02-p1", "one")
+    assert predict.load() == {"02-p1": "one"}
+
+
 def test_a_disk_that_cannot_be_written_is_said_and_stops_nothing(monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")

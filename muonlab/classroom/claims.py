@@ -74,8 +74,8 @@ class Claim:
         return f"{rounded:.{max(digits, 0)}f}" if 1e-4 <= abs(rounded) < 1e6 else f"{rounded:.4g}"
 
     def __repr__(self) -> str:
-        verdict = SIGNS[self.holds][2:]
-        return f"claim {self.id} {verdict}: {self.sentence} | {self.measured} | {self.bound}"
+        facts = f"{self.sentence} | {self.measured} | {self.bound}"
+        return f"claim {self.id} {SIGNS[self.holds][2:]}: {facts}"
 
     @property
     def html(self) -> str:

@@ -17,18 +17,16 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 
 def style() -> None:
     """Sets one look for all figures; the svg salt makes their bytes the same in every run."""
-    seaborn.set_theme(context="notebook", style="ticks", palette="colorblind")
-    plt.rcParams.update(
-        {
-            "figure.figsize": (6.6, 3.6),
-            "figure.facecolor": "white",
-            "figure.constrained_layout.use": True,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "legend.frameon": False,
-            "svg.hashsalt": "muonlab",
-        }
-    )
+    own = {
+        "figure.figsize": (6.6, 3.6),
+        "figure.facecolor": "white",
+        "figure.constrained_layout.use": True,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "legend.frameon": False,
+        "svg.hashsalt": "muonlab",
+    }
+    seaborn.set_theme(context="notebook", style="ticks", palette="colorblind", rc=own)
 
 
 def look(number: int) -> dict[str, Any]:

@@ -32,13 +32,12 @@ def start(lesson: str) -> "Lesson":
 
 
 def _show_machine() -> None:
-    device = torch.cuda.get_device_name(0) if torch.cuda.is_available() else "CPU"
     facts = {
         "muonlab": version("muonlab"),
         "torch": version("torch").split("+")[0],
         "Python": platform.python_version(),
         "threads": str(torch.get_num_threads()),
-        "device": device,
+        "device": torch.cuda.get_device_name(0) if torch.cuda.is_available() else "CPU",
         "seed": str(SEED),
     }
     table = output.Table(list(facts), [list(facts.values())])
@@ -114,6 +113,5 @@ class Lesson:
 
     def _own(self, id: str, kind: str) -> None:
         if not re.fullmatch(rf"{self.id}-{kind}\d+", id):
-            raise ValueError(
-                f"in lesson {self.id} an id looks like '{self.id}-{kind}1'; {id!r} came"
-            )
+            wanted = f"{self.id}-{kind}1"
+            raise ValueError(f"in lesson {self.id} an id looks like {wanted!r}; {id!r} came")

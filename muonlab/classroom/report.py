@@ -40,8 +40,7 @@ def page(
     Raises:
         ValueError: the runs cannot answer (see `hypothesis.judge`).
     """
-    runs = list(runs)
-    finding = judge(hypothesis, runs)
+    finding = judge(hypothesis, runs := list(runs))
     figures.style()
     sides = {shown(groups): by_seed(runs, groups) for groups in (hypothesis.than, hypothesis.lower)}
     used = [side[seed] for seed in finding.seeds for side in sides.values()]

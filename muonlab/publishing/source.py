@@ -13,9 +13,7 @@ def texts(folder: Path, ids: Sequence[str] = ()) -> list[Path]:
     """Returns the lesson texts, all or those of `ids`; FileNotFoundError names what is missing."""
     found = {path.name[:2]: path for path in sorted(folder.glob("text/[0-9][0-9]-*.md"))}
     if missing := [id for id in ids if id not in found]:
-        raise FileNotFoundError(
-            f"no lesson {missing} in {folder / 'text'}; there are {list(found)}"
-        )
+        raise FileNotFoundError(f"no lesson {missing} in {folder}/text; there are {list(found)}")
     return [found[id] for id in ids or found]
 
 
