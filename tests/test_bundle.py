@@ -115,19 +115,19 @@ def test_equal_files_make_equal_bytes(tree):
 @pytest.fixture(scope="module")
 def unpacked(tmp_path_factory):
     """The bundle of the book as it is built now, unpacked in a folder of its own."""
-    bundle.check_book(bundle.ROOT)
+    bundle.check_book(bundle.course())
     wheel = bundle.build_wheel(tmp_path_factory.mktemp("wheel"))
     folder = tmp_path_factory.mktemp("unpacked bundle")  # a name with a space, as people have
-    ZipFile(BytesIO(bundle.pack(bundle.ROOT, wheel))).extractall(folder)
+    ZipFile(BytesIO(bundle.pack(bundle.course(), wheel))).extractall(folder)
     return folder
 
 
 @pytest.mark.browser
 def test_the_wheel_holds_all_files_of_the_package(unpacked):
     (wheel,) = unpacked.glob("*.whl")
-    package = bundle.ROOT / "muonlab"
-    files = {p for kind in ("py", "js", "css", "toml") for p in package.rglob(f"*.{kind}")}
-    assert {p.relative_to(bundle.ROOT).as_posix() for p in files} <= set(ZipFile(wheel).namelist())
+    root, kinds = bundle.course(), ("py", "js", "css", "html", "toml")
+    files = {p for kind in kinds for p in (root / "muonlab").rglob(f"*.{kind}")}
+    assert {p.relative_to(root).as_posix() for p in files} <= set(ZipFile(wheel).namelist())
 
 
 @pytest.mark.browser

@@ -8,6 +8,7 @@ from unittest import mock
 import nbformat
 import pytest
 import torch
+from lesson_texts import check_fresh, solve
 from matplotlib import pyplot as plt
 
 from muonlab.classroom import (
@@ -100,6 +101,14 @@ def test_a_broken_file_of_predictions_is_named_and_kept_aside():
     predict.save("02-p2", "two")
     assert predict.load() == {"02-p2": "two"}
     assert path.with_name("predictions.json.bad").read_text() == '{"02-p1": "on'
+
+
+def test_predictions_that_cannot_be_opened_are_set_aside_and_block_no_later_one():
+    path = predict.home() / "predictions.json"
+    path.mkdir(parents=True)
+    with pytest.warns(UserWarning, match=r"kept as predictions\.json\.bad"):
+        predict.save("02-p1", "one")
+    assert predict.load() == {"02-p1": "one"}
 
 
 def test_a_disk_that_cannot_be_written_is_said_and_stops_nothing(monkeypatch):
@@ -392,7 +401,7 @@ def test_what_a_check_cannot_read_is_not_right_and_says_so():
 
 def test_a_learners_text_cannot_become_html():
     verdict = check.Verdict("02-e1", "not right", "<script>x</script>")
-    assert "<script>" not in verdict._repr_html_()
+    assert "<script>" not in verdict.html
 
 
 def test_an_unknown_exercise_names_those_that_exist(lesson):
@@ -576,7 +585,7 @@ def test_a_text_is_read_and_solved(text):
     notebook = source.read(text)
     assert [cell.id for cell in notebook.cells] == ["02-000", "02-001", "02-002", "02-003"]
     assert notebook.cells[3].metadata.jupyter.source_hidden
-    solved = source.solve(notebook)
+    solved = solve(notebook)
     assert solved.cells[1].source.startswith("def double(x):\n    return 2 * x\n")
     assert solved.cells[1].source.endswith('lesson.check("02-e1", double)')
     assert "..." in notebook.cells[1].source
@@ -585,7 +594,7 @@ def test_a_text_is_read_and_solved(text):
 def test_a_stub_without_a_solution_is_named(text):
     text.write_text(TEXT.replace("Solution 02-e1", "Solution 02-e2"))
     with pytest.raises(ValueError, match="02-e1 has no <summary>Solution"):
-        source.solve(source.read(text))
+        solve(source.read(text))
 
 
 def written(text):
@@ -598,9 +607,9 @@ def written(text):
 
 
 def test_a_fresh_notebook_has_no_problem_and_each_drift_has_one(text):
-    assert "missing" in source.check_fresh(text)[0]
+    assert "missing" in check_fresh(text)[0]
     path = written(text)
-    assert source.check_fresh(text) == []
+    assert check_fresh(text) == []
     stored = json.loads(path.read_text())
     for change, words in (
         (lambda n: n["cells"][3].update(source="print(2)"), "02-003: differs"),
@@ -612,7 +621,7 @@ def test_a_fresh_notebook_has_no_problem_and_each_drift_has_one(text):
         changed = json.loads(json.dumps(stored))
         change(changed)
         path.write_text(json.dumps(changed))
-        assert any(words in problem for problem in source.check_fresh(text)), words
+        assert any(words in problem for problem in check_fresh(text)), words
 
 
 def test_widgets_stored_with_older_code_are_named(text):
@@ -621,10 +630,10 @@ def test_widgets_stored_with_older_code_are_named(text):
     model = {"state": {"_esm": explorers.module("polynomial"), "_css": Quiz._css}}
     stored["metadata"]["widgets"] = {source.STATE: {"state": {"02-widget-000": model}}}
     path.write_text(json.dumps(stored))
-    assert source.check_fresh(text) == []
+    assert check_fresh(text) == []
     model["state"]["_esm"] += "// changed"
     path.write_text(json.dumps(stored))
-    assert "older code of its widgets" in source.check_fresh(text)[0]
+    assert "older code of its widgets" in check_fresh(text)[0]
 
 
 def test_a_notebook_that_is_not_valid_never_replaces_a_good_one(text):

@@ -4,10 +4,11 @@ import importlib.util
 from pathlib import Path
 
 import pytest
+from lesson_texts import CHECK, solutions, stubs
 
-from muonlab.classroom.exercise import UNREADABLE, checks, exercises, judge
+from muonlab.classroom.exercise import UNREADABLE, checks, judge
 from muonlab.publishing.release import LESSONS
-from muonlab.publishing.source import CHECK, read, solutions, stubs, texts
+from muonlab.publishing.source import read, texts
 
 MUTANTS = Path(__file__).parent / "mutants"
 ANSWERS = {}
@@ -58,9 +59,8 @@ def test_each_wrong_answer_gets_a_message_of_its_own(exercise):
 
 @pytest.mark.parametrize("lesson", TEXTS)
 def test_every_exercise_has_a_check_wrong_answers_a_stub_and_a_solution(lesson):
-    module = checks(lesson)
     notebook = read(TEXTS[lesson])
-    known = {f"{lesson}-{name}" for name in exercises(module)}
+    known = {f"{lesson}-{name}" for name in checks(lesson)}
     assert known == stubs(notebook).keys() == solutions(notebook).keys()
     assert known == {e for e in ANSWERS if e.startswith(lesson)}
 

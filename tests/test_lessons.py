@@ -6,11 +6,12 @@ import re
 
 import nbformat
 import pytest
+from lesson_texts import check_fresh, solve, stubs
 
 from muonlab.classroom import claims, quiz
 from muonlab.classroom import exercise as check
 from muonlab.publishing.release import LESSONS, execute
-from muonlab.publishing.source import check_fresh, notebook_path, read, solve, stubs, texts
+from muonlab.publishing.source import notebook_path, read, texts
 
 TEXTS = {path.name[:2]: path for path in texts(LESSONS)}
 SECONDS = 60

@@ -13,6 +13,7 @@ from muonlab.classroom.output import Table
 
 MIME = "application/vnd.muonlab.claim+json"
 LOOK = "border-left:4px solid #029e73;padding:0.2em 0.8em;margin:0.4em 0"
+SIGNS = ("✗ does not hold", "✓ holds")
 VERDICTS = ("reproduced", "partly", "not")  # on a paper's result
 NOTES = ("source", "paper", "verdict")
 CALL = re.compile(r'lesson\.claim\(\s*"([^"]*)"')
@@ -73,24 +74,18 @@ class Claim:
         return f"{rounded:.{max(digits, 0)}f}" if 1e-4 <= abs(rounded) < 1e6 else f"{rounded:.4g}"
 
     def __repr__(self) -> str:
-        verdict = "holds" if self.holds else "does not hold"
-        return f"claim {self.id} {verdict}: {self.sentence} | {self.measured} | {self.bound}"
+        facts = f"{self.sentence} | {self.measured} | {self.bound}"
+        return f"claim {self.id} {SIGNS[self.holds][2:]}: {facts}"
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        return {"text/plain": repr(self), "text/html": self._html(), MIME: self.as_json()}
-
-    def _html(self) -> str:
-        notes = [
-            f"{name}: {escape(text)}"
-            for name, text in (("source", self.source), ("paper", self.paper))
-            if text
-        ]
-        sign = "✓ holds" if self.holds else "✗ does not hold"
-        facts = [f"measured <b>{self.measured}</b>", f"bound {self.bound}", *notes]
+    @property
+    def html(self) -> str:
+        """The claim as a box that a link can name."""
+        notes = {"source": self.source, "paper": self.paper}
+        facts = [f"measured <b>{self.measured}</b>", f"bound {self.bound}"]
+        facts += [f"{name}: {escape(text)}" for name, text in notes.items() if text]
         return (
-            f'<div id="claim-{self.id}" style="{LOOK}">'
-            f"<b>{sign}</b> · {escape(self.sentence)}<br><small>claim {self.id} · "
-            f"{' · '.join(facts)}</small></div>"
+            f'<div id="claim-{self.id}" style="{LOOK}"><b>{SIGNS[self.holds]}</b> · '
+            f"{escape(self.sentence)}<br><small>claim {self.id} · {' · '.join(facts)}</small></div>"
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -117,32 +112,24 @@ def claim(
     within: tuple[float, float] | None = None,
     at_least: float | None = None,
     at_most: float | None = None,
-    source: str = "",
-    paper: str = "",
-    verdict: str = "",
+    **notes: str,
 ) -> Claim:
-    """Returns a Claim.
-
-    Args:
-        within, at_least, at_most: the bound, its ends included: exactly one.
-        source, paper: where the sentence is from, and the value there.
-        verdict: on a paper's result, one of VERDICTS; "" where the claim judges none.
+    """Returns a Claim; `Lesson.claim` says what belongs in it.
 
     Raises:
         ValueError: no bound or two, no value, an unknown verdict.
     """
-    if sum(bound is not None for bound in (within, at_least, at_most)) != 1:
+    if [within, at_least, at_most].count(None) != 2:
         raise ValueError(
             f"claim {id} needs exactly one bound: within=(low, high), at_least= or at_most="
         )
-    if verdict not in ("", *VERDICTS):
+    if (verdict := notes.get("verdict", "")) not in ("", *VERDICTS):
         raise ValueError(f"claim {id}: verdict= is one of {', '.join(VERDICTS)}; {verdict!r} came")
-    lower, upper = within if within is not None else (at_least, at_most)
-    values = tuple(float(v) for v in (value if isinstance(value, tuple | list) else (value,)))
+    values = tuple(map(float, value if isinstance(value, tuple | list) else (value,)))
     if not values:
         raise ValueError(f"claim {id} has no value: give a number, or a tuple (low, high)")
-    lower, upper = (None if b is None else float(b) for b in (lower, upper))
-    return Claim(id, sentence, values, lower, upper, source, paper, verdict)
+    lower, upper = (None if b is None else float(b) for b in within or (at_least, at_most))
+    return Claim(id, sentence, values, lower, upper, **notes)
 
 
 def judged(claim: Claim) -> str:
@@ -163,16 +150,15 @@ def as_table(claims: Iterable[Claim]) -> Table:
     return Table(heads, rows)
 
 
-def collect(path: Path | str) -> list[Claim]:
+def collect(path: Path) -> list[Claim]:
     """Returns the claims stored in a notebook, in order; each is checked against its own bound."""
-    outputs = (o for cell in _code_cells(Path(path)) for o in cell["outputs"])
-    stored = (o["data"][MIME] for o in outputs if MIME in o.get("data", {}))
-    return [_read(entry) for entry in stored]
+    outputs = (output for cell in _code_cells(path) for output in cell["outputs"])
+    return [_read(o["data"][MIME]) for o in outputs if MIME in o.get("data", {})]
 
 
 def _read(s: dict[str, Any]) -> Claim:
-    texts = (s.get(name, "") for name in NOTES)
-    return Claim(s["id"], s["sentence"], tuple(s["value"]), *s["bound"], *texts)
+    notes = {name: s.get(name, "") for name in NOTES}
+    return Claim(s["id"], s["sentence"], tuple(s["value"]), *s["bound"], **notes)
 
 
 def stored_claims(lessons: Path) -> dict[str, tuple[Claim, str]]:
@@ -180,27 +166,26 @@ def stored_claims(lessons: Path) -> dict[str, tuple[Claim, str]]:
     return {c.id: (c, path.stem) for path in sorted(lessons.glob("*.ipynb")) for c in collect(path)}
 
 
-def missing(path: Path | str) -> list[str]:
+def missing(path: Path) -> list[str]:
     """Returns the ids of claims that a notebook's cells make and no output holds."""
-    source = "\n".join("".join(cell["source"]) for cell in _code_cells(Path(path)))
+    source = "\n".join("".join(cell["source"]) for cell in _code_cells(path))
     stored = {claim.id for claim in collect(path)}
     return [id for id in CALL.findall(source) if id not in stored]
 
 
-def print_stored(folder: Path | str, lesson: str | None = None) -> int:
+def print_stored(folder: Path, lesson: str | None = None) -> int:
     """Prints the stored claims, all or one lesson's; returns 1 when one fails or is missing."""
-    pattern = f"{lesson or '[0-9][0-9]'}-*"
-    notebooks = sorted(Path(folder).glob(f"{pattern}.ipynb"))
+    name = f"{lesson or '[0-9][0-9]'}-*"
+    notebooks = sorted(folder.glob(f"{name}.ipynb"))
     if not notebooks:
-        raise FileNotFoundError(f"no notebook {pattern}.ipynb in {folder}: run `make lessons`")
+        raise FileNotFoundError(f"no notebook {name}.ipynb in {folder}: run `make lessons`")
     claims = [claim for path in notebooks for claim in collect(path)]
     print(as_table(claims).text)
-    texts = sorted((Path(folder) / "text").glob(f"{pattern}.md"))
-    unbuilt = {path.stem for path in texts} - {path.stem for path in notebooks}
+    unbuilt = {p.stem for p in folder.glob(f"text/{name}.md")} - {p.stem for p in notebooks}
     lost = [f"claim {id}" for path in notebooks for id in missing(path)]
     lost += [f"lesson {stem}" for stem in sorted(unbuilt)]
-    for name in lost:
-        print(f"{name} has no stored result: run `make lessons`")
+    for what in lost:
+        print(f"{what} has no stored result: run `make lessons`")
     return int(bool(lost) or not all(claim.holds for claim in claims))
 
 

@@ -1,14 +1,13 @@
 """Checks of exercises: a verdict that says what is wrong, and never stops the notebook."""
 
-import importlib.util
 import inspect
 import linecache
+import re
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from html import escape
-from types import ModuleType
 from typing import Any
 
 import torch
@@ -41,11 +40,9 @@ class Verdict:
     def __repr__(self) -> str:
         return f"{LOOK[self.status][0]} {self.exercise}: {self.status}. {self.message}"
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        stored = {"exercise": self.exercise, "status": self.status, "message": self.message}
-        return {"text/plain": repr(self), "text/html": self._repr_html_(), MIME: stored}
-
-    def _repr_html_(self) -> str:
+    @property
+    def html(self) -> str:
+        """The verdict as a box; what the message quotes of the learner is taken as plain text."""
         symbol, colour = LOOK[self.status]
         return (
             f'<div role="status" style="border-left:4px solid {colour};padding:0.3em 0.8em;'
@@ -56,7 +53,12 @@ class Verdict:
 
 def judge(exercise: str, answer: Any) -> Verdict:
     """Returns the verdict on `answer`; ValueError when no such exercise exists."""
-    check = find(exercise)
+    lesson, _, name = exercise.partition("-")
+    known = checks(lesson)
+    if name not in known:
+        ids = ", ".join(f"{lesson}-{e}" for e in known)
+        raise ValueError(f"no exercise {exercise!r}; lesson {lesson} has {ids}")
+    check = known[name]
     try:
         check(answer)
     except NotYet as reason:
@@ -69,31 +71,15 @@ def judge(exercise: str, answer: Any) -> Verdict:
     return Verdict(exercise, "right", (check.__doc__ or "").strip())
 
 
-def find(exercise: str) -> Callable[[Any], None]:
-    """Returns the check of an exercise such as `02-e1`; ValueError names those that exist."""
-    lesson, _, name = exercise.partition("-")
-    known = exercises(checks(lesson))
-    if name not in known:
-        ids = ", ".join(f"{lesson}-{e}" for e in known)
-        raise ValueError(f"no exercise {exercise!r}; lesson {lesson} has {ids}")
-    return known[name]
-
-
 @cache
-def checks(lesson: str) -> ModuleType:
-    """Returns lessons/checks/lesson_NN.py as a module; ValueError when there is none."""
+def checks(lesson: str) -> dict[str, Callable[[Any], None]]:
+    """Returns the checks of lessons/checks/lesson_NN.py by name, e1, e2, …; ValueError without."""
     path = course() / "lessons" / "checks" / f"lesson_{lesson}.py"
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if not path.is_file() or spec is None or spec.loader is None:
+    if not path.is_file():
         raise ValueError(f"no lesson {lesson!r} has checks; an exercise is called like '02-e1'")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def exercises(module: ModuleType) -> dict[str, Callable[[Any], None]]:
-    """Returns the checks of one lesson's module by name: e1, e2, …"""
-    return {n: f for n, f in vars(module).items() if n[0] == "e" and n[1:].isdigit()}
+    names: dict[str, Any] = {"__name__": path.stem}
+    exec(compile(path.read_text(encoding="utf-8"), path, "exec"), names)
+    return {name: check for name, check in names.items() if re.fullmatch(r"e\d+", name)}
 
 
 def call(
@@ -116,9 +102,13 @@ def call(
     if result is None or result is Ellipsis:
         raise NotYet(_nothing(answer))
     for number, (before, after) in enumerate(zip(args, given, strict=True), start=1):
-        if isinstance(before, torch.Tensor) and not _same(before, after):
+        if isinstance(before, torch.Tensor) and not torch.equal(before, after):
             raise Wrong(f"Your function changed its argument {number} in place. Work on a copy.")
-    _check_kind(result, torch.Tensor if shape is not None else returns, shape)
+    kind = returns if shape is None else torch.Tensor
+    if kind is not None and not isinstance(result, kind):
+        raise Wrong(f"Expected a {kind.__name__}; your function returned {_described(result)}.")
+    if shape is not None and tuple(result.shape) != tuple(shape):
+        raise Wrong(f"Expected the shape {tuple(shape)}; your result has {tuple(result.shape)}.")
     return result
 
 
@@ -150,17 +140,6 @@ def _equal(came: Numbers, value: Numbers, within: float) -> bool:
     return bool(((a == b) | ((a - b).abs() < within * b.abs().max())).all())
 
 
-def _check_kind(result: Any, kind: type | None, shape: tuple[int, ...] | None) -> None:
-    if kind is not None and not isinstance(result, kind):
-        raise Wrong(f"Expected a {kind.__name__}; your function returned {_described(result)}.")
-    if shape is not None and tuple(result.shape) != tuple(shape):
-        raise Wrong(f"Expected the shape {tuple(shape)}; your result has {tuple(result.shape)}.")
-
-
-def _same(before: torch.Tensor, after: torch.Tensor) -> bool:
-    return before.shape == after.shape and torch.equal(before, after)
-
-
 def _described(value: Any) -> str:
     if isinstance(value, torch.Tensor):
         return f"a tensor of shape {tuple(value.shape)}"
@@ -168,31 +147,23 @@ def _described(value: Any) -> str:
 
 
 def _nothing(answer: Any) -> str:
-    code = getattr(answer, "__code__", None)
-    begun = code is not None and "..." not in _source(answer)
+    try:
+        begun = "..." not in inspect.getsource(answer)
+    except (OSError, TypeError):  # typed without a file, or built in
+        begun = False
     if begun:
         return "Your function returns nothing: end it with return."
     return "Write your code in place of the dots, then run this cell. The hints are below."
 
 
-def _source(answer: Any) -> str:
-    try:
-        return inspect.getsource(answer)
-    except (OSError, TypeError):  # typed without a file, or built in: treat it as not begun
-        return "..."
-
-
 def _raised(answer: Any, error: Exception) -> str:
     """Returns the exception with the line of the learner's own function that led to it."""
-    code = getattr(answer, "__code__", None)
-    frames = [
-        frame
-        for frame in traceback.extract_tb(error.__traceback__)
-        if code is not None and frame.filename == code.co_filename
-    ]
     text = f"{type(error).__name__}: {error}"
-    if code is None or not frames or frames[-1].lineno is None:
+    code = getattr(answer, "__code__", None)
+    frames = traceback.walk_tb(error.__traceback__)
+    own = [at for frame, at in frames if code and frame.f_code.co_filename == code.co_filename]
+    if code is None or not own:
         return f"Your function raised {text}"
-    line = linecache.getline(frames[-1].filename, frames[-1].lineno).strip()
-    number = frames[-1].lineno - code.co_firstlineno + 1
+    line = linecache.getline(code.co_filename, own[-1]).strip()
+    number = own[-1] - code.co_firstlineno + 1
     return f"Line {number} of your function, `{line}`, raised {text}"

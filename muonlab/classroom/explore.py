@@ -40,10 +40,8 @@ def controls(name: str) -> list[dict[str, Any]]:
     declared = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
     for control, spec in declared.items():
         if spec.keys() not in KINDS:
-            raise ValueError(
-                f"{name}.toml: {control} needs label, value, and options or min, max and step; "
-                f"{', '.join(spec)} came"
-            )
+            wanted = "label, value, and options or min, max and step"
+            raise ValueError(f"{name}.toml: {control} needs {wanted}; {', '.join(spec)} came")
     return [{"name": control, **spec} for control, spec in declared.items()]
 
 

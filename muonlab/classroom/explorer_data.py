@@ -1,7 +1,7 @@
 """What the explorers `runs`, `isotropy` and `facts` draw from: recorded runs, by name and kind."""
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -22,16 +22,16 @@ GROUPS = {
 KINDS = {False: "not gated", True: "gated"}  # of the feed-forward layer
 PARTS = ("overall", "head", "tail")
 DIGITS = 4
-Spectra = dict[str, dict[str, dict[str, Tensor]]]
+T = TypeVar("T")
+ByKind = dict[str, dict[str, T]]  # found[feed-forward kind][name of the optimizer]
+Runs = list[Record]
 
 
 def runs_data(records: Iterable[Record]) -> dict[str, Any]:
     """Returns the held-out curves of each finished run, lowest final loss first, and a loss axis.
 
     A run with any matrix under Muon counts as `muon`, and its rate is `lr`; otherwise `adamw`.
-
-    Raises:
-        ValueError: no finished run.
+    ValueError when no run is finished, here and below.
     """
     found = grouped(records, paired=False, preset="lesson-04-tuning")
     runs = [_curves(record) for group in found.values() for record in group]
@@ -55,17 +55,9 @@ def facts_data(records: Iterable[Record]) -> dict[str, Any]:
     """Returns accuracy by group as accuracy[feed-forward kind][name] = [seed][step][group].
 
     "steps" are those measured; "asked" is how often the law chooses a person of each group.
-
-    Raises:
-        ValueError: no finished run.
     """
     found = _by_kind(records, "facts")
-    accuracy = {
-        kind: {
-            n: [[at["accuracy"] for at in run.held_out] for run in runs] for n, runs in g.items()
-        }
-        for kind, g in found.items()
-    }
+    accuracy = _each(found, lambda runs: [[at["accuracy"] for at in r.held_out] for r in runs])
     first = _first(found).held_out
     asked = selections(len(first[0]["accuracy"]) - 1)
     return {"steps": [at["step"] for at in first], "asked": asked, "accuracy": accuracy}
@@ -77,17 +69,14 @@ def bands_data(records: Iterable[Record]) -> dict[str, Any]:
     A number is a mean over the matrices of a group; mean, low and high are over the seeds.
     """
     runs = _with_spectra(records)
-    found = _measured(runs)
-    bands: dict[str, Any] = {kind: {} for kind in found}
-    for kind, named in found.items():
+    bands: dict[str, Any] = {kind: {} for kind in runs}
+    for kind, named in _each(runs, _by_group).items():
         for name, groups in named.items():
             for group, numbers in groups.items():
-                by_seed = numbers.mean((2, 3))  # (seeds, steps, 4)
-                bands[kind].setdefault(group, {})[name] = {
-                    metric: _band(by_seed[..., i]) for i, metric in enumerate(Isotropy._fields)
-                }
-    seeds = {kind: {name: len(g) for name, g in named.items()} for kind, named in runs.items()}
-    return {"steps": [at["step"] for at in _first(runs).spectra], "seeds": seeds, "bands": bands}
+                by_metric = zip(Isotropy._fields, numbers.mean((2, 3)).unbind(-1), strict=True)
+                bands[kind].setdefault(group, {})[name] = {m: _band(x) for m, x in by_metric}
+    steps = [at["step"] for at in _first(runs).spectra]
+    return {"steps": steps, "seeds": _each(runs, len), "bands": bands}
 
 
 def _band(by_seed: Tensor) -> dict[str, list[float]]:
@@ -95,24 +84,18 @@ def _band(by_seed: Tensor) -> dict[str, list[float]]:
     return {name: [float(f"{v:.{DIGITS}g}") for v in row.tolist()] for name, row in ends.items()}
 
 
-def measured_spectra(records: Iterable[Record]) -> Spectra:
+def measured_spectra(records: Iterable[Record]) -> ByKind[dict[str, Tensor]]:
     """Returns spectra[feed-forward kind][name][group], each (seeds, steps, matrices, layers, 4).
 
-    The four numbers are those of `theory.spectra.Isotropy`; step 0 is that of the first weights. VO
-    has two matrices a layer.
-
-    Raises:
-        ValueError: no finished run with spectra.
+    The four numbers are those of `theory.spectra.Isotropy`; step 0 is that of the first weights.
     """
-    return _measured(_with_spectra(records))
+    return _each(_with_spectra(records), _by_group)
 
 
-def final_losses(records: Iterable[Record]) -> dict[str, dict[str, list[float]]]:
+def final_losses(records: Iterable[Record]) -> ByKind[list[float]]:
     """Returns losses[feed-forward kind][name]: the held-out loss at the end, one a seed."""
-    return {
-        kind: {name: [run.held_out[-1]["overall"] for run in runs] for name, runs in named.items()}
-        for kind, named in _with_spectra(records).items()
-    }
+    ends = _with_spectra(records)
+    return _each(ends, lambda runs: [run.held_out[-1]["overall"] for run in runs])
 
 
 def ahead_from(a: Tensor, b: Tensor) -> int:
@@ -128,37 +111,32 @@ def ahead_from(a: Tensor, b: Tensor) -> int:
     return max((number for number, low in enumerate(lows, start=1) if low <= 0), default=0)
 
 
-def _with_spectra(records: Iterable[Record]) -> dict[str, dict[str, list[Record]]]:
+def _with_spectra(records: Iterable[Record]) -> ByKind[Runs]:
     return _by_kind((run for run in records if run.spectra), "lesson-09-seeds")
 
 
-def _by_kind(records: Iterable[Record], preset: str) -> dict[str, dict[str, list[Record]]]:
-    """Returns the finished runs as found[feed-forward kind][name], in the order of their seeds."""
-    runs = grouped(records, _kind_and_name, paired=False, preset=preset)
-    found: dict[str, dict[str, list[Record]]] = {}
-    for kind, name in sorted(runs, key=lambda key: key[0] == KINDS[True]):  # not gated first
+def _by_kind(records: Iterable[Record], preset: str) -> ByKind[Runs]:
+    """Returns the finished runs in the order of their seeds, those that are not gated first."""
+    runs = grouped(
+        records, lambda c: (KINDS[c["gated"]], contestant(c)), paired=False, preset=preset
+    )
+    found: ByKind[Runs] = {}
+    for kind, name in sorted(runs, key=lambda key: key[0] == KINDS[True]):
         found.setdefault(kind, {})[name] = runs[kind, name]
     return found
 
 
-def _kind_and_name(config: dict[str, Any]) -> tuple[str, str]:
-    return KINDS[config["gated"]], contestant(config)
+def _each(found: ByKind[Runs], measure: Callable[[Runs], T]) -> ByKind[T]:
+    return {kind: {n: measure(runs) for n, runs in g.items()} for kind, g in found.items()}
 
 
-def _first(found: dict[str, dict[str, list[Record]]]) -> Record:
+def _first(found: ByKind[Runs]) -> Record:
     return next(iter(next(iter(found.values())).values()))[0]
 
 
-def _measured(found: dict[str, dict[str, list[Record]]]) -> Spectra:
-    return {k: {name: _by_group(runs) for name, runs in g.items()} for k, g in found.items()}
+def _by_group(runs: Runs) -> dict[str, Tensor]:
+    def stacked(names: Iterable[str]) -> Tensor:
+        seeds = [[[at[name] for name in names] for at in run.spectra] for run in runs]
+        return torch.tensor(seeds, dtype=torch.float64)
 
-
-def _by_group(runs: list[Record]) -> dict[str, Tensor]:
-    known = {group: names for group, names in GROUPS.items() if names[0] in runs[0].spectra[0]}
-    return {
-        group: torch.tensor(
-            [[[at[name] for name in names] for at in run.spectra] for run in runs],
-            dtype=torch.float64,
-        )
-        for group, names in known.items()
-    }
+    return {g: stacked(names) for g, names in GROUPS.items() if names[0] in runs[0].spectra[0]}

@@ -4,11 +4,11 @@ import base64
 import io
 from collections.abc import Iterable, Mapping
 from html import escape
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import seaborn
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 DASHES = ("-", (0, (6, 2)), (0, (2, 2)), (0, (8, 2, 2, 2)), (0, (4, 1)), (0, (1, 1)))
@@ -17,18 +17,21 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 
 def style() -> None:
     """Sets one look for all figures; the svg salt makes their bytes the same in every run."""
-    seaborn.set_theme(context="notebook", style="ticks", palette="colorblind")
-    plt.rcParams.update(
-        {
-            "figure.figsize": (6.6, 3.6),
-            "figure.facecolor": "white",
-            "figure.constrained_layout.use": True,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "legend.frameon": False,
-            "svg.hashsalt": "muonlab",
-        }
-    )
+    own = {
+        "figure.figsize": (6.6, 3.6),
+        "figure.facecolor": "white",
+        "figure.constrained_layout.use": True,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "legend.frameon": False,
+        "svg.hashsalt": "muonlab",
+    }
+    seaborn.set_theme(context="notebook", style="ticks", palette="colorblind", rc=own)
+
+
+def look(number: int) -> dict[str, Any]:
+    """Returns the dash and the marker of a series, by its number."""
+    return {"linestyle": DASHES[number % 6], "marker": MARKERS[number % 6]}
 
 
 def lines(
@@ -48,7 +51,8 @@ def lines(
     drawn: set[float] = set()
     for number, (label, y) in enumerate(series.items()):
         at = _numbers(x[label] if isinstance(x, Mapping) else x)
-        _line(axes, at, _numbers(y), label, number)
+        every = max(1, len(at) // 8)
+        axes.plot(at, _numbers(y), label=label, markevery=every, markersize=5, **look(number))
         drawn |= set(at.tolist())
     axes.set(xlabel=xlabel, ylabel=ylabel)
     axes.set(xscale="log" if logx else "linear", yscale="log" if logy else "linear")
@@ -62,13 +66,11 @@ def lines(
 
 def spectra(values: Mapping[str, Iterable[float]], *, logy: bool = True) -> Figure:
     """Returns a figure of singular values, largest first; zeros are left out of a log axis."""
-    sorted_values = {label: np.sort(_numbers(v))[::-1] for label, v in values.items()}
-    figure, axes = plt.subplots()
-    for number, (label, s) in enumerate(sorted_values.items()):
-        _line(axes, np.arange(1, len(s) + 1), s, label, number)
-    axes.set(xlabel="number, largest first", ylabel="singular value")
-    axes.set_yscale("log" if logy else "linear")
-    axes.legend()
+    falling = {label: np.sort(_numbers(v))[::-1] for label, v in values.items()}
+    at = {label: range(1, len(s) + 1) for label, s in falling.items()}
+    xlabel, ylabel = "number, largest first", "singular value"
+    figure = lines(at, falling, xlabel=xlabel, ylabel=ylabel, logy=logy)
+    figure.axes[0].legend()
     return figure
 
 
@@ -85,26 +87,19 @@ def intervals(values: Mapping[str, Iterable[float]], *, xlabel: str) -> Figure:
     return figure
 
 
-def as_html(figure: Figure, alt: str) -> str:
-    """Returns the figure as one <img> with its text alternative, and closes it."""
+def as_svg(figure: Figure) -> bytes:
+    """Returns the figure as SVG, the same bytes in every run, and closes it."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="svg", facecolor="white", metadata={"Date": None})
     plt.close(figure)
-    data = base64.b64encode(buffer.getvalue()).decode()
+    return buffer.getvalue()
+
+
+def as_html(figure: Figure, alt: str) -> str:
+    """Returns the figure as one <img> with its text alternative, and closes it."""
+    data = base64.b64encode(as_svg(figure)).decode()
     look = "max-width:100%;height:auto;background:white;border-radius:4px"
     return f'<img alt="{escape(alt)}" style="{look}" src="data:image/svg+xml;base64,{data}">'
-
-
-def _line(axes: Axes, x: np.ndarray, y: np.ndarray, label: str, number: int) -> None:
-    axes.plot(
-        x,
-        y,
-        label=label,
-        linestyle=DASHES[number % len(DASHES)],
-        marker=MARKERS[number % len(MARKERS)],
-        markevery=max(1, len(x) // 8),
-        markersize=5,
-    )
 
 
 def _numbers(values: Iterable[float]) -> np.ndarray:

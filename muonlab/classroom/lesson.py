@@ -3,6 +3,7 @@
 import os
 import platform
 import re
+from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
@@ -10,8 +11,7 @@ import torch
 from IPython.display import display
 from matplotlib.figure import Figure
 
-from muonlab.classroom import claims, figures, output
-from muonlab.classroom.exercise import judge
+from muonlab.classroom import claims, exercise, figures, output
 from muonlab.classroom.explore import Explorer
 from muonlab.classroom.predict import Prediction
 from muonlab.classroom.quiz import Quiz
@@ -32,13 +32,12 @@ def start(lesson: str) -> "Lesson":
 
 
 def _show_machine() -> None:
-    device = torch.cuda.get_device_name(0) if torch.cuda.is_available() else "CPU"
     facts = {
         "muonlab": version("muonlab"),
         "torch": version("torch").split("+")[0],
         "Python": platform.python_version(),
         "threads": str(torch.get_num_threads()),
-        "device": device,
+        "device": torch.cuda.get_device_name(0) if torch.cuda.is_available() else "CPU",
         "seed": str(SEED),
     }
     table = output.Table(list(facts), [list(facts.values())])
@@ -95,12 +94,13 @@ class Lesson:
             raise ValueError(f"{id} already says {self.claims[id].sentence!r}: take another id")
         new.demand()
         self.claims[id] = new
-        display(new)
+        output.show(repr(new), {claims.MIME: new.as_json()}, html=new.html)
 
     def check(self, id: str, answer: Any) -> None:
         """Shows a verdict on an answer to an exercise; a wrong answer stops nothing."""
         self._own(id, "e")
-        display(judge(id, answer))
+        verdict = exercise.judge(id, answer)
+        output.show(repr(verdict), {exercise.MIME: asdict(verdict)}, html=verdict.html)
 
     def quiz(self) -> None:
         """Shows the lesson's quiz."""
@@ -113,6 +113,5 @@ class Lesson:
 
     def _own(self, id: str, kind: str) -> None:
         if not re.fullmatch(rf"{self.id}-{kind}\d+", id):
-            raise ValueError(
-                f"in lesson {self.id} an id looks like '{self.id}-{kind}1'; {id!r} came"
-            )
+            wanted = f"{self.id}-{kind}1"
+            raise ValueError(f"in lesson {self.id} an id looks like {wanted!r}; {id!r} came")

@@ -1,7 +1,7 @@
 """What a cell leaves behind: text for every reader, HTML where it helps, data for the tests."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
@@ -17,7 +17,7 @@ class Output:
     """A finished output; `text` alone must carry the meaning, for a terminal or a screen reader."""
 
     text: str
-    rich: dict[str, Any] = field(default_factory=dict)
+    rich: dict[str, Any]
 
     def __repr__(self) -> str:
         return self.text
@@ -26,9 +26,9 @@ class Output:
         return {"text/plain": self.text, **self.rich}
 
 
-def show(text: str, **rich: Any) -> None:
-    """Displays `text`; html= and markdown= are richer forms of the same."""
-    display(Output(text, {f"text/{kind}": value for kind, value in rich.items()}))
+def show(text: str, data: Mapping[str, Any] = {}, **rich: str) -> None:
+    """Displays `text`; html= and markdown= say it richer, `data` is kept by MIME type."""
+    display(Output(text, {**{f"text/{kind}": told for kind, told in rich.items()}, **data}))
 
 
 @dataclass(frozen=True)

@@ -30,10 +30,7 @@ def load() -> dict[str, str]:
             raise ValueError(f"expected an object, {type(recorded).__name__} came")
     except FileNotFoundError:
         return {}
-    except OSError as error:
-        warnings.warn(f"{path} cannot be read: {error.strerror}", stacklevel=2)
-        return {}
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         aside = path.with_name(path.name + ".bad")
         try:
             path.replace(aside)
@@ -46,12 +43,11 @@ def load() -> dict[str, str]:
 
 
 def save(id: str, option: str) -> None:
-    """Records one choice; the file is written beside and renamed, so it is never half-written."""
+    """Records one choice; the file is never half-written."""
     recorded = {**load(), id: option}
-    folder = home()
-    folder.mkdir(parents=True, exist_ok=True)
+    home().mkdir(parents=True, exist_ok=True)
     text = json.dumps(recorded, ensure_ascii=False, indent=1, sort_keys=True)
-    replace_file(folder / "predictions.json", text.encode())
+    replace_file(home() / "predictions.json", text.encode())
 
 
 class Prediction(Widget):
@@ -92,12 +88,11 @@ class Prediction(Widget):
             last = len(self.options) - 1
             raise ValueError(f"prediction {self.id} has options 0 to {last}; {answer} came")
         right = self.options[answer]
-        if self.choice < 0:
-            first = "You skipped the prediction."
-        elif self.choice == answer:
-            first = "Your prediction came true."
-        else:
+        first = "You skipped the prediction."
+        if self.choice >= 0:
             first = f"You predicted: *{self.options[self.choice]}*."
+        if self.choice == answer:
+            first = "Your prediction came true."
         span = f'<span data-prediction="{self.id}" data-right="{escape(right)}">{first}</span>'
         rest = f"What happened: **{right}**. {because}"
         return f"{first} {rest}", f"{span} {rest}"

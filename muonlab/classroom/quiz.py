@@ -25,9 +25,8 @@ def _question(name: str, entry: dict[str, Any]) -> dict[str, Any]:
         raise ValueError(f"{name}: a question needs text, right and wrong; {sorted(entry)} came")
     for wrong in entry["wrong"]:
         if wrong.keys() != WRONG_KEYS:
-            raise ValueError(
-                f"{name}: a wrong option needs {sorted(WRONG_KEYS)}; {sorted(wrong)} came"
-            )
+            keys = sorted(WRONG_KEYS)
+            raise ValueError(f"{name}: a wrong option needs {keys}; {sorted(wrong)} came")
     right = {"option": entry["right"], "because": entry.get("because", "")}
     place = zlib.crc32(entry["text"].encode()) % (len(entry["wrong"]) + 1)
     options = [*entry["wrong"][:place], right, *entry["wrong"][place:]]

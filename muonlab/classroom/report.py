@@ -1,8 +1,10 @@
 """The report of an experiment: one HTML file that asks no other host for anything."""
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
+from string import Template
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -22,6 +24,7 @@ WHERE = (
     *("system", "corpus", "corpus_sha256"),
 )
 POINTS = 100  # of a curve: more cannot be told apart
+Sides = dict[str, dict[int, Record]]  # the runs of both contestants, by name and seed
 
 
 def page(
@@ -37,40 +40,26 @@ def page(
     Raises:
         ValueError: the runs cannot answer (see `hypothesis.judge`).
     """
-    runs = list(runs)
-    finding = judge(hypothesis, runs)
+    finding = judge(hypothesis, runs := list(runs))
     figures.style()
-    sides = [by_seed(runs, groups) for groups in (hypothesis.than, hypothesis.lower)]
-    used = [run for seed in finding.seeds for run in (side[seed] for side in sides)]
-    names = [shown(hypothesis.than), shown(hypothesis.lower)]
-    curves = {name: list(side.values()) for name, side in zip(names, sides, strict=True)}
-    parts = [
-        f"<h1>{escape(str(hypothesis))}</h1>",
-        f'<p class="verdict"><strong>{finding.verdict.capitalize()}.</strong> {told(finding)}</p>',
-        f"<p>{escape(_order(stated, used))}</p>",
-        "<h2>Seed by seed</h2>",
-        figures.as_html(differences(finding), alternative(finding)),
-        _losses(finding, names),
-        "<h2>Training</h2>",
-        figures.as_html(_training(curves), _training_told(curves)),
-        "<h2>All measures</h2>",
-        _measures(hypothesis, runs),
-        "<p>Only the measure of the hypothesis was predicted. The others can raise a question, "
-        "not settle one.</p>",
-        "<h2>Settings and provenance</h2>",
-        _settings(names, sides),
-        _provenance(used),
-        "<h2>Conclusion</h2>",
-        f"<p>{escape(conclusion) or 'None was written.'}</p>",
-        "<h2>To run it again</h2>",
-        *(f"<p><code>{escape(run.provenance['command'])}</code></p>" for run in used),
-    ]
-    title = escape(f"{hypothesis}: {finding.verdict}")
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" '
-        f'content="width=device-width"><title>{title}</title><style>\n{script("report.css")}</style></head>\n'
-        f"<body><main>\n{chr(10).join(parts)}\n<p>Made by muonlab {muonlab.__version__}.</p>\n"
-        "</main></body></html>\n"
+    sides = {shown(groups): by_seed(runs, groups) for groups in (hypothesis.than, hypothesis.lower)}
+    used = [side[seed] for seed in finding.seeds for side in sides.values()]
+    commands = (f"<p><code>{escape(run.provenance['command'])}</code></p>" for run in used)
+    return Template(script("report.html")).substitute(
+        hypothesis=escape(str(hypothesis)),
+        verdict=finding.verdict,
+        Verdict=finding.verdict.capitalize(),
+        told=told(finding),
+        order=escape(_order(stated, used)),
+        differences=figures.as_html(differences(finding), alternative(finding)),
+        losses=_losses(finding, sides),
+        training=_training(sides),
+        measures=_measures(hypothesis, runs),
+        settings=_settings(sides),
+        provenance=_provenance(used),
+        conclusion=escape(conclusion) or "None was written.",
+        commands="\n".join(commands),
+        version=muonlab.__version__,
     )
 
 
@@ -84,11 +73,10 @@ def write(html: str, path: Path) -> None:
 def told(finding: Finding) -> str:
     """Returns the result in a sentence or two."""
     mean, low, high = finding.interval
-    by, seeds = finding.hypothesis.by, len(finding.seeds)
-    both = _sides(finding.hypothesis)
+    by = finding.hypothesis.by
     first = (
-        f"Over {seeds} seeds, {both} is {mean:+.3f} nats, with a 95 % interval from {low:+.3f} to "
-        f"{high:+.3f}; predicted was at least {by:g}."
+        f"Over {len(finding.seeds)} seeds, {_apart(finding)} is {mean:+.3f} nats, with a 95 % "
+        f"interval from {low:+.3f} to {high:+.3f}; predicted was at least {by:g}."
     )
     if not by or low >= by:
         return first
@@ -98,8 +86,8 @@ def told(finding: Finding) -> str:
 
 def alternative(finding: Finding) -> str:
     """Returns what the figure of the differences shows, for those who do not see it."""
-    by_hand = ", ".join(f"{d:+.3f}" for d in np.subtract(finding.than, finding.lower))
-    return f"Differences of {len(finding.seeds)} seeds: {by_hand}. {told(finding)}"
+    each = ", ".join(f"{d:+.3f}" for d in np.subtract(finding.than, finding.lower))
+    return f"Differences of {len(finding.seeds)} seeds: {each}. {told(finding)}"
 
 
 def differences(finding: Finding) -> Figure:
@@ -112,14 +100,13 @@ def differences(finding: Finding) -> Figure:
     axes.axvline(0, color="black", linewidth=1)
     axes.axvline(finding.hypothesis.by, color="black", linewidth=1, linestyle=(0, (4, 3)))
     axes.set_yticks([1, 0], labels=["seeds", "95 % interval"])
-    axes.set(
-        xlabel=f"{_sides(finding.hypothesis)}, nats (dashed: predicted, at least)", ylim=(-0.6, 1.6)
-    )
+    axes.set_xlabel(f"{_apart(finding)}, nats (dashed: predicted, at least)")
+    axes.set_ylim(-0.6, 1.6)
     return figure
 
 
-def _sides(hypothesis: Hypothesis) -> str:
-    return f"{shown(hypothesis.than)} minus {shown(hypothesis.lower)}"
+def _apart(finding: Finding) -> str:
+    return f"{shown(finding.hypothesis.than)} minus {shown(finding.hypothesis.lower)}"
 
 
 def _order(stated: str, used: Sequence[Record]) -> str:
@@ -133,59 +120,52 @@ def _order(stated: str, used: Sequence[Record]) -> str:
     return f"Stated at {stated}, {when} the first run ended at {first}."
 
 
-def _losses(finding: Finding, names: Sequence[str]) -> str:
+def _losses(finding: Finding, names: Iterable[str]) -> str:
+    than, lower = np.array([finding.than, finding.lower])
+    columns = [np.append(c, c.mean()) for c in (than, lower, than - lower)]
     rows = [
-        [str(seed), f"{than:.4f}", f"{lower:.4f}", f"{than - lower:+.4f}"]
-        for seed, than, lower in zip(finding.seeds, finding.than, finding.lower, strict=True)
+        [str(seed), f"{theirs:.4f}", f"{ours:.4f}", f"{apart:+.4f}"]
+        for seed, theirs, ours, apart in zip((*finding.seeds, "mean"), *columns, strict=True)
     ]
-    means = [np.mean(side) for side in (finding.than, finding.lower)]
-    rows.append(["mean", *(f"{m:.4f}" for m in means), f"{finding.interval.mean:+.4f}"])
-    heads = ["seed", *names, "difference"]
-    return _table("Held-out loss in nats, " + finding.hypothesis.metric, heads, rows)
+    caption = f"Held-out loss in nats, {finding.hypothesis.metric}"
+    return _table(caption, ["seed", *names, "difference"], rows)
 
 
-def _training(curves: dict[str, list[Record]]) -> Figure:
-    steps = min(len(run.train_loss) for side in curves.values() for run in side)
+def _training(sides: Sides) -> str:
+    curves = {name: [run.train_loss for run in side.values()] for name, side in sides.items()}
+    steps = min(len(curve) for side in curves.values() for curve in side)
     at = np.unique(np.linspace(0, steps - 1, POINTS).astype(int))
-    means = {
-        name: np.mean([[run.train_loss[i] for i in at] for run in side], axis=0)
-        for name, side in curves.items()
-    }
-    return figures.lines(at + 1, means, xlabel="step", ylabel="training loss, mean over seeds")
-
-
-def _training_told(curves: dict[str, list[Record]]) -> str:
-    ends = {name: np.mean([run.train_loss[-1] for run in side]) for name, side in curves.items()}
-    words = ", ".join(f"{name} at {end:.2f}" for name, end in ends.items())
-    return f"The training loss by step, a mean over the seeds, ends for {words}."
+    means = {n: np.mean([[curve[i] for i in at] for curve in c], axis=0) for n, c in curves.items()}
+    ends = (f"{n} at {np.mean([curve[-1] for curve in c]):.2f}" for n, c in curves.items())
+    figure = figures.lines(at + 1, means, xlabel="step", ylabel="training loss, mean over seeds")
+    told = f"The training loss by step, a mean over the seeds, ends for {', '.join(ends)}."
+    return figures.as_html(figure, told)
 
 
 def _measures(hypothesis: Hypothesis, runs: Sequence[Record]) -> str:
     rows = []
     for metric in METRICS:
         if all(run.held_out and run.held_out[-1].get(metric) is not None for run in runs):
-            of = Hypothesis(hypothesis.lower, hypothesis.than, hypothesis.by, metric)
-            mark = "yes" if metric == hypothesis.metric else "no"
-            rows.append([metric, str(judge(of, runs).interval), mark])
+            found = judge(dataclasses.replace(hypothesis, metric=metric), runs)
+            predicted = "yes" if metric == hypothesis.metric else "no"
+            rows.append([metric, str(found.interval), predicted])
     heads = ["held-out loss", "difference, 95 % interval", "predicted?"]
     return _table("Nats below, by class of token", heads, rows)
 
 
-def _settings(names: Sequence[str], sides: Sequence[dict[int, Record]]) -> str:
-    one, two = (next(iter(side.values())).config for side in sides)
+def _settings(sides: Sides) -> str:
+    one, two = (next(iter(side.values())).config for side in sides.values())
     fields = [field for field in one if field != "seed"]
     rows = [[f, tables.shown(one[f]), tables.shown(two[f])] for f in fields if one[f] != two[f]]
     same = ", ".join(f"{f}={tables.shown(one[f])}" for f in fields if one[f] == two[f])
     caption = "What differs between the two sides (lr is Muon's rate, adamw_lr that of AdamW)"
-    return _table(caption, ["setting", *names], rows) + f"<p>The same for both: {escape(same)}.</p>"
+    return _table(caption, ["setting", *sides], rows) + f"<p>The same for both: {escape(same)}.</p>"
 
 
 def _provenance(used: Sequence[Record]) -> str:
+    facts = {name: {str(run.provenance.get(name, "?")): None for run in used} for name in WHERE}
     rows = [
-        [name, ", ".join(dict.fromkeys(str(run.provenance.get(name, "?")) for run in used))]
-        for name in WHERE
-    ]
-    rows += [
+        *([name, ", ".join(values)] for name, values in facts.items()),
         ["runs", str(len(used))],
         ["tokens", f"{sum(run.tokens for run in used):,}"],
         ["seconds of training", f"{sum(run.seconds for run in used):.0f}"],

@@ -41,7 +41,7 @@ def lessons() -> list[Path]:
 def claims() -> str:
     """Returns a table of claims for each lesson, in Markdown."""
     return "\n\n".join(
-        f"## {path.name[:2]} · {_title(nbformat.read(path, as_version=4))}\n\n"
+        f"## {path.name[:2]} · {_found(TITLE, nbformat.read(path, as_version=4))[1]}\n\n"
         + Table(
             ("claim", "verdict", "the sentence", "here", "bound", "in the paper"),
             [_claim(claim, path.stem) for claim in collect(path)],
@@ -120,8 +120,8 @@ def lesson_map() -> str:
         notebook = nbformat.read(path, as_version=4)
         read, do, needs = _found(HEADER, notebook).groups()
         link = f"[{path.name[:2]}](../lessons/{path.name})"
-        seconds = f"{notebook.metadata.muonlab.seconds} s"
-        rows.append((link, _title(notebook), needs.strip(), f"{read} min", f"{do} min", seconds))
+        minutes, seconds = (f"{read} min", f"{do} min"), f"{notebook.metadata.muonlab.seconds} s"
+        rows.append((link, _found(TITLE, notebook)[1], needs.strip(), *minutes, seconds))
     return Table(("lesson", "question", "needs", "read", "do", "Run All"), rows).markdown
 
 
@@ -166,10 +166,6 @@ def source_line(page: str, repository: str) -> str:
     if repository:
         where = f'<a href="{escape(repository)}/edit/main/{escape(path)}">edit {where}</a>'
     return f'<p class="muonlab-source">The text of this page: {where}</p>'
-
-
-def _title(notebook: nbformat.NotebookNode) -> str:
-    return _found(TITLE, notebook)[1]
 
 
 def _found(pattern: re.Pattern[str], notebook: nbformat.NotebookNode) -> re.Match[str]:

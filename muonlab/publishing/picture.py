@@ -35,8 +35,7 @@ def draw() -> Figure:
 def _band(axes: Axes, name: str, records: Iterable[Record], number: int) -> None:
     steps = [measured["step"] for measured in next(iter(records)).held_out]
     losses = np.array([[measured["overall"] for measured in r.held_out] for r in records])
-    dash, marker = figures.DASHES[number], figures.MARKERS[number]
-    axes.plot(steps, losses.mean(axis=0), label=name, linestyle=dash, marker=marker, markersize=5)
+    axes.plot(steps, losses.mean(axis=0), label=name, markersize=5, **figures.look(number))
     axes.fill_between(steps, losses.min(axis=0), losses.max(axis=0), alpha=0.25)
 
 
@@ -52,11 +51,7 @@ def _leads(axes: Axes, adamw: list[Record], muon: list[Record]) -> None:
 
 def as_svg() -> bytes:
     """Returns the picture's bytes: the same for the same records."""
-    buffer = io.BytesIO()
-    figure = draw()
-    figure.savefig(buffer, format="svg", facecolor="white", metadata={"Date": None})
-    plt.close(figure)
-    return buffer.getvalue()
+    return figures.as_svg(draw())
 
 
 def as_png() -> bytes:

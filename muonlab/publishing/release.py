@@ -28,10 +28,10 @@ SETTINGS = {
 }
 
 
-def main(ids: Sequence[str] | None = None) -> int:
+def main(ids: Sequence[str]) -> int:
     """Releases the named lessons, or all; returns 1 when one failed, whose notebook stays."""
     failed = 0
-    for text in texts(LESSONS, list(sys.argv[1:] if ids is None else ids)):
+    for text in texts(LESSONS, ids):
         notebook = read(text)
         start = time.perf_counter()
         try:
@@ -96,4 +96,4 @@ def write(notebook: NotebookNode, path: Path) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
