@@ -10,7 +10,7 @@ One step for a matrix W with gradient G (Keller Jordan 2024; torch.optim.Muon):
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from functools import partial
 from typing import Any
@@ -19,11 +19,11 @@ import torch
 from torch import Tensor
 from torch.optim.adamw import adamw
 
+from muonlab.exchange import add_up, at_owners, check_rows, is_sharded, mesh_of, own
 from muonlab.optim import update
 from muonlab.optim.coefficients import JORDAN, Schedule, Triple, schedule
-from muonlab.optim.exchange import add_up, at_owners, check_rows, is_sharded, mesh_of, own
 from muonlab.optim.fast import Scratch
-from muonlab.optim.orthogonalize import NORMS, Norm, is_finite, largest_entry
+from muonlab.optim.orthogonalize import NORMS, Norm, is_finite
 from muonlab.optim.update import Group, LRScale, gradient, is_stack, lr_scale, matrix_shape
 
 CHOICES: dict[str, tuple[Any, ...]] = {
@@ -179,18 +179,21 @@ class Muon(torch.optim.Optimizer):
     def _muon_step(self, group: Group) -> None:
         """Steps the matrices of a group: average, orthogonalize, rescale, add."""
         orthogonalized = partial(update.orthogonalize, group=group, scratch=self.scratch)
-        for stacks, dtype in in_turns(group):
-            averages = [self._average(stack, group, dtype) for stack in stacks]
-            results = at_owners(stacks, averages, orthogonalized, group["kernels"])
-            for stack, O in zip(stacks, results, strict=True):  # noqa: E741  the paper's letter
-                parts = [own(p) for p in stack]
-                updates = self.scratch.empty("D", O.shape, like=parts[0]).copy_(O)
-                self.rescale(updates, stack, group)
-                for part, change in zip(parts, updates, strict=True):
-                    update.add(part, change, group)
+        wanted = torch.float64 if group["ns_coefficients"] == "exact" else group["ns_dtype"]
+        apart = defaultdict(list)
+        for stack, dtype in update.as_stacks(with_gradient(group), wanted):
+            if by_rows(stack[0], group):
+                apart[dtype, mesh_of(stack[0])].append(stack)
+            else:
+                self._add(orthogonalized(self._average(stack, group), dtype), stack, group)
+        for (dtype, _), stacks in apart.items():  # the rows of all travel in one message
+            averages = [self._average(stack, group).to(dtype, copy=True) for stack in stacks]
+            results = at_owners(stacks, averages, partial(orthogonalized, dtype=dtype))
+            for stack, result in zip(stacks, results, strict=True):
+                self._add(result, stack, group)
 
-    def _average(self, stack: list[Tensor], group: Group, dtype: torch.dtype) -> Tensor:
-        """Moves the momenta on; returns what to orthogonalize, (b, e, m, n), in that dtype."""
+    def _average(self, stack: list[Tensor], group: Group) -> Tensor:
+        """Moves the momenta on; returns what to orthogonalize, (b, e, m, n), in the scratch."""
         parts, kernels = [own(p) for p in stack], group["kernels"]
         e = len(parts[0]) if is_stack(parts[0], kernels) else 1
         shape = (len(stack), e, *matrix_shape(parts[0], kernels))
@@ -198,10 +201,15 @@ class Muon(torch.optim.Optimizer):
         for p, part, direction in zip(stack, parts, D, strict=True):
             M = own(self.state_of(p, group)["momentum_buffer"])
             update.average(part, M, group, out=direction.view(part.shape))
-        if is_sharded(stack[0]):
-            return D.to(dtype, copy=True)  # all stacks travel at once
-        D.div_(largest_entry(D))  # a common factor has no effect on the result
-        return self.scratch.empty("X", shape, like=D.new_empty(0, dtype=dtype)).copy_(D)
+        return D
+
+    def _add(self, result: Tensor, stack: list[Tensor], group: Group) -> None:
+        """Adds orthogonalized averages (b, e, m, n), rescaled, to the parameters of a stack."""
+        parts = [own(p) for p in stack]
+        updates = self.scratch.empty("D", result.shape, like=parts[0]).copy_(result)
+        self.rescale(updates, stack, group)
+        for part, change in zip(parts, updates, strict=True):
+            update.add(part, change, group)
 
     def rescale(self, O: Tensor, stack: list[Tensor], group: Group) -> None:  # noqa: E741
         """Makes updates of O (b, e, m, n) in place: −lr s O, or −lr s O / ‖O‖ under update_rms.
@@ -219,7 +227,7 @@ class Muon(torch.optim.Optimizer):
 
     def over_rows(self, sums: Tensor, p: Tensor, group: Group) -> Tensor:
         """Returns the sums over all rows of p's matrices, of which this process may have some."""
-        return sums if is_stack(p, group["kernels"]) else add_up(sums, p)
+        return add_up(sums, p) if by_rows(p, group) else sums
 
     def _check_group(self, number: int) -> None:
         group = self.param_groups[number]
@@ -263,20 +271,9 @@ class Muon(torch.optim.Optimizer):
         )
 
 
-def in_turns(group: Group) -> Iterator[tuple[list[list[Tensor]], torch.dtype]]:
-    """Yields stacks of parameters that are stepped together, and the precision for them.
-
-    Whole ones are stepped a stack at a time; all sharded ones together, so one message takes them.
-    """
-    wanted = torch.float64 if group["ns_coefficients"] == "exact" else group["ns_dtype"]
-    together = defaultdict(list)
-    for stack, dtype in update.as_stacks(with_gradient(group), wanted):
-        if is_sharded(stack[0]):
-            together[dtype, mesh_of(stack[0])].append(stack)
-        else:
-            yield [stack], dtype
-    for (dtype, _), stacks in together.items():
-        yield stacks, dtype
+def by_rows(p: Tensor, group: Group) -> bool:
+    """Returns whether others keep rows of p's matrix; a sharded stack is cut between matrices."""
+    return is_sharded(p) and not is_stack(p, group["kernels"])
 
 
 def with_gradient(group: Group) -> list[Tensor]:

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from muonlab.optim.exchange import own
+from muonlab.exchange import own
 from muonlab.optim.muon import Muon, check_number
 from muonlab.optim.update import Group, is_stack, lr_scale, matrix_shape
 

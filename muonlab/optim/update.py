@@ -15,7 +15,7 @@ from torch import Tensor
 from muonlab.machine import work_dtype
 from muonlab.optim.coefficients import schedule
 from muonlab.optim.fast import Scratch, iterate, matrices_at_once
-from muonlab.optim.orthogonalize import polar
+from muonlab.optim.orthogonalize import largest_entry, polar
 
 Group = dict[str, Any]  # the options of `Muon`, and its parameters
 LRScale = Literal["original", "match_rms_adamw", "spectral", "update_rms"]
@@ -65,15 +65,17 @@ def average(p: Tensor, M: Tensor, group: Group, out: Tensor) -> Tensor:
     return out.mul_(moving) if isinstance(moving, Tensor) else out
 
 
-def orthogonalize(X: Tensor, group: Group, scratch: Scratch) -> Tensor:
-    """Returns each matrix of X (b, m, n) orthogonalized, as `group` says.
+def orthogonalize(D: Tensor, dtype: torch.dtype, group: Group, scratch: Scratch) -> Tensor:
+    """Returns each matrix of D (b, e, m, n) orthogonalized in that dtype, as `group` says.
 
-    The largest entry of each is 1. X may be overwritten, and the scratch holds the result.
+    D is overwritten, and the scratch holds the result.
     """
+    D.div_(largest_entry(D))  # a common factor has no effect on the result
+    X = scratch.empty("X", D.shape, like=D.new_empty(0, dtype=dtype)).copy_(D)
     if group["ns_coefficients"] == "exact":
         return polar(X)
     triples = schedule(group["ns_coefficients"], group["ns_steps"])
-    return iterate(X, triples, group["ns_norm"], scratch)
+    return iterate(X.flatten(0, 1), triples, group["ns_norm"], scratch).view(D.shape)
 
 
 def add(p: Tensor, update: Tensor, group: Group) -> None:
