@@ -39,18 +39,15 @@ def lr_scale(name: LRScale | None, rows: int, columns: int) -> float:
     >>> lr_scale("match_rms_adamw", 256, 1024)
     6.4
     """
-    if name is None or name == "original":
-        return math.sqrt(max(1.0, rows / columns))
-    if name == "match_rms_adamw":
-        return 0.2 * math.sqrt(max(rows, columns))
-    if name == "spectral":
-        return math.sqrt(rows / columns)
-    if name == "update_rms":
-        return 0.2 * math.sqrt(rows * columns)
-    raise ValueError(
-        "adjust_lr_fn must be None, 'original', 'match_rms_adamw', 'spectral' or 'update_rms', "
-        f"got {name!r}"
-    )
+    factors = {
+        "original": math.sqrt(max(1.0, rows / columns)),
+        "match_rms_adamw": 0.2 * math.sqrt(max(rows, columns)),
+        "spectral": math.sqrt(rows / columns),
+        "update_rms": 0.2 * math.sqrt(rows * columns),
+    }
+    if name is not None and name not in factors:
+        raise ValueError(f"adjust_lr_fn must be None or one of {[*factors]}, got {name!r}")
+    return factors[name or "original"]
 
 
 def average(p: Tensor, M: Tensor, group: Group, out: Tensor) -> Tensor:
@@ -92,9 +89,8 @@ def share(p: Tensor, group: Group) -> float | Tensor:
     """Returns how much of its step p takes: 1, or for a stack (e, m, n) 1s and 0s, (e, 1, 1).
 
     An expert that saw no token has a gradient of zeros, and Muon's update does not fade with the
-    momentum: it would repeat the last direction at full size until the momentum underflows. So it
-    gets a 0 and waits, as a parameter without gradient does. (A single matrix moves on, as in
-    torch.)
+    momentum: it would repeat the last direction at full size. So it gets a 0 and waits, as a
+    parameter without gradient does. (A single matrix moves on, as in torch.)
     """
     if not is_stack(p, group["kernels"]):
         return 1.0
