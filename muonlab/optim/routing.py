@@ -123,9 +123,9 @@ def route(
     norm.bias    8      adamw  a vector has no singular spectrum
     numbers: muon 32 · adamw 16 · frozen 0
     """
-    for side, wanted in (("muon", muon), ("adamw", adamw)):
-        if isinstance(wanted, str):
-            raise ValueError(f"{side} takes several names: write {side}=({wanted!r},)")
+    for side, patterns in (("muon", muon), ("adamw", adamw)):
+        if isinstance(patterns, str):
+            raise ValueError(f"{side} takes several names: write {side}=({patterns!r},)")
     muon, adamw = tuple(muon), tuple(adamw)
     parameters = dict(model.named_parameters())  # tied weights once, by their first name
     if not parameters:
