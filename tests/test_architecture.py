@@ -14,7 +14,7 @@ import muonlab
 
 ROOT = Path(muonlab.__file__).parent
 FLOORS = (  # a room may import from itself, and from the rooms on lower floors
-    ("machine", "files", "statistics"),
+    ("machine", "files", "statistics", "exchange"),
     ("models",),
     ("optim", "data", "records"),
     ("theory", "distributed", "doctor"),

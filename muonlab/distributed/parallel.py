@@ -20,9 +20,10 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from muonlab.optim.exchange import divide
+from muonlab.exchange import divide
 from muonlab.optim.muon import Muon
 from muonlab.optim.orthogonalize import is_finite
+from muonlab.optim.update import matrix_shape
 
 
 def size() -> int:
@@ -156,7 +157,12 @@ def owners(optimizer: Muon) -> dict[Tensor, int]:
     It follows from the shapes, so all processes agree. An owner's share of equal shapes is a stack.
     """
     groups = [group for group in optimizer.param_groups if group["rule"] == "muon"]
-    return divide((p for group in groups for p in group["params"]), size())
+    costs = {  # of XXᵀ, up to a factor
+        p: p.numel() * min(matrix_shape(p, group["kernels"]))
+        for group in groups
+        for p in group["params"]
+    }
+    return divide(costs, size())
 
 
 def _moved(state: dict[str, Any], device: torch.device | str) -> dict[str, Any]:

@@ -33,15 +33,15 @@ SAFETY = 1.01
 """Every Polar Express triple but the last allows values this much too large: bf16 rounds up."""
 
 
-def _safe(triples: Schedule, safety: float) -> Schedule:
-    return tuple((a / safety, b / safety**3, c / safety**5) for a, b, c in triples)
+def _safe(safety: float) -> Schedule:
+    return tuple((a / safety, b / safety**3, c / safety**5) for a, b, c in _BEST) + QUINTIC
 
 
-POLAR_EXPRESS: Schedule = (*_safe(_BEST, SAFETY), *QUINTIC)
+POLAR_EXPRESS: Schedule = _safe(SAFETY)
 """The best triple for each step when every σ ≥ 0.001 (Amsel et al., arXiv 2505.16932, Algorithm 1);
 lesson 02 derives the numbers."""
 
-POLAR_EXPRESS_SAFE: Schedule = (*_safe(_BEST, 1.05), *QUINTIC)
+POLAR_EXPRESS_SAFE: Schedule = _safe(1.05)
 """The same with more safety, which the fast path needs to take wide matrices at full speed in bf16
 (see `tolerates`); its polar factor is as close to two digits."""
 
@@ -68,19 +68,14 @@ def schedule(coefficients: str | Triple | Schedule, steps: int) -> Schedule:
     if isinstance(coefficients, str):
         if coefficients not in COEFFICIENTS:
             names = ", ".join(COEFFICIENTS)
-            raise ValueError(
-                f"coefficients must be one of {names}, or triples; got {coefficients!r}"
-            )
+            raise ValueError(f"expected one of {names}, or triples; got {coefficients!r}")
         coefficients = COEFFICIENTS[coefficients]
     known: tuple[Any, ...] = tuple(coefficients)
     if known and not isinstance(known[0], tuple | list):
         known = (known,)
     if not known or any(len(t) != 3 or not all(map(math.isfinite, t)) for t in known):
-        raise ValueError(
-            f"coefficients must be triples (a, b, c) of finite numbers, got {coefficients!r}"
-        )
-    triples = [(a, b, c) for a, b, c in known]
-    return tuple(triples[min(i, len(triples) - 1)] for i in range(int(steps)))
+        raise ValueError(f"expected triples (a, b, c) of finite numbers, got {coefficients!r}")
+    return tuple(tuple(known[min(i, len(known) - 1)]) for i in range(int(steps)))
 
 
 def tolerates(triples: Schedule, error: float) -> bool:
@@ -95,13 +90,12 @@ def tolerates(triples: Schedule, error: float) -> bool:
     top = 1.0
     for a, b, c in triples:
         top *= 1 + error
-        points = [top]
-        root = 9 * b * b - 20 * a * c  # p'(x) = a + 3b x² + 5c x⁴ = 0
-        if c and root >= 0:
-            squares = [(-3 * b + sign * math.sqrt(root)) / (10 * c) for sign in (-1, 1)]
-            points += [math.sqrt(square) for square in squares if 0 < square < top * top]
-        elif not c and b:
-            points += [math.sqrt(-a / (3 * b))] if 0 < -a / (3 * b) < top * top else []
+        root = math.sqrt(max(9 * b * b - 20 * a * c, 0))  # p'(x) = a + 3b x² + 5c x⁴ = 0
+        if c:
+            squares = [(-3 * b + sign * root) / (10 * c) for sign in (-1, 1)]
+        else:
+            squares = [-a / (3 * b)] if b else []
+        points = [top, *(math.sqrt(square) for square in squares if 0 < square < top * top)]
         top = max(abs(x * (a + b * x**2 + c * x**4)) for x in points)
         if top > 100:  # the next powers may not fit in a float
             return False

@@ -4,12 +4,10 @@ A processor is fast at large products, and slow at small products and at each pa
 So this module
 
 * multiplies a stack of matrices of one shape at once;
-* reads the norm off the first Gram matrix A = XXᵀ, and X is not read for it: ‖X‖_F² = tr A, and
-  the Schatten-4 norm is ‖A‖_F^½;
+* reads the norm off the first Gram matrix A = XXᵀ: ‖X‖_F² = tr A, Schatten-4 is ‖A‖_F^½;
 * works on A where X is wide. Each step multiplies X by a polynomial in A, so several steps can be
   gathered into one k×k factor Q, and X is multiplied once: X ← QX. Rounding in A grows from step
-  to step, so after a few steps A is made anew from X, and in bf16 a schedule that does not
-  tolerate such errors takes one step at a time;
+  to step, so after a few steps A is made anew from X (see `steps_together`);
 * writes into memory that it has used before (`Scratch`).
 
 Source: arXiv 2506.10935, section 3.4 (Schatten-4); Dao-AILab, Gram Newton-Schulz (2026).
@@ -35,7 +33,6 @@ class Scratch:
     """Memory for intermediate results that is kept and used again.
 
     Freed blocks of megabytes go back to the system, and each page of a new one costs a fault.
-    The faults of one optimizer step of a 6×384 GPT took longer than the step itself.
     """
 
     def __init__(self) -> None:
@@ -44,8 +41,7 @@ class Scratch:
     def empty(self, name: str, shape: Sequence[int], like: Tensor) -> Tensor:
         """Returns a tensor of that shape, with like's dtype and device; what it holds is chance.
 
-        The next call with this name returns the same memory. (Under torch.compile, which plans
-        memory itself, it is new.)
+        The next call with this name returns the same memory, unless torch.compile plans it.
         """
         if torch.compiler.is_compiling():
             return torch.empty(shape, dtype=like.dtype, device=like.device)
@@ -101,15 +97,10 @@ def matrices_at_once(entries: int, dtype: torch.dtype) -> int:
 
 
 def iterate(X: Tensor, triples: Schedule, norm: Norm, scratch: Scratch) -> Tensor:
-    """Returns X / ‖X‖ after one Newton-Schulz step for each triple.
+    """Returns X / ‖X‖ after one Newton-Schulz step for each triple, in X's memory or the scratch's.
 
-    Args:
-        X: (b, m, n) in the precision of the products, float16 excepted; the largest entry of each
-            matrix is 1 (`largest_entry`), which keeps fourth powers within the range of float32.
-            It is overwritten.
-
-    Returns:
-        (b, m, n), in X's memory or in the scratch's.
+    X is (b, m, n) in the precision of the products, float16 excepted, and is overwritten. The
+    largest entry of each matrix is 1, which keeps fourth powers within the range of float32.
     """
     k, n = sorted(X.shape[-2:])
     tall = X.size(-2) > k

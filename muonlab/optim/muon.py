@@ -10,7 +10,7 @@ One step for a matrix W with gradient G (Keller Jordan 2024; torch.optim.Muon):
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from functools import partial
 from typing import Any
@@ -19,11 +19,11 @@ import torch
 from torch import Tensor
 from torch.optim.adamw import adamw
 
+from muonlab.exchange import add_up, at_owners, check_rows, is_sharded, mesh_of, own
 from muonlab.optim import update
 from muonlab.optim.coefficients import JORDAN, Schedule, Triple, schedule
-from muonlab.optim.exchange import add_up, at_owners, check_rows, is_sharded, mesh_of, own
 from muonlab.optim.fast import Scratch
-from muonlab.optim.orthogonalize import NORMS, Norm, is_finite, largest_entry
+from muonlab.optim.orthogonalize import NORMS, Norm, is_finite
 from muonlab.optim.update import Group, LRScale, gradient, is_stack, lr_scale, matrix_shape
 
 CHOICES: dict[str, tuple[Any, ...]] = {
@@ -31,6 +31,7 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "ns_norm": NORMS,
     "ns_dtype": (None, torch.bfloat16, torch.float32, torch.float64),
 }
+ADAMW_STATE = ("exp_avg", "exp_avg_sq", "step")
 
 
 class Muon(torch.optim.Optimizer):
@@ -39,9 +40,8 @@ class Muon(torch.optim.Optimizer):
     A parameter (m, n) is a matrix, (e, m, n) a stack of e matrices, each orthogonalized alone, and
     (out, in, h, w) the kernel of a convolution, taken as the matrix (out, in·h·w). In a stack, a
     matrix whose gradient is all zeros waits with its momentum: an expert that saw no token.
-
-    Parameters that FSDP2 has sharded by rows are stepped as whole ones are: each matrix is
-    orthogonalized by one process. All processes must call `step` with the same gradients present.
+    Parameters that FSDP2 has sharded are stepped as whole ones are: each matrix is orthogonalized
+    by one process. All processes must call `step` with the same gradients present.
 
     Args:
         params: parameters, or groups; `muonlab.route(model).groups()` makes them. A group with
@@ -54,8 +54,7 @@ class Muon(torch.optim.Optimizer):
         nesterov: look one step ahead.
         ns_coefficients: a triple, a triple a step, or a name in `orthogonalize.COEFFICIENTS`;
             "exact" takes the polar factor from an SVD instead, as an oracle: slow.
-        eps: of AdamW groups. Under Muon it is accepted for torch's sake and has no effect: a zero
-            matrix is guarded anyway, and a gradient of any scale gives the same update.
+        eps: of AdamW groups. Under Muon, which takes it for torch's sake, it has no effect.
         ns_steps: Newton-Schulz steps.
         adjust_lr_fn: None or "original", "match_rms_adamw", "spectral", "update_rms".
         ns_norm: the norm that Newton-Schulz divides by, "frobenius" or "schatten4". The second,
@@ -90,28 +89,16 @@ class Muon(torch.optim.Optimizer):
         ns_dtype: torch.dtype | None = None,
         own: dict[str, Any] | None = None,
     ) -> None:
-        defaults = {
-            "lr": lr,
-            "weight_decay": weight_decay,
-            "momentum": momentum,
-            "nesterov": nesterov,
-            "ns_coefficients": ns_coefficients,
-            "eps": eps,
-            "ns_steps": ns_steps,
-            "adjust_lr_fn": adjust_lr_fn,
-            "ns_norm": ns_norm,
-            "ns_dtype": ns_dtype,
-            "rule": "muon",
-            "kernels": False,
-            **(own or {}),
-        }
-        super().__init__(params, defaults)
+        defaults: Group = {"rule": "muon", "kernels": False, "lr": lr, "weight_decay": weight_decay}
+        defaults |= {"momentum": momentum, "nesterov": nesterov, "eps": eps, "ns_steps": ns_steps}
+        defaults |= {"ns_coefficients": ns_coefficients, "ns_norm": ns_norm, "ns_dtype": ns_dtype}
+        super().__init__(params, defaults | {"adjust_lr_fn": adjust_lr_fn, **(own or {})})
         self.scratch = Scratch()
 
     whole_only = False  # a subclass may be unable to step sharded parameters
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Makes a copy or an unpickled optimizer whole: scratch memory is not worth copying."""
+        """Makes a copy whole: scratch memory is not worth copying."""
         super().__setstate__(state)
         self.scratch = Scratch()
 
@@ -120,7 +107,10 @@ class Muon(torch.optim.Optimizer):
         if param_group.get("rule") == "adamw":
             # `fused` also tells torch's load_state_dict to keep the step counter on the device
             param_group = {"eps": 1e-8, "betas": (0.9, 0.95), "fused": True, **param_group}
-        check_spelling(param_group, {*self.defaults, "params", "betas", "fused"})
+        options = {*self.defaults, "params", "betas", "fused"}
+        for key in param_group.keys() - options:  # others may keep keys of their own here
+            if meant := get_close_matches(key, options, n=1, cutoff=0.85):
+                raise ValueError(f"no option {key!r} of a group: did you mean {meant[0]!r}?")
         super().add_param_group(param_group)
         try:
             self._check_group(len(self.param_groups) - 1)
@@ -134,18 +124,15 @@ class Muon(torch.optim.Optimizer):
         Raises:
             ValueError: its groups follow another rule, or name other parameters.
         """
-        groups = []
-        for number, (mine, saved) in enumerate(
-            zip(self.param_groups, state_dict["param_groups"], strict=False)
-        ):
+        groups = list(state_dict["param_groups"])
+        for number, (mine, saved) in enumerate(zip(self.param_groups, groups, strict=False)):
             for key in ("rule", "param_names"):
                 if key in saved and saved[key] != mine.get(key):
                     raise ValueError(
                         f"expected {key}={mine.get(key)!r} in group {number} of the saved state, "
                         f"got {saved[key]!r}: build the optimizer as it was when it was saved"
                     )
-            groups.append({key: value for key, value in mine.items() if key != "params"} | saved)
-        groups += state_dict["param_groups"][len(groups) :]  # torch names a wrong number of groups
+            groups[number] = {**mine, **saved}
         super().load_state_dict({**state_dict, "param_groups": groups})
 
     @torch.no_grad()
@@ -160,10 +147,8 @@ class Muon(torch.optim.Optimizer):
                 self._check_group(number)
             check_gradients(self.param_groups)
         for group in self.param_groups:
-            if group["rule"] == "adamw":
-                self.adamw_step(group)
-            else:
-                self._muon_step(group)
+            step = self._adamw_step if group["rule"] == "adamw" else self._muon_step
+            step(group)
         return loss
 
     def state_of(self, p: Tensor, group: Group) -> dict[str, Any]:
@@ -171,7 +156,7 @@ class Muon(torch.optim.Optimizer):
         state = self.state[p]
         if not state and group["rule"] == "adamw":
             state["step"] = torch.zeros((), dtype=torch.float32, device=p.device)
-            state |= {name: torch.zeros_like(p) for name in ("exp_avg", "exp_avg_sq")}
+            state |= {name: torch.zeros_like(p) for name in ADAMW_STATE[:2]}
         elif not state:
             state["momentum_buffer"] = torch.zeros_like(p)
         return state
@@ -179,18 +164,21 @@ class Muon(torch.optim.Optimizer):
     def _muon_step(self, group: Group) -> None:
         """Steps the matrices of a group: average, orthogonalize, rescale, add."""
         orthogonalized = partial(update.orthogonalize, group=group, scratch=self.scratch)
-        for stacks, dtype in in_turns(group):
-            averages = [self._average(stack, group, dtype) for stack in stacks]
-            results = at_owners(stacks, averages, orthogonalized, group["kernels"])
-            for stack, O in zip(stacks, results, strict=True):  # noqa: E741  the paper's letter
-                parts = [own(p) for p in stack]
-                updates = self.scratch.empty("D", O.shape, like=parts[0]).copy_(O)
-                self.rescale(updates, stack, group)
-                for part, change in zip(parts, updates, strict=True):
-                    update.add(part, change, group)
+        wanted = torch.float64 if group["ns_coefficients"] == "exact" else group["ns_dtype"]
+        apart = defaultdict(list)
+        for stack, dtype in update.as_stacks(with_gradient(group), wanted):
+            if by_rows(stack[0], group):
+                apart[dtype, mesh_of(stack[0])].append(stack)
+            else:
+                self._add(orthogonalized(self._average(stack, group), dtype), stack, group)
+        for (dtype, _), stacks in apart.items():  # the rows of all travel in one message
+            averages = [self._average(stack, group).to(dtype, copy=True) for stack in stacks]
+            results = at_owners(stacks, averages, partial(orthogonalized, dtype=dtype))
+            for stack, result in zip(stacks, results, strict=True):
+                self._add(result, stack, group)
 
-    def _average(self, stack: list[Tensor], group: Group, dtype: torch.dtype) -> Tensor:
-        """Moves the momenta on; returns what to orthogonalize, (b, e, m, n), in that dtype."""
+    def _average(self, stack: list[Tensor], group: Group) -> Tensor:
+        """Moves the momenta on; returns what to orthogonalize, (b, e, m, n), in the scratch."""
         parts, kernels = [own(p) for p in stack], group["kernels"]
         e = len(parts[0]) if is_stack(parts[0], kernels) else 1
         shape = (len(stack), e, *matrix_shape(parts[0], kernels))
@@ -198,15 +186,20 @@ class Muon(torch.optim.Optimizer):
         for p, part, direction in zip(stack, parts, D, strict=True):
             M = own(self.state_of(p, group)["momentum_buffer"])
             update.average(part, M, group, out=direction.view(part.shape))
-        if is_sharded(stack[0]):
-            return D.to(dtype, copy=True)  # all stacks travel at once
-        D.div_(largest_entry(D))  # a common factor has no effect on the result
-        return self.scratch.empty("X", shape, like=D.new_empty(0, dtype=dtype)).copy_(D)
+        return D
+
+    def _add(self, result: Tensor, stack: list[Tensor], group: Group) -> None:
+        """Adds orthogonalized averages (b, e, m, n), rescaled, to the parameters of a stack."""
+        parts = [own(p) for p in stack]
+        updates = self.scratch.empty("D", result.shape, like=parts[0]).copy_(result)
+        self.rescale(updates, stack, group)
+        for part, change in zip(parts, updates, strict=True):
+            update.add(part, change, group)
 
     def rescale(self, O: Tensor, stack: list[Tensor], group: Group) -> None:  # noqa: E741
-        """Makes updates of O (b, e, m, n) in place: −lr s O, or −lr s O / ‖O‖ under update_rms.
+        """Makes updates of O (b, e, m, n), of which this process may keep some rows, in place.
 
-        Where parameters are sharded, O holds the rows that this process keeps.
+        They are −lr s O, or −lr s O / ‖O‖ under update_rms.
         """
         shape = matrix_shape(stack[0], group["kernels"])
         size = -group["lr"] * lr_scale(group["adjust_lr_fn"], *shape)
@@ -218,8 +211,8 @@ class Muon(torch.optim.Optimizer):
         O.mul_(size)
 
     def over_rows(self, sums: Tensor, p: Tensor, group: Group) -> Tensor:
-        """Returns the sums over all rows of p's matrices, of which this process may have some."""
-        return sums if is_stack(p, group["kernels"]) else add_up(sums, p)
+        """Returns the sums over all rows of p's matrices, wherever they are kept."""
+        return add_up(sums, p) if by_rows(p, group) else sums
 
     def _check_group(self, number: int) -> None:
         group = self.param_groups[number]
@@ -239,44 +232,22 @@ class Muon(torch.optim.Optimizer):
                 )
             check_rows(name, p)
 
-    def adamw_step(self, group: Group) -> None:
+    def _adamw_step(self, group: Group) -> None:
         """Steps the parameters of a group by AdamW, entry by entry."""
         params = with_gradient(group)
         states = [self.state_of(p, group) for p in params]
-        beta1, beta2 = group["betas"]
-        adamw(
-            params,
-            [gradient(p) for p in params],
-            [state["exp_avg"] for state in states],
-            [state["exp_avg_sq"] for state in states],
-            [],
-            [state["step"] for state in states],
-            # one pass over memory, 3 times as fast as the loop on a CPU; torch.compile fuses itself
-            fused=group["fused"] and not torch.compiler.is_compiling(),
-            amsgrad=False,
-            beta1=beta1,
-            beta2=beta2,
-            lr=group["lr"],
-            weight_decay=group["weight_decay"],
-            eps=group["eps"],
-            maximize=False,
-        )
+        means, squares, steps = ([s[name] for s in states] for name in ADAMW_STATE)
+        options = {name: group[name] for name in ("lr", "weight_decay", "eps")}
+        options |= zip(("beta1", "beta2"), group["betas"], strict=True)
+        # one pass over memory, 3 times as fast as the loop on a CPU; torch.compile fuses itself
+        options["fused"] = group["fused"] and not torch.compiler.is_compiling()
+        options |= {"amsgrad": False, "maximize": False}
+        adamw(params, [gradient(p) for p in params], means, squares, [], steps, **options)
 
 
-def in_turns(group: Group) -> Iterator[tuple[list[list[Tensor]], torch.dtype]]:
-    """Yields stacks of parameters that are stepped together, and the precision for them.
-
-    Whole ones are stepped a stack at a time; all sharded ones together, so one message takes them.
-    """
-    wanted = torch.float64 if group["ns_coefficients"] == "exact" else group["ns_dtype"]
-    together = defaultdict(list)
-    for stack, dtype in update.as_stacks(with_gradient(group), wanted):
-        if is_sharded(stack[0]):
-            together[dtype, mesh_of(stack[0])].append(stack)
-        else:
-            yield [stack], dtype
-    for (dtype, _), stacks in together.items():
-        yield stacks, dtype
+def by_rows(p: Tensor, group: Group) -> bool:
+    """Returns whether others keep rows of p's matrix; a sharded stack is cut between matrices."""
+    return is_sharded(p) and not is_stack(p, group["kernels"])
 
 
 def with_gradient(group: Group) -> list[Tensor]:
@@ -288,13 +259,6 @@ def named(group: Group, number: int) -> list[tuple[str, Tensor]]:
     """Returns the parameters of group `number` with their names, or with their places."""
     unnamed = [f"group {number}, number {i}" for i in range(len(group["params"]))]
     return list(zip(group.get("param_names") or unnamed, group["params"], strict=True))
-
-
-def check_spelling(group: Group, options: Iterable[str]) -> None:
-    """Raises ValueError if a key of a group is nearly an option; other keys are its owner's."""
-    for key in group.keys() - set(options):
-        if meant := get_close_matches(key, options, n=1, cutoff=0.85):
-            raise ValueError(f"no option {key!r} of a group: did you mean {meant[0]!r}?")
 
 
 def check_options(group: Group) -> None:
@@ -331,14 +295,14 @@ def check_gradients(groups: list[Group]) -> None:
     """
     pairs = [pair for number, group in enumerate(groups) for pair in named(group, number)]
     pairs = [(name, p) for name, p in pairs if p.grad is not None]
+    if not pairs:
+        return
     for name, p in pairs:
         if gradient(p).is_sparse:
             raise ValueError(
                 f"expected a dense gradient; that of parameter {name!r} is sparse: "
                 "build its embedding with sparse=False"
             )
-    if not pairs:
-        return
     anyone = next((p for _, p in pairs if is_sharded(p)), pairs[0][1])
     gradients = [gradient(own(p)) for _, p in pairs]
     # NaN and Inf survive a sum; one look at all sums, so a GPU is waited for once

@@ -9,7 +9,6 @@ Orthogonalization evens out the singular values, not the rows. With O from Muon 
 Source: Li et al., arXiv 2510.05491, Algorithm 1.
 """
 
-import math
 from collections.abc import Iterable
 from itertools import chain
 from typing import Any
@@ -17,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from muonlab.optim.exchange import own
+from muonlab.exchange import own
 from muonlab.optim.muon import Muon, check_number
 from muonlab.optim.update import Group, is_stack, lr_scale, matrix_shape
 
@@ -37,9 +36,9 @@ class NorMuon(Muon):
     released   √max(1, m/n) ‖O‖_F / ‖Ô‖_F   the norm of O, as if the rows had not been changed
     ========== ============================ ====================================================
 
-    Both divide by ‖Ô‖_F, so a constant factor in v has no effect: v needs no bias correction. The
-    one is Muon's "update_rms" for an O with even rows, the other Muon's "original". They differ by
-    a factor that depends on the shape, and by the norm of O, which Newton-Schulz leaves to chance.
+    Both divide by ‖Ô‖_F, so a constant factor in v has no effect: v needs no bias correction. They
+    differ by a factor that depends on the shape, and by the norm of O, which Newton-Schulz leaves
+    to chance.
 
     Args:
         params, lr, weight_decay, momentum, nesterov, ns_…: as in Muon. Algorithm 1 looks not ahead
@@ -49,11 +48,7 @@ class NorMuon(Muon):
         beta2: β₂ in [0, 1), the memory of v; 0 makes every row of every update equally long.
         row_eps: ε. A row of zeros stays zero.
 
-    The state of an m×n matrix is the momentum, mn numbers, and v, m numbers in at least float32. In
-    a stack, a matrix whose gradient is all zeros waits with both.
-
-    Raises:
-        ValueError: as Muon, and for a scale, beta2 or row_eps out of range.
+    The state of an m×n matrix is the momentum, mn numbers, and v, m numbers in at least float32.
 
     >>> p = torch.nn.Parameter(torch.eye(3, 2))
     >>> p.grad = torch.tensor([[3.0, 0.0], [0.0, 1.0], [3.0, 1.0]])
@@ -72,8 +67,8 @@ class NorMuon(Muon):
         row_eps: float = 1e-8,
         **options: Any,
     ) -> None:
-        own = {"scale": scale, "beta2": beta2, "row_eps": row_eps}
-        super().__init__(params, lr, own=own, **options)
+        options["own"] = {"scale": scale, "beta2": beta2, "row_eps": row_eps}
+        super().__init__(params, lr, **options)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Loads a state that this class or Muon saved, for the same parameters."""
@@ -99,9 +94,7 @@ class NorMuon(Muon):
     def rescale(self, O: Tensor, stack: list[Tensor], group: Group) -> None:  # noqa: E741
         """Makes updates of O (b, e, m, n), row by row and in place; the v of all rows move on.
 
-        Where a whole matrix of O is zero, its v waits: it would fade while its expert has no
-        tokens. ‖O‖ and ‖Ô‖ follow from the squares of the rows. Where parameters are sharded, O
-        holds the rows that this process keeps.
+        ‖O‖ and ‖Ô‖ follow from the squares of the rows.
         """
         p, kept = stack[0], [own(self.state_of(p, group)[ROWS]) for p in stack]
         v = torch.stack(kept).view(O.shape[:-1])
@@ -109,7 +102,7 @@ class NorMuon(Muon):
         length = torch.linalg.vector_norm(O, dim=-1, dtype=v.dtype)  # of each row
         square = length.square()
         before = self.over_rows(square.sum(-1, keepdim=True), p, group)  # ‖O‖²
-        moving = before.sign()  # else no tokens: `update.share`
+        moving = before.sign()  # 0 for an expert without tokens, whose v would fade
         v.lerp_(square / n, (1 - group["beta2"]) * moving)
         for mine, new in zip(kept, v, strict=True):
             mine.copy_(new.view(mine.shape))
@@ -117,7 +110,7 @@ class NorMuon(Muon):
         evened = (length * factor).square_().sum(-1, keepdim=True)
         after = self.over_rows(evened, p, group).sqrt()  # ‖Ô‖
         if group["scale"] == "paper":
-            norm = torch.full_like(before, 0.2 * math.sqrt(m * n))
+            norm = torch.full_like(before, lr_scale("update_rms", m, n))
         else:
             norm = lr_scale(group["adjust_lr_fn"], m, n) * before.sqrt()
         size = -group["lr"] * norm / torch.where(after > 0, after, 1.0)

@@ -45,8 +45,7 @@ def newton_schulz(
         (..., m, n) in G's dtype.
 
     Raises:
-        ValueError: G is not a real floating-point matrix, or holds NaN or Inf; an unknown schedule
-            or norm.
+        ValueError: see `check_matrix`; or an unknown schedule or norm.
 
     Source: Jordan 2024; Björck and Bowie 1971; arXiv 2506.10935, section 3.4, for Schatten-4.
 
@@ -72,7 +71,7 @@ def polar(G: Tensor) -> Tensor:
     directions are not in G. ε is that of G's dtype, or of float32 for half precision.
 
     Raises:
-        ValueError: G is not a real floating-point matrix, or holds NaN or Inf.
+        ValueError: see `check_matrix`.
 
     >>> polar(torch.diag(torch.tensor([3.0, -0.3, 0.0]))).diagonal().tolist()
     [1.0, -1.0, 0.0]
@@ -80,7 +79,8 @@ def polar(G: Tensor) -> Tensor:
     check_matrix(G)
     if G.numel() == 0:
         return G.clone()
-    U, S, Vh = torch.linalg.svd(unit_entries(G.double()), full_matrices=False)
+    D = G.double()
+    U, S, Vh = torch.linalg.svd(D / largest_entry(D), full_matrices=False)
     precision = torch.finfo(G.dtype if G.dtype == torch.float64 else torch.float32).eps
     known = S[..., :1] * max(G.shape[-2:]) * precision < S
     return ((U * known.unsqueeze(-2)) @ Vh).to(G.dtype)
@@ -90,22 +90,15 @@ def unit_norm(G: Tensor, norm: Norm = "frobenius") -> Tensor:
     """Returns G / ‖G‖ in at least float32: no singular value exceeds 1, and zero stays zero."""
     if norm not in NORMS:
         raise ValueError(f"norm must be one of {', '.join(NORMS)}; got {norm!r}")
-    G = unit_entries(G if G.dtype == torch.float64 else G.float())
+    if G.numel() == 0:
+        return G.clone()
+    G = G if G.dtype == torch.float64 else G.float()
+    G = G / largest_entry(G)  # squares of 1e30 do not fit in float32
     size = G.norm(dim=(-2, -1), keepdim=True)
     if norm == "schatten4":  # ‖G Gᵀ‖_F² = Σσ⁴
         gram = G.mT @ G if G.size(-2) > G.size(-1) else G @ G.mT
         size = gram.norm(dim=(-2, -1), keepdim=True).sqrt()
     return G / size.clamp(min=0.5)  # it is at least 1, but for a zero matrix
-
-
-def unit_entries(G: Tensor) -> Tensor:
-    """Returns each matrix of G divided by its largest entry: squares of 1e30 do not fit in float32.
-
-    A zero matrix stays zero.
-    """
-    if G.numel() == 0:
-        return G
-    return G / largest_entry(G)
 
 
 def largest_entry(G: Tensor) -> Tensor:
@@ -118,10 +111,8 @@ def largest_entry(G: Tensor) -> Tensor:
 def check_matrix(G: Tensor) -> None:
     """Raises ValueError unless G is a finite real floating-point tensor (..., m, n)."""
     if G.ndim < 2:
-        raise ValueError(
-            f"expected a matrix (..., m, n), got shape {tuple(G.shape)}; a vector has no singular "
-            "spectrum to flatten: normalize it, or give it to AdamW"
-        )
+        shape = tuple(G.shape)
+        raise ValueError(f"expected a matrix (..., m, n), got shape {shape}: a vector is for AdamW")
     if not G.is_floating_point():
         raise ValueError(f"expected real floating-point entries, got {G.dtype}")
     if not is_finite(G):
@@ -129,8 +120,6 @@ def check_matrix(G: Tensor) -> None:
 
 
 def is_finite(G: Tensor) -> bool:
-    """Returns whether G holds neither NaN nor Inf.
-
-    Both survive a sum, which takes a tenth of the time of looking at each entry.
-    """
-    return bool(G.sum().isfinite() or G.isfinite().all())  # finite entries may overflow the sum
+    """Returns whether G holds neither NaN nor Inf."""
+    # both survive a sum, in a tenth of the time of isfinite(); but finite entries may overflow it
+    return bool(G.sum().isfinite() or G.isfinite().all())

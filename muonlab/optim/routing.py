@@ -11,21 +11,17 @@ from torch import Tensor, nn
 from muonlab.optim.muon import Muon
 from muonlab.optim.update import is_stack, matrix_shape
 
+_QUERIES = ("*.q.weight", "*.q_rope.weight")
+_KEYS = ("*.k.weight", "*.k_rope.weight", "*.k_up.weight")
+_VALUES = ("*.v.weight", "*.v_up.weight")
+_FFN = ("*.w_in.weight", "*.w_out.weight", "*.w_gate.weight")
 GROUPS: dict[str, tuple[str, ...]] = {
-    "QK": (
-        *("*.q.weight", "*.k.weight"),
-        *("*.q_rope.weight", "*.k_rope.weight", "*.k_up.weight"),  # latent attention
-    ),
-    "VO": ("*.v.weight", "*.o.weight", "*.v_up.weight"),
-    "FFN": ("*.w_in.weight", "*.w_out.weight", "*.w_gate.weight"),
+    "QK": (*_QUERIES, *_KEYS),
+    "VO": (*_VALUES, "*.o.weight"),
+    "FFN": _FFN,
     "KV_down": ("*.kv_down.weight",),
-    "Q": ("*.q.weight", "*.q_rope.weight"),
-    "K": ("*.k.weight", "*.k_rope.weight", "*.k_up.weight"),
-    "V": ("*.v.weight", "*.v_up.weight"),
-    "O": ("*.o.weight",),
-    "W_in": ("*.w_in.weight",),
-    "W_out": ("*.w_out.weight",),
-    "W_gate": ("*.w_gate.weight",),
+    **{"Q": _QUERIES, "K": _KEYS, "V": _VALUES, "O": ("*.o.weight",)},
+    **{"W_in": _FFN[:1], "W_out": _FFN[1:2], "W_gate": _FFN[2:]},
 }
 """The paper's groups of matrices (arXiv 2509.26030, section 3) as patterns of parameter names.
 
@@ -36,8 +32,8 @@ same: KV_down. It is in neither QK nor VO; who gives both to Muon gives it too.
 HEADS = {"head", "lm_head", "unembedding", "embed_out", "classifier", "score"}
 """Names under which public models keep the matrix from features to classes."""
 
+Names = dict[nn.Parameter, list[str]]  # a tied parameter has several
 SHARED = ": keys and values share it, so it goes with QK and VO together, or by name"
-ROUTER = "a router: each row is the score of one expert, as a head's of one class"
 
 
 @dataclass(frozen=True)
@@ -75,15 +71,14 @@ class Routing:
         known = {*inspect.signature(Muon).parameters, "betas"} - {"params", "lr", "own"}
         if unknown := options.keys() - known:
             raise ValueError(f"no option {sorted(unknown)}; Muon has {', '.join(sorted(known))}")
-        rates = {"muon": lr, "adamw": adamw_lr}
-        groups: dict[tuple[str, bool], dict[str, Any]] = {}
-        for r in sorted(self.routes, key=lambda r: (r.rule != "muon", r.kernel)):
-            if r.rule in rates:
-                kernels = {"kernels": True} if r.kernel else {}
-                start = {"params": [], "rule": r.rule, "lr": rates[r.rule], **kernels, **options}
-                group = groups.setdefault((r.rule, r.kernel), start)
-                group["params"].append((r.name, self._parameters[r.name]))
-        return list(groups.values())
+        kinds = [("muon", False, lr), ("muon", True, lr), ("adamw", False, adamw_lr)]
+        groups = []
+        for rule, kernel, rate in kinds:
+            routes = [r for r in self.routes if (r.rule, r.kernel) == (rule, kernel)]
+            if params := [(r.name, self._parameters[r.name]) for r in routes]:
+                kernels = {"kernels": True} if kernel else {}
+                groups.append({"params": params, "rule": rule, "lr": rate, **kernels, **options})
+        return groups
 
     def count(self, rule: str) -> int:
         """Returns how many numbers the parameters of this rule hold."""
@@ -128,16 +123,21 @@ def route(
     norm.bias    8      adamw  a vector has no singular spectrum
     numbers: muon 32 · adamw 16 · frozen 0
     """
-    muon, adamw = _as_tuple("muon", muon), _as_tuple("adamw", adamw)
+    for side, patterns in (("muon", muon), ("adamw", adamw)):
+        if isinstance(patterns, str):
+            raise ValueError(f"{side} takes several names: write {side}=({patterns!r},)")
+    muon, adamw = tuple(muon), tuple(adamw)
     parameters = dict(model.named_parameters())  # tied weights once, by their first name
     if not parameters:
         raise ValueError(f"expected a model with parameters, {type(model).__name__} has none")
-    names = _names(model)
+    names: Names = {}
+    for name, p in model.named_parameters(remove_duplicate=False):
+        names.setdefault(p, []).append(name)
     for_muon, for_adamw = _claims(muon, names), _claims(adamw, names)
     shared = {p for p in names if _fits("KV_down", names[p])}
     if {"QK", "VO"} <= set(muon):
         for_muon = dict.fromkeys(shared - for_adamw.keys(), "KV_down") | for_muon
-    outer = _outer_parameters(model)
+    outer = _outer_parameters(model, names)
     kernels = {m.weight for m in model.modules() if isinstance(m, nn.Conv1d | nn.ConvTranspose1d)}
     routes = []
     for name, p in parameters.items():
@@ -148,9 +148,9 @@ def route(
                 f"adamw={refused!r}; drop one of them"
             )
         if wanted and p.ndim < 2:
+            shape = tuple(p.shape)
             raise ValueError(
-                f"Muon takes matrices; {wanted!r} names parameter {name!r} of shape "
-                f"{tuple(p.shape)}: leave it to AdamW"
+                f"Muon takes matrices; {wanted!r} names parameter {name!r} of shape {shape}"
             )
         if wanted not in names[p] and p in outer:
             wanted = None  # a head must not slip in by a wide pattern
@@ -161,17 +161,7 @@ def route(
     return Routing(routes, parameters)
 
 
-def _names(model: nn.Module) -> dict[nn.Parameter, list[str]]:
-    """Returns all names of each parameter: a tied one has several."""
-    names: dict[nn.Parameter, list[str]] = {}
-    for name, p in model.named_parameters(remove_duplicate=False):
-        names.setdefault(p, []).append(name)
-    return names
-
-
-def _claims(
-    wanted: tuple[str, ...], names: dict[nn.Parameter, list[str]]
-) -> dict[nn.Parameter, str]:
+def _claims(wanted: tuple[str, ...], names: Names) -> dict[nn.Parameter, str]:
     """Returns the first that fits a parameter; a group or pattern that fits none is refused."""
     claims: dict[nn.Parameter, str] = {}
     for entry in wanted:
@@ -191,15 +181,13 @@ def _claims(
 def _fits(entry: str, names: list[str]) -> bool:
     """Returns whether a group or a pattern fits one of these names of a parameter."""
     names = [*names, *(f".{name}" for name in names)]  # "*.q.weight" also means a q at the top
-    return any(
-        fnmatchcase(name, pattern) for pattern in GROUPS.get(entry, (entry,)) for name in names
-    )
+    patterns = GROUPS.get(entry, (entry,))
+    return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
 
 
 def _decide(
     p: nn.Parameter, for_muon: str | None, for_adamw: str | None, outer: str | None
 ) -> tuple[str, str]:
-    """Returns the rule of a parameter, and the reason."""
     if not p.requires_grad:
         return "frozen", "requires no gradient"
     if for_muon:
@@ -222,22 +210,15 @@ def _remark(p: nn.Parameter, rule: str, kernel: bool) -> str:
     return ": a kernel, taken as a matrix of {}×{}".format(*matrix_shape(p, kernel))
 
 
-def _as_tuple(argument: str, patterns: Iterable[str]) -> tuple[str, ...]:
-    if isinstance(patterns, str):
-        raise ValueError(
-            f"{argument} takes several names: write {argument}=({patterns!r},), not {patterns!r}"
-        )
-    return tuple(patterns)
-
-
-def _outer_parameters(model: nn.Module) -> dict[Tensor, str]:
+def _outer_parameters(model: nn.Module, names: Names) -> dict[Tensor, str]:
     """Returns the reasons of what Muon should not take: a model's two ends, and routers."""
     outer: dict[Tensor, str] = {}
-    for name, p in model.named_parameters(remove_duplicate=False):
-        if set(name.split(".")) & HEADS:
+    for p, each in names.items():
+        parts = set(".".join(each).split("."))
+        if parts & HEADS:
             outer[p] = "the head: its rows are classes, not features"
-        if "router" in name.split("."):
-            outer[p] = ROUTER
+        if "router" in parts:
+            outer[p] = "a router: each row is the score of one expert, as a head's of one class"
     for module in model.modules():
         if isinstance(module, nn.Embedding | nn.EmbeddingBag):  # the reason for a tied head too
             outer[module.weight] = "an embedding: one row a token, not a map"

@@ -15,7 +15,7 @@ from torch import Tensor
 from muonlab.machine import work_dtype
 from muonlab.optim.coefficients import schedule
 from muonlab.optim.fast import Scratch, iterate, matrices_at_once
-from muonlab.optim.orthogonalize import polar
+from muonlab.optim.orthogonalize import largest_entry, polar
 
 Group = dict[str, Any]  # the options of `Muon`, and its parameters
 LRScale = Literal["original", "match_rms_adamw", "spectral", "update_rms"]
@@ -39,18 +39,15 @@ def lr_scale(name: LRScale | None, rows: int, columns: int) -> float:
     >>> lr_scale("match_rms_adamw", 256, 1024)
     6.4
     """
-    if name is None or name == "original":
-        return math.sqrt(max(1.0, rows / columns))
-    if name == "match_rms_adamw":
-        return 0.2 * math.sqrt(max(rows, columns))
-    if name == "spectral":
-        return math.sqrt(rows / columns)
-    if name == "update_rms":
-        return 0.2 * math.sqrt(rows * columns)
-    raise ValueError(
-        "adjust_lr_fn must be None, 'original', 'match_rms_adamw', 'spectral' or 'update_rms', "
-        f"got {name!r}"
-    )
+    factors = {
+        "original": math.sqrt(max(1.0, rows / columns)),
+        "match_rms_adamw": 0.2 * math.sqrt(max(rows, columns)),
+        "spectral": math.sqrt(rows / columns),
+        "update_rms": 0.2 * math.sqrt(rows * columns),
+    }
+    if name is not None and name not in factors:
+        raise ValueError(f"adjust_lr_fn must be None or one of {[*factors]}, got {name!r}")
+    return factors[name or "original"]
 
 
 def average(p: Tensor, M: Tensor, group: Group, out: Tensor) -> Tensor:
@@ -65,15 +62,17 @@ def average(p: Tensor, M: Tensor, group: Group, out: Tensor) -> Tensor:
     return out.mul_(moving) if isinstance(moving, Tensor) else out
 
 
-def orthogonalize(X: Tensor, group: Group, scratch: Scratch) -> Tensor:
-    """Returns each matrix of X (b, m, n) orthogonalized, as `group` says.
+def orthogonalize(D: Tensor, dtype: torch.dtype, group: Group, scratch: Scratch) -> Tensor:
+    """Returns each matrix of D (b, e, m, n) orthogonalized in that dtype, as `group` says.
 
-    The largest entry of each is 1. X may be overwritten, and the scratch holds the result.
+    D is overwritten, and the scratch holds the result.
     """
+    D.div_(largest_entry(D))  # a common factor has no effect on the result
+    X = scratch.empty("X", D.shape, like=D.new_empty(0, dtype=dtype)).copy_(D)
     if group["ns_coefficients"] == "exact":
         return polar(X)
     triples = schedule(group["ns_coefficients"], group["ns_steps"])
-    return iterate(X, triples, group["ns_norm"], scratch)
+    return iterate(X.flatten(0, 1), triples, group["ns_norm"], scratch).view(D.shape)
 
 
 def add(p: Tensor, update: Tensor, group: Group) -> None:
@@ -90,9 +89,8 @@ def share(p: Tensor, group: Group) -> float | Tensor:
     """Returns how much of its step p takes: 1, or for a stack (e, m, n) 1s and 0s, (e, 1, 1).
 
     An expert that saw no token has a gradient of zeros, and Muon's update does not fade with the
-    momentum: it would repeat the last direction at full size until the momentum underflows. So it
-    gets a 0 and waits, as a parameter without gradient does. (A single matrix moves on, as in
-    torch.)
+    momentum: it would repeat the last direction at full size. So it gets a 0 and waits, as a
+    parameter without gradient does. (A single matrix moves on, as in torch.)
     """
     if not is_stack(p, group["kernels"]):
         return 1.0

@@ -5,14 +5,13 @@ of a matrix, orthogonalized by themselves, are not rows of the orthogonalized ma
 
     some rows of all momenta → whole momenta at their owners → orthogonalized → the same rows again
 
-with one all-to-all message there and one back. A stack of experts (e, m, n) is cut between experts,
-and needs no message. Of parameters that are whole, all functions here take care too.
+with one all-to-all message there and one back. `optim` says which parameters, and what is done.
 
 Source: Li et al., arXiv 2510.05491, Algorithm 2.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any
 
@@ -21,10 +20,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh
 
-from muonlab.optim.orthogonalize import largest_entry
-from muonlab.optim.update import is_stack, matrix_shape
-
-Rows = dict[Tensor, Tensor]  # of each parameter, what this process keeps, (e, m or fewer, n)
+Rows = dict[Tensor, Tensor]  # of each parameter, what this process keeps, (1, m or fewer, n)
 
 
 def is_sharded(p: Tensor) -> bool:
@@ -65,47 +61,41 @@ def add_up(sums: Tensor, p: Tensor) -> Tensor:
     return sums
 
 
-def divide(params: Iterable[Tensor], processes: int) -> dict[Tensor, int]:
-    """Returns the process that orthogonalizes each of the matrices: the dearest first, to the
-    least busy. It follows from the shapes, so all processes agree.
+def divide(costs: dict[Tensor, int], processes: int) -> dict[Tensor, int]:
+    """Returns the process that works on each parameter: the dearest first, to the least busy.
+
+    It follows from the costs, which all processes know, so they agree.
     """
     load, owner_of = [0] * processes, {}
-    for p in sorted(params, key=_cost, reverse=True):
+    for p in sorted(costs, key=costs.__getitem__, reverse=True):
         owner_of[p] = load.index(min(load))
-        load[owner_of[p]] += _cost(p)
+        load[owner_of[p]] += costs[p]
     return owner_of
 
 
 def at_owners(
-    stacks: list[list[Tensor]],
-    averages: list[Tensor],
-    function: Callable[[Tensor], Tensor],
-    kernels: bool = False,
+    stacks: list[list[Tensor]], averages: list[Tensor], function: Callable[[Tensor], Tensor]
 ) -> list[Tensor]:
     """Returns what `function` makes of whole matrices, of which this process has some rows.
 
     Args:
-        stacks: parameters, those of a stack of one shape. All are whole, or all sharded.
-        averages: for each stack, the parts that this process keeps, (b, e, m or fewer, n); the
-            largest entry of each is 1 if they are whole.
-        function: of (b, m, n), whose largest entries are 1, to the same shape.
+        stacks: parameters that are sharded alike, those of a stack of one shape.
+        averages: for each stack, the rows that this process keeps, (b, 1, m or fewer, n).
+        function: of (b, 1, m, n), to the same shape.
 
     Returns:
-        For each stack, the same parts of the results.
+        For each stack, the same rows of the results.
     """
-    if not is_sharded(stacks[0][0]):
-        return [function(X.flatten(0, 1)).view(X.shape) for X in averages]
     mesh = mesh_of(stacks[0][0])
     rows = dict(zip(chain(*stacks), chain(*averages), strict=True))
-    owner_of = divide([p for p in rows if not is_stack(p, kernels)], mesh.size())
-    complete = {p: x for p, x in rows.items() if p not in owner_of and len(x)}
-    complete |= _gather(rows, owner_of, mesh)
+    costs = {p: p.numel() * min(len(p), x.size(-1)) for p, x in rows.items()}  # of XXᵀ
+    owner_of = divide(costs, mesh.size())
+    complete = _gather(rows, owner_of, mesh)
     for stack in stacks:
         if mine := [p for p in stack if p in complete]:
-            X = torch.stack([complete[p] for p in mine])
-            O = function(_scaled(X.flatten(0, 1))).view(X.shape)  # noqa: E741  the paper's letter
-            complete |= zip(mine, O.clone(), strict=True)  # it lies in the scratch
-    rows |= complete | _scatter(complete, rows, owner_of, mesh)
+            results = function(torch.stack([complete[p] for p in mine]))
+            complete |= zip(mine, results.clone(), strict=True)  # `function` may use them again
+    rows = _scatter(complete, rows, owner_of, mesh)
     return [torch.stack([rows[p] for p in stack]) for stack in stacks]
 
 
@@ -146,12 +136,6 @@ def _exchange(
     return [[next(parts).view(shape) for shape in some] for some in shapes]
 
 
-def _scaled(X: Tensor) -> Tensor:
-    """Returns each matrix divided by its largest entry, in the same precision."""
-    precise = X.to(torch.promote_types(X.dtype, torch.float32))
-    return (precise / largest_entry(precise)).to(X.dtype)
-
-
 def _owned(number: int, owner_of: dict[Tensor, int]) -> list[Tensor]:
     return [p for p in owner_of if owner_of[p] == number]
 
@@ -160,7 +144,3 @@ def _height(p: Tensor, number: int, mesh: DeviceMesh) -> int:
     """Returns how many rows of p a process keeps: as `torch.chunk` divides them."""
     most = math.ceil(len(p) / mesh.size())
     return min(max(len(p) - number * most, 0), most)
-
-
-def _cost(p: Tensor) -> int:
-    return p.numel() * min(matrix_shape(p))  # of XXᵀ, up to a factor
