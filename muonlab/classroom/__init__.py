@@ -18,27 +18,3 @@ from muonlab.doctor import examine
 from muonlab.files import course
 from muonlab.records.record import contestant
 from muonlab.records.runs import by_contestant, saved_steps
-
-__all__ = [
-    "GROUPS",
-    "Lesson",
-    "ahead_from",
-    "bands_data",
-    "by_contestant",
-    "contestant",
-    "course",
-    "examine",
-    "facts_data",
-    "final_losses",
-    "home",
-    "intervals",
-    "judged",
-    "lines",
-    "measured_spectra",
-    "report",
-    "runs_data",
-    "saved_steps",
-    "spectra",
-    "start",
-    "stored_claims",
-]

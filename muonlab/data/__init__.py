@@ -3,12 +3,3 @@
 from muonlab.data.facts import people_in_group, selections
 from muonlab.data.load import load_corpus
 from muonlab.data.zipf import exponent_interval, ranked_blocks, zipf
-
-__all__ = [
-    "exponent_interval",
-    "load_corpus",
-    "people_in_group",
-    "ranked_blocks",
-    "selections",
-    "zipf",
-]

@@ -3,5 +3,3 @@
 from muonlab.models.angles import keys_and_values, mean_angle
 from muonlab.models.attention import norm, rotate
 from muonlab.models.gpt import SIZES
-
-__all__ = ["SIZES", "keys_and_values", "mean_angle", "norm", "rotate"]
