@@ -75,15 +75,10 @@ def power_law(K: int, exponent: float) -> Tensor:
 
 
 def coupled(K: int, turn: float = 1.0) -> tuple[Tensor, Tensor]:
-    """Returns embeddings E, Ẽ (K, K): rotations of three coordinates at a time.
+    """Returns embeddings E, Ẽ (K, K): rotations of three coordinates at a time, K a multiple of 3.
 
-    Args:
-        K: how many facts, a multiple of 3.
-        turn: the share of the paper's Euler angles: 0 gives the identity (decoupled), 1 the paper's
-            support-coupled construction.
-
-    Raises:
-        ValueError: K is not a positive multiple of 3.
+    `turn` is the share of the paper's Euler angles: 0 gives the identity (decoupled), 1 the paper's
+    support-coupled construction.
 
     Source: Appendix D; angles as printed there.
     """
@@ -96,13 +91,11 @@ def coupled(K: int, turn: float = 1.0) -> tuple[Tensor, Tensor]:
 
 def coupled_blocks(turn: float = 1.0) -> tuple[Tensor, Tensor]:
     """Returns the (3, 3) blocks that `coupled` repeats along the diagonals of E and Ẽ."""
-    keys, values = (euler(*(turn * angle for angle in a)) for a in (KEY_ANGLES, VALUE_ANGLES))
+    keys, values = (
+        _about_z(turn * first) @ _about_y(turn * second) @ _about_z(turn * third)
+        for first, second, third in (KEY_ANGLES, VALUE_ANGLES)
+    )
     return keys, values
-
-
-def euler(first: float, second: float, third: float) -> Tensor:
-    """Returns the rotation (3, 3) by these angles about the axes z, y, z."""
-    return _about_z(first) @ _about_y(second) @ _about_z(third)
 
 
 def gaussian(d: int, K: int, seed: int = 0) -> Tensor:
@@ -150,11 +143,6 @@ def direction(G: Tensor, rule: Rule) -> Tensor:
     raise ValueError(f"rule must be one of {', '.join(RULES)}; got {rule!r}")
 
 
-def gap(correct: Tensor) -> Tensor:
-    """Returns Δ: the best known fact's probability minus the worst known's. correct: (…, K)."""
-    return correct.amax(-1) - correct.amin(-1)
-
-
 @dataclass(frozen=True)
 class Run:
     """What an optimizer did to every fact: row t is after t updates."""
@@ -164,8 +152,8 @@ class Run:
 
     @property
     def gap(self) -> Tensor:
-        """Δ along the run (steps + 1,)."""
-        return gap(self.correct)
+        """Δ (steps + 1,): the best known fact's probability minus the worst known's."""
+        return self.correct.amax(-1) - self.correct.amin(-1)
 
 
 def train(
