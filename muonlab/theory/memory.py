@@ -21,8 +21,6 @@ from muonlab.optim.orthogonalize import newton_schulz, polar
 Rule = Literal["gd", "sign", "muon", "newton_schulz", "polar_express"]
 RULES: tuple[Rule, ...] = ("gd", "sign", "muon", "newton_schulz", "polar_express")
 
-EPSILON = 1e-12  # keeps Adam from dividing by 0
-
 VALUE_ANGLES = (3.638, 2.949, 5.218)
 KEY_ANGLES = (1.715, 0.876, 3.098)
 """Euler angles of the support-coupled embeddings (arXiv 2509.26030, Appendix D)."""
@@ -180,8 +178,7 @@ def train(
         lr: the step size, or a function of the step's number.
         beta2: of rule "adam", which divides M by the root of an average of squared gradients, both
             corrected for their start at 0.
-        batch: how many facts a step sees, drawn with p; None sees all of them.
-        seed: of the draws.
+        batch: how many facts a step sees, drawn with p by this `seed`; None sees all of them.
 
     Raises:
         ValueError: embeddings that do not fit p, or a step size after which W is not finite.
@@ -206,7 +203,7 @@ def train(
             M = momentum * M + (1 - momentum) * G
             if rule == "adam":
                 V = beta2 * V + (1 - beta2) * G**2
-                root = (V / (1 - beta2 ** (step + 1))).sqrt() + EPSILON
+                root = (V / (1 - beta2 ** (step + 1))).sqrt() + 1e-12  # never divide by 0
                 update = M / (1 - momentum ** (step + 1)) / root
             else:
                 update = direction(M, rule)
@@ -237,7 +234,5 @@ def _about_y(angle: float) -> Tensor:
 def _check_embeddings(E: Tensor, values: Tensor, K: int | None = None) -> None:
     if E.ndim != 2 or values.ndim != 2 or E.size(1) != values.size(1) or K not in (None, E.size(1)):
         facts = "" if K is None else f" with K={K} columns"
-        raise ValueError(
-            f"expected keys (d_s, K) and values (d_o, K){facts}, got {tuple(E.shape)} and "
-            f"{tuple(values.shape)}"
-        )
+        found = f"{tuple(E.shape)} and {tuple(values.shape)}"
+        raise ValueError(f"expected keys (d_s, K) and values (d_o, K){facts}, got {found}")

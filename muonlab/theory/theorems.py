@@ -43,8 +43,9 @@ class TwoBlock:
 
     def add(self, other: "TwoBlock", lr: float) -> "TwoBlock":
         """Returns this + lr · other."""
-        pairs = list(zip(astuple(self), astuple(other), strict=True))[2:]
-        return TwoBlock(self.K, self.L, *(x + lr * y for x, y in pairs))
+        K, L, *mine = astuple(self)
+        pairs = zip(mine, astuple(other)[2:], strict=True)
+        return TwoBlock(K, L, *(x + lr * y for x, y in pairs))
 
     def log_correct(self) -> tuple[float, float]:
         """Returns log f(E_k)_k of a frequent and of a rare fact."""
