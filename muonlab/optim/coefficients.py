@@ -90,7 +90,8 @@ def tolerates(triples: Schedule, error: float) -> bool:
     top = 1.0
     for a, b, c in triples:
         top *= 1 + error
-        root = math.sqrt(max(9 * b * b - 20 * a * c, 0))  # p'(x) = a + 3b x² + 5c x⁴ = 0
+        # where p'(x) = a + 3b x² + 5c x⁴ = 0; if it never is, another point does no harm
+        root = math.sqrt(max(9 * b * b - 20 * a * c, 0))
         if c:
             squares = [(-3 * b + sign * root) / (10 * c) for sign in (-1, 1)]
         else:

@@ -59,8 +59,7 @@ class Muon(torch.optim.Optimizer):
         adjust_lr_fn: None or "original", "match_rms_adamw", "spectral", "update_rms".
         ns_norm: the norm that Newton-Schulz divides by, "frobenius" or "schatten4". The second,
             with ns_coefficients="polar_express", comes closest to the polar factor.
-        ns_dtype: precision of the products, None for the fastest safe one here; torch.optim.Muon
-            always takes bf16.
+        ns_dtype: precision of the products, None for the fastest safe one here (torch: bf16).
         own: for a subclass: further options of a group, with their defaults.
 
     `torch.compile(optimizer.step, fullgraph=True)` takes the whole step, which pays on a GPU; with
@@ -119,11 +118,7 @@ class Muon(torch.optim.Optimizer):
             raise
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Loads a state saved by this class, or by torch.optim.Muon for the same parameters.
-
-        Raises:
-            ValueError: its groups follow another rule, or name other parameters.
-        """
+        """Loads a state saved by this class, or by torch.optim.Muon, for the same parameters."""
         groups = list(state_dict["param_groups"])
         for number, (mine, saved) in enumerate(zip(self.param_groups, groups, strict=False)):
             for key in ("rule", "param_names"):
@@ -197,22 +192,15 @@ class Muon(torch.optim.Optimizer):
             update.add(part, change, group)
 
     def rescale(self, O: Tensor, stack: list[Tensor], group: Group) -> None:  # noqa: E741
-        """Makes updates of O (b, e, m, n), of which this process may keep some rows, in place.
-
-        They are −lr s O, or −lr s O / ‖O‖ under update_rms.
-        """
+        """Makes updates of O (b, e, m or fewer, n) in place: −lr s O, or −lr s O / ‖O‖."""
         shape = matrix_shape(stack[0], group["kernels"])
         size = -group["lr"] * lr_scale(group["adjust_lr_fn"], *shape)
         if group["adjust_lr_fn"] == "update_rms":
             precise = torch.promote_types(O.dtype, torch.float32)
             norm = torch.linalg.vector_norm(O, dim=(-2, -1), keepdim=True, dtype=precise)
-            norm = self.over_rows(norm.square(), stack[0], group).sqrt()
+            norm = over_rows(norm.square(), stack[0], group).sqrt()
             size = size / torch.where(norm > 0, norm, 1.0)
         O.mul_(size)
-
-    def over_rows(self, sums: Tensor, p: Tensor, group: Group) -> Tensor:
-        """Returns the sums over all rows of p's matrices, wherever they are kept."""
-        return add_up(sums, p) if by_rows(p, group) else sums
 
     def _check_group(self, number: int) -> None:
         group = self.param_groups[number]
@@ -225,11 +213,9 @@ class Muon(torch.optim.Optimizer):
                     f"Muon takes matrices; parameter {name!r} has shape {tuple(p.shape)}: "
                     "give it to AdamW, or use muonlab.route(model)"
                 )
-            if is_sharded(p) and self.whole_only:
-                raise ValueError(
-                    f"{type(self).__name__} steps whole matrices, and parameter {name!r} is "
-                    "sharded: train this rule on whole weights"
-                )
+            if self.whole_only and is_sharded(p):
+                mine = f"{type(self).__name__} steps whole matrices"
+                raise ValueError(f"{mine}, and {name!r} is sharded: train it on whole weights")
             check_rows(name, p)
 
     def _adamw_step(self, group: Group) -> None:
@@ -248,6 +234,11 @@ class Muon(torch.optim.Optimizer):
 def by_rows(p: Tensor, group: Group) -> bool:
     """Returns whether others keep rows of p's matrix; a sharded stack is cut between matrices."""
     return is_sharded(p) and not is_stack(p, group["kernels"])
+
+
+def over_rows(sums: Tensor, p: Tensor, group: Group) -> Tensor:
+    """Returns the sums over all rows of p's matrices, wherever they are kept."""
+    return add_up(sums, p) if by_rows(p, group) else sums
 
 
 def with_gradient(group: Group) -> list[Tensor]:
@@ -289,20 +280,15 @@ def check_number(key: str, value: Any, end: float) -> None:
 
 
 def check_gradients(groups: list[Group]) -> None:
-    """Raises ValueError, with the parameter's name, unless all gradients are dense and finite.
-
-    Of sharded parameters, those of all processes count.
-    """
+    """Raises ValueError, with the name, unless all gradients in all processes are finite."""
     pairs = [pair for number, group in enumerate(groups) for pair in named(group, number)]
     pairs = [(name, p) for name, p in pairs if p.grad is not None]
     if not pairs:
         return
     for name, p in pairs:
         if gradient(p).is_sparse:
-            raise ValueError(
-                f"expected a dense gradient; that of parameter {name!r} is sparse: "
-                "build its embedding with sparse=False"
-            )
+            what = f"that of parameter {name!r} is sparse"
+            raise ValueError(f"expected a dense gradient; {what}: give its embedding sparse=False")
     anyone = next((p for _, p in pairs if is_sharded(p)), pairs[0][1])
     gradients = [gradient(own(p)) for _, p in pairs]
     # NaN and Inf survive a sum; one look at all sums, so a GPU is waited for once

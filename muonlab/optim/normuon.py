@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from muonlab.exchange import own
-from muonlab.optim.muon import Muon, check_number
+from muonlab.optim.muon import Muon, check_number, over_rows
 from muonlab.optim.update import Group, is_stack, lr_scale, matrix_shape
 
 SCALES = ("paper", "released")
@@ -84,9 +84,7 @@ class NorMuon(Muon):
         """Returns what is kept about p, of that group; before the first step it is zeros."""
         state = super().state_of(p, group)
         if group["rule"] == "muon" and ROWS not in state:  # a state of Muon's has none
-            column = p.detach()
-            while column.ndim > 1 + is_stack(p, group["kernels"]):
-                column = column[..., 0]
+            column = p.detach().flatten(1 + is_stack(p, group["kernels"]))[..., 0]
             precise = torch.promote_types(p.dtype, torch.float32)
             state[ROWS] = torch.zeros_like(column, dtype=precise)
         return state
@@ -101,14 +99,14 @@ class NorMuon(Muon):
         m, n = matrix_shape(p, group["kernels"])
         length = torch.linalg.vector_norm(O, dim=-1, dtype=v.dtype)  # of each row
         square = length.square()
-        before = self.over_rows(square.sum(-1, keepdim=True), p, group)  # ‖O‖²
+        before = over_rows(square.sum(-1, keepdim=True), p, group)  # ‖O‖²
         moving = before.sign()  # 0 for an expert without tokens, whose v would fade
         v.lerp_(square / n, (1 - group["beta2"]) * moving)
         for mine, new in zip(kept, v, strict=True):
             mine.copy_(new.view(mine.shape))
         factor = (v.sqrt() + group["row_eps"]).reciprocal_()
         evened = (length * factor).square_().sum(-1, keepdim=True)
-        after = self.over_rows(evened, p, group).sqrt()  # ‖Ô‖
+        after = over_rows(evened, p, group).sqrt()  # ‖Ô‖
         if group["scale"] == "paper":
             norm = torch.full_like(before, lr_scale("update_rms", m, n))
         else:

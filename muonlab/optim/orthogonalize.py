@@ -31,7 +31,7 @@ def newton_schulz(
     `muonlab.optim.fast` holds the same function in the order that a processor likes.
 
     Args:
-        G: (..., m, n), one matrix or a stack; never changed.
+        G: (..., m, n), one matrix or a stack; never changed. The result has its dtype.
         steps: how many polynomial steps.
         coefficients: a name in COEFFICIENTS, one triple (a, b, c), or a triple a step.
         norm: what divides G so that no singular value exceeds 1: its Frobenius norm (Σσ²)^½, or its
@@ -40,9 +40,6 @@ def newton_schulz(
 
     The norm is taken after the largest entry is 1, so G and 1e-30 G give the same result, and a
     zero matrix stays zero.
-
-    Returns:
-        (..., m, n) in G's dtype.
 
     Raises:
         ValueError: see `check_matrix`; or an unknown schedule or norm.

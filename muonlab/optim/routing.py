@@ -59,10 +59,7 @@ class Routing:
     ) -> list[dict[str, Any]]:
         """Returns the parameter groups for `muonlab.Muon`, each with its own learning rate.
 
-        `options` (momentum, weight_decay, betas, …) go into both groups.
-
-        Raises:
-            ValueError: an option that Muon does not have.
+        `options` of Muon (momentum, weight_decay, betas, …) go into both groups.
 
         >>> model = nn.Sequential(nn.Linear(4, 4))
         >>> [group["rule"] for group in route(model, muon=["0.weight"]).groups()]
@@ -112,8 +109,8 @@ def route(
     one of them, without a wildcard, sends it to Muon; a vector is always refused.
 
     Raises:
-        ValueError: a name that is no group and matches nothing, a parameter claimed by both sides,
-            a vector claimed for Muon, or a model without parameters. The message names it.
+        ValueError: a name that matches nothing, a parameter claimed by both sides, a vector claimed
+            for Muon, or a model without parameters. The message names it.
 
     >>> print(route(nn.ModuleDict({"w_in": nn.Linear(4, 8, bias=False), "norm": nn.LayerNorm(8)}),
     ...             muon=["w_in.weight"]))
@@ -143,15 +140,11 @@ def route(
     for name, p in parameters.items():
         wanted, refused = for_muon.get(p), for_adamw.get(p)
         if wanted and refused:
-            raise ValueError(
-                f"parameter {name!r} is claimed twice: by muon={wanted!r} and "
-                f"adamw={refused!r}; drop one of them"
-            )
+            both = f"muon={wanted!r} and adamw={refused!r}"
+            raise ValueError(f"parameter {name!r} is claimed twice, by {both}: drop one of them")
         if wanted and p.ndim < 2:
-            shape = tuple(p.shape)
-            raise ValueError(
-                f"Muon takes matrices; {wanted!r} names parameter {name!r} of shape {shape}"
-            )
+            what = f"{wanted!r} names {name!r} of shape {tuple(p.shape)}"
+            raise ValueError(f"Muon takes matrices; {what}: leave it to AdamW")
         if wanted not in names[p] and p in outer:
             wanted = None  # a head must not slip in by a wide pattern
         rule, reason = _decide(p, wanted, refused, outer.get(p))
@@ -167,11 +160,9 @@ def _claims(wanted: tuple[str, ...], names: Names) -> dict[nn.Parameter, str]:
     for entry in wanted:
         fitting = [p for p in names if _fits(entry, names[p])]
         if not fitting:
-            what = (
-                f"group {entry} looks for {', '.join(GROUPS[entry])} and finds nothing"
-                if entry in GROUPS
-                else f"{entry!r} is no group ({', '.join(GROUPS)}) and matches no parameter"
-            )
+            what = f"{entry!r} is no group ({', '.join(GROUPS)}) and matches no parameter"
+            if entry in GROUPS:
+                what = f"group {entry} looks for {', '.join(GROUPS[entry])} and finds nothing"
             some = ", ".join([name for each in names.values() for name in each][:4])
             raise ValueError(f"{what}; this model has {some}, …: name its matrices by patterns")
         claims = dict.fromkeys(fitting, entry) | claims

@@ -63,10 +63,7 @@ def average(p: Tensor, M: Tensor, group: Group, out: Tensor) -> Tensor:
 
 
 def orthogonalize(D: Tensor, dtype: torch.dtype, group: Group, scratch: Scratch) -> Tensor:
-    """Returns each matrix of D (b, e, m, n) orthogonalized in that dtype, as `group` says.
-
-    D is overwritten, and the scratch holds the result.
-    """
+    """Returns D (b, e, m, n), each matrix orthogonalized in that dtype; D is overwritten."""
     D.div_(largest_entry(D))  # a common factor has no effect on the result
     X = scratch.empty("X", D.shape, like=D.new_empty(0, dtype=dtype)).copy_(D)
     if group["ns_coefficients"] == "exact":
@@ -119,10 +116,7 @@ def matrix_shape(p: Tensor, kernels: bool = False) -> tuple[int, int]:
 def as_stacks(
     params: list[Tensor], ns_dtype: torch.dtype | None = None
 ) -> Iterator[tuple[list[Tensor], torch.dtype]]:
-    """Yields parameters that agree in shape, dtype and device, and the precision for them.
-
-    The precision is ns_dtype, or the `work_dtype` of all that agree.
-    """
+    """Yields parameters alike in shape, dtype and device, and ns_dtype or their `work_dtype`."""
     alike = defaultdict(list)
     for p in params:
         alike[p.shape, p.dtype, p.device, getattr(p, "device_mesh", None)].append(p)

@@ -21,8 +21,6 @@ from muonlab.optim.orthogonalize import newton_schulz, polar
 Rule = Literal["gd", "sign", "muon", "newton_schulz", "polar_express"]
 RULES: tuple[Rule, ...] = ("gd", "sign", "muon", "newton_schulz", "polar_express")
 
-EPSILON = 1e-12  # keeps Adam from dividing by 0
-
 VALUE_ANGLES = (3.638, 2.949, 5.218)
 KEY_ANGLES = (1.715, 0.876, 3.098)
 """Euler angles of the support-coupled embeddings (arXiv 2509.26030, Appendix D)."""
@@ -75,15 +73,10 @@ def power_law(K: int, exponent: float) -> Tensor:
 
 
 def coupled(K: int, turn: float = 1.0) -> tuple[Tensor, Tensor]:
-    """Returns embeddings E, Ẽ (K, K): rotations of three coordinates at a time.
+    """Returns embeddings E, Ẽ (K, K): rotations of three coordinates at a time, K a multiple of 3.
 
-    Args:
-        K: how many facts, a multiple of 3.
-        turn: the share of the paper's Euler angles: 0 gives the identity (decoupled), 1 the paper's
-            support-coupled construction.
-
-    Raises:
-        ValueError: K is not a positive multiple of 3.
+    `turn` is the share of the paper's Euler angles: 0 gives the identity (decoupled), 1 the paper's
+    support-coupled construction.
 
     Source: Appendix D; angles as printed there.
     """
@@ -96,13 +89,11 @@ def coupled(K: int, turn: float = 1.0) -> tuple[Tensor, Tensor]:
 
 def coupled_blocks(turn: float = 1.0) -> tuple[Tensor, Tensor]:
     """Returns the (3, 3) blocks that `coupled` repeats along the diagonals of E and Ẽ."""
-    keys, values = (euler(*(turn * angle for angle in a)) for a in (KEY_ANGLES, VALUE_ANGLES))
+    keys, values = (
+        _about_z(turn * first) @ _about_y(turn * second) @ _about_z(turn * third)
+        for first, second, third in (KEY_ANGLES, VALUE_ANGLES)
+    )
     return keys, values
-
-
-def euler(first: float, second: float, third: float) -> Tensor:
-    """Returns the rotation (3, 3) by these angles about the axes z, y, z."""
-    return _about_z(first) @ _about_y(second) @ _about_z(third)
 
 
 def gaussian(d: int, K: int, seed: int = 0) -> Tensor:
@@ -150,11 +141,6 @@ def direction(G: Tensor, rule: Rule) -> Tensor:
     raise ValueError(f"rule must be one of {', '.join(RULES)}; got {rule!r}")
 
 
-def gap(correct: Tensor) -> Tensor:
-    """Returns Δ: the best known fact's probability minus the worst known's. correct: (…, K)."""
-    return correct.amax(-1) - correct.amin(-1)
-
-
 @dataclass(frozen=True)
 class Run:
     """What an optimizer did to every fact: row t is after t updates."""
@@ -164,8 +150,8 @@ class Run:
 
     @property
     def gap(self) -> Tensor:
-        """Δ along the run (steps + 1,)."""
-        return gap(self.correct)
+        """Δ (steps + 1,): the best known fact's probability minus the worst known's."""
+        return self.correct.amax(-1) - self.correct.amin(-1)
 
 
 def train(
@@ -192,8 +178,7 @@ def train(
         lr: the step size, or a function of the step's number.
         beta2: of rule "adam", which divides M by the root of an average of squared gradients, both
             corrected for their start at 0.
-        batch: how many facts a step sees, drawn with p; None sees all of them.
-        seed: of the draws.
+        batch: how many facts a step sees, drawn with p by this `seed`; None sees all of them.
 
     Raises:
         ValueError: embeddings that do not fit p, or a step size after which W is not finite.
@@ -218,7 +203,7 @@ def train(
             M = momentum * M + (1 - momentum) * G
             if rule == "adam":
                 V = beta2 * V + (1 - beta2) * G**2
-                root = (V / (1 - beta2 ** (step + 1))).sqrt() + EPSILON
+                root = (V / (1 - beta2 ** (step + 1))).sqrt() + 1e-12  # never divide by 0
                 update = M / (1 - momentum ** (step + 1)) / root
             else:
                 update = direction(M, rule)
@@ -249,7 +234,5 @@ def _about_y(angle: float) -> Tensor:
 def _check_embeddings(E: Tensor, values: Tensor, K: int | None = None) -> None:
     if E.ndim != 2 or values.ndim != 2 or E.size(1) != values.size(1) or K not in (None, E.size(1)):
         facts = "" if K is None else f" with K={K} columns"
-        raise ValueError(
-            f"expected keys (d_s, K) and values (d_o, K){facts}, got {tuple(E.shape)} and "
-            f"{tuple(values.shape)}"
-        )
+        found = f"{tuple(E.shape)} and {tuple(values.shape)}"
+        raise ValueError(f"expected keys (d_s, K) and values (d_o, K){facts}, got {found}")

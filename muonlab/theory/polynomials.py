@@ -76,12 +76,8 @@ def derive_schedule(lower: float = 1e-3, steps: int = 6) -> Schedule:
     wider than CUSHION is taken as that wide only, and every triple but the last expects values up
     to SAFETY times too large, which rounding can make.
 
-    Args:
-        lower: the smallest singular value that counts, relative to the largest.
-        steps: how many triples.
-
     Raises:
-        ValueError: lower outside (0, 1).
+        ValueError: `lower`, the smallest singular value that counts, outside (0, 1).
 
     Source: Amsel et al., arXiv 2505.16932, Algorithm 1 and section 3.4.
     """

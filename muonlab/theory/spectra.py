@@ -66,13 +66,8 @@ def isotropy(W: Tensor, top: int = 10) -> Isotropy:
     H = entropy(q)
     largest = q.new_tensor(len(q)).log()
     low, high = torch.quantile(squares, squares.new_tensor([0.25, 0.75]))
-    found = (
-        H / largest if len(q) > 1 else torch.zeros(()),  # one direction is as uneven as it gets
-        H.exp(),
-        q[:top].sum(),
-        high / low,
-    )
-    return Isotropy(*(number.item() for number in found))
+    even = H / largest if len(q) > 1 else torch.zeros(())  # one direction: as uneven as it gets
+    return Isotropy(*(number.item() for number in (even, H.exp(), q[:top].sum(), high / low)))
 
 
 def layer_spectra(named: Iterable[tuple[str, Tensor]]) -> dict[str, list[list[float]]]:
@@ -92,9 +87,6 @@ def layer_spectra(named: Iterable[tuple[str, Tensor]]) -> dict[str, list[list[fl
 def nuclear_rank(G: Tensor) -> float:
     """Returns ‖G‖_*² / ‖G‖_F² of G (m, n): 1 for one direction, k for k equal ones.
 
-    Raises:
-        ValueError: see `energies`.
-
     Source: arXiv 2512.04299, where G is a gradient.
 
     >>> nuclear_rank(torch.eye(4))
@@ -106,9 +98,6 @@ def nuclear_rank(G: Tensor) -> float:
 
 def stable_rank(A: Tensor) -> float:
     """Returns ‖A‖_F² / ‖A‖_op² of A (m, n): 1 for one direction, k for k equal ones.
-
-    Raises:
-        ValueError: see `energies`.
 
     Source: arXiv 2512.04299, where A holds the inputs of a layer.
 

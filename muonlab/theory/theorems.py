@@ -11,7 +11,7 @@ longer than K = 9. Source: arXiv 2509.26030, section 5 and Appendix D, F (Propos
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import torch
 from torch import Tensor
@@ -36,18 +36,16 @@ class TwoBlock:
     def dense(self) -> Tensor:
         """Returns it as (K, K), float64."""
         L, rest = self.L, self.K - self.L
-        top = torch.cat([torch.full((L, L), self.c11), torch.full((L, rest), self.c12)], dim=1)
-        low = torch.cat(
-            [torch.full((rest, L), self.c21), torch.full((rest, rest), self.c22)], dim=1
-        )
-        diagonal = torch.tensor([self.a] * L + [self.b] * rest, dtype=torch.float64)
-        return torch.cat([top, low]).double() + torch.diag(diagonal)
+        constants = torch.tensor([[self.c11, self.c12], [self.c21, self.c22]], dtype=torch.float64)
+        kind = torch.tensor([0] * L + [1] * rest)  # of each fact: frequent, rare
+        diagonal = torch.tensor([self.a, self.b], dtype=torch.float64)[kind]
+        return constants[kind][:, kind] + torch.diag(diagonal)
 
     def add(self, other: "TwoBlock", lr: float) -> "TwoBlock":
         """Returns this + lr · other."""
-        names = ("a", "b", "c11", "c12", "c21", "c22")
-        sums = {name: getattr(self, name) + lr * getattr(other, name) for name in names}
-        return TwoBlock(self.K, self.L, **sums)
+        K, L, *mine = astuple(self)
+        pairs = zip(mine, astuple(other)[2:], strict=True)
+        return TwoBlock(K, L, *(x + lr * y for x, y in pairs))
 
     def log_correct(self) -> tuple[float, float]:
         """Returns log f(E_k)_k of a frequent and of a rare fact."""
@@ -56,16 +54,10 @@ class TwoBlock:
     def descent(self, p_frequent: float, p_rare: float) -> "TwoBlock":
         """Returns −∇L at this W, in the same basis; p of one frequent and of one rare fact."""
         hit, same, other, rare_hit, rare_same, rare_other = map(math.exp, self._logs())
-        return TwoBlock(
-            self.K,
-            self.L,
-            a=p_frequent * (1 - hit + same),
-            b=p_rare * (1 - rare_hit + rare_same),
-            c11=-p_frequent * same,
-            c21=-p_frequent * other,
-            c22=-p_rare * rare_same,
-            c12=-p_rare * rare_other,
-        )
+        a, b = p_frequent * (1 - hit + same), p_rare * (1 - rare_hit + rare_same)
+        c11, c21 = -p_frequent * same, -p_frequent * other
+        c22, c12 = -p_rare * rare_same, -p_rare * rare_other
+        return TwoBlock(self.K, self.L, a, b, c11, c12, c21, c22)
 
     def direction(self, rule: Rule) -> "TwoBlock":
         """Returns what `memory.direction` makes of it (with decoupled embeddings, for "sign")."""
@@ -81,48 +73,24 @@ class TwoBlock:
         """Returns what it does to the two vectors of ones of its blocks, at unit length (2, 2)."""
         L, rest = self.L, self.K - self.L
         across = math.sqrt(L * rest)
-        return torch.tensor(
-            [
-                [self.a + L * self.c11, across * self.c12],
-                [across * self.c21, self.b + rest * self.c22],
-            ],
-            dtype=torch.float64,
-        )
+        frequent = [self.a + L * self.c11, across * self.c12]
+        rare = [across * self.c21, self.b + rest * self.c22]
+        return torch.tensor([frequent, rare], dtype=torch.float64)
 
     def _polar(self) -> "TwoBlock":
         # Proposition F.2: across the ones the matrix is a or b times the identity, along them _core
         L, rest = self.L, self.K - self.L
         a, b = _sign(self.a) if L > 1 else 0.0, _sign(self.b) if rest > 1 else 0.0
-        core = polar(self._scaled_core())
-        across = math.sqrt(L * rest)
-        return TwoBlock(
-            self.K,
-            L,
-            a=a,
-            b=b,
-            c11=(core[0, 0].item() - a) / L,
-            c12=core[0, 1].item() / across,
-            c21=core[1, 0].item() / across,
-            c22=(core[1, 1].item() - b) / rest,
-        )
-
-    def _scaled_core(self) -> Tensor:
-        """Returns the core, without a singular value that only rounding left above 0."""
         U, S, Vh = torch.linalg.svd(self._core())
-        return (U * torch.where(1e-12 * max(abs(self.a), abs(self.b), S[0]) < S, S, 0.0)) @ Vh
+        known = 1e-12 * max(abs(self.a), abs(self.b), S[0]) < S  # not only rounding
+        (c11, c12), (c21, c22) = polar((U * torch.where(known, S, 0.0)) @ Vh).tolist()
+        c11, c22, across = (c11 - a) / L, (c22 - b) / rest, math.sqrt(L * rest)
+        return TwoBlock(self.K, L, a, b, c11, c12 / across, c21 / across, c22)
 
     def _sign(self) -> "TwoBlock":
-        s11, s22 = _sign(self.c11), _sign(self.c22)
-        return TwoBlock(
-            self.K,
-            self.L,
-            a=_sign(self.a + self.c11) - s11,
-            b=_sign(self.b + self.c22) - s22,
-            c11=s11,
-            c12=_sign(self.c12),
-            c21=_sign(self.c21),
-            c22=s22,
-        )
+        c11, c12, c21, c22 = map(_sign, (self.c11, self.c12, self.c21, self.c22))
+        a, b = _sign(self.a + self.c11) - c11, _sign(self.b + self.c22) - c22
+        return TwoBlock(self.K, self.L, a, b, c11, c12, c21, c22)
 
     def _logs(self) -> tuple[float, ...]:
         """Returns the six log-probabilities: of a frequent key, then of a rare one.
