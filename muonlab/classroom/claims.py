@@ -45,7 +45,7 @@ class Claim:
 
     @property
     def measured(self) -> str:
-        """The least and the greatest value, to a thousandth of the bound's scale: less is noise."""
+        """The least and the greatest value, to a thousandth of the bound's scale; less is noise."""
         ends = self.value
         if all(map(math.isfinite, ends)):
             ends = (min(ends), max(ends))
@@ -53,7 +53,7 @@ class Claim:
 
     @property
     def bound(self) -> str:
-        """The bound in words: `at most 0.7`, `0.68 to 1.21`."""
+        """The bound in words, such as `at most 0.7` or `0.68 to 1.21`."""
         if self.lower is None:
             return f"at most {self.upper:g}"
         if self.upper is None:

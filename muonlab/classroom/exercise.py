@@ -85,7 +85,7 @@ def checks(lesson: str) -> dict[str, Callable[[Any], None]]:
 def call(
     answer: Any, *args: Any, shape: tuple[int, ...] | None = None, returns: type | None = None
 ) -> Any:
-    """Returns answer(*args), called on clones of tensor arguments.
+    """Returns `answer(*args)`, called on clones of tensor arguments.
 
     Raises NotYet when nothing came back, and Wrong when the function raised, changed an input in
     place, or returned something other than `returns`, or than a tensor of `shape`.

@@ -18,7 +18,7 @@ class Task(Protocol):
 
     @property
     def sha256(self) -> str:
-        """What names the data: records of one task can be compared where it is the same."""
+        """What names the data; records of one task can be compared where it is the same."""
 
     def batch(self, step: int, batch: int, context: int, seed: int) -> tuple[Tensor, Tensor]:
         """Returns inputs (batch, context, …) and targets of one training step.

@@ -221,7 +221,7 @@ RETUNING = Tuning("cpu-retuning", _each_row, ("gated", "muon"))
 OPEN_QUESTION = Hypothesis(lower=ALL_GROUPS, than=(), by=0.04)
 """Lesson 04's lead of Muon, asked of lesson 11's settings, whose three seeds left it open."""
 OPEN_SEEDS = range(4, 16)
-"""Twelve: seen at 80 % if the lead is there (tests/test_grids.py). Seeds 1 to 3 raised the question
+"""Twelve, seen at 80 % if the lead is there (tests/test_grids.py). Seeds 1 to 3 raised the question
 and gave the spread, so they do not answer it."""
 
 

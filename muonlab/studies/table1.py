@@ -34,7 +34,7 @@ PAPER_ROWS: dict[tuple[str, ...], tuple[float | None, float | None]] = {
     ("V", "FFN"): (3.6702, 3.7185),
     ("O", "FFN"): (3.6042, 3.5634),
 }
-"""What Muon takes, the rest is AdamW's → held-out loss at 160M, non-gated and gated; None: not run.
+"""What Muon takes, the rest is AdamW's → held-out loss at 160M, non-gated and gated, or None.
 
 Source: arXiv 2509.26030v2, Table 1."""
 
@@ -66,7 +66,7 @@ TIERS = {
         rates=[0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002],
     ),
 }
-"""The paper does not state batch, length and schedule: those of the tier "paper" are ours."""
+"""The paper does not state batch, length and schedule; those of the tier "paper" are ours."""
 
 
 def rows(gated: bool) -> list[tuple[str, ...]]:

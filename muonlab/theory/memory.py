@@ -150,7 +150,7 @@ class Run:
 
     @property
     def gap(self) -> Tensor:
-        """Δ (steps + 1,): the best known fact's probability minus the worst known's."""
+        """Δ (steps + 1,), the best known fact's probability minus the worst known's."""
         return self.correct.amax(-1) - self.correct.amin(-1)
 
 

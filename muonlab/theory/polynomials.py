@@ -15,7 +15,7 @@ from torch import Tensor
 from muonlab.optim.coefficients import QUINTIC, SAFETY, Schedule, Triple, schedule
 
 CUSHION = 0.02407327424182761
-"""Singular values under this share of the largest count as this large when a step is derived: the
+"""Singular values under this share of the largest count as this large when a step is derived; the
 very best polynomial for a wider interval would push some large values close to 0."""
 
 

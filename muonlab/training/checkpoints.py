@@ -1,4 +1,4 @@
-"""Checkpoints: folders that are either whole or refused, and that can run no code.
+"""Checkpoints: folders that are either whole or refused, and that can run no code::
 
     run/checkpoint.json              names the data, has their checksums, and holds the curves
     run/data-1f0c29ab/*.safetensors  weights and states; each process of torchrun writes its rows
