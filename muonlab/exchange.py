@@ -76,15 +76,12 @@ def divide(costs: dict[Tensor, int], processes: int) -> dict[Tensor, int]:
 def at_owners(
     stacks: list[list[Tensor]], averages: list[Tensor], function: Callable[[Tensor], Tensor]
 ) -> list[Tensor]:
-    """Returns what `function` makes of whole matrices, of which this process has some rows.
+    """Returns, for each stack, this process's rows of what `function` makes of whole matrices.
 
     Args:
         stacks: parameters that are sharded alike, those of a stack of one shape.
         averages: for each stack, the rows that this process keeps, (b, 1, m or fewer, n).
         function: of (b, 1, m, n), to the same shape.
-
-    Returns:
-        For each stack, the same rows of the results.
     """
     mesh = mesh_of(stacks[0][0])
     rows = dict(zip(chain(*stacks), chain(*averages), strict=True))

@@ -114,11 +114,7 @@ def claim(
     at_most: float | None = None,
     **notes: str,
 ) -> Claim:
-    """Returns a Claim; `Lesson.claim` says what belongs in it.
-
-    Raises:
-        ValueError: no bound or two, no value, an unknown verdict.
-    """
+    """Returns a Claim; `Lesson.claim` says what belongs in it, a ValueError what is missing."""
     if [within, at_least, at_most].count(None) != 2:
         raise ValueError(
             f"claim {id} needs exactly one bound: within=(low, high), at_least= or at_most="
