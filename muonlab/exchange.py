@@ -21,6 +21,7 @@ from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh
 
 Rows = dict[Tensor, Tensor]  # of each parameter, what this process keeps, (1, m or fewer, n)
+Shapes = Sequence[Sequence[Sequence[int]]]  # of what comes from each process
 
 
 def is_sharded(p: Tensor) -> bool:
@@ -117,10 +118,7 @@ def _scatter(complete: Rows, rows: Rows, owner_of: dict[Tensor, int], mesh: Devi
 
 
 def _exchange(
-    sent: list[list[Tensor]],
-    shapes: Sequence[Sequence[Sequence[int]]],
-    mesh: DeviceMesh,
-    like: Tensor,
+    sent: list[list[Tensor]], shapes: Shapes, mesh: DeviceMesh, like: Tensor
 ) -> list[list[Tensor]]:
     """Returns what each process r has for this one, of shapes[r], and gives it sent[r]."""
     message = torch.cat([like.new_empty(0), *(t.flatten() for t in chain(*sent))])

@@ -43,17 +43,17 @@ def rehearse(
         numbers, matrices      parameters of the model, and those of them that Muon sends
         seconds                that all this took, with the start of the processes
 
-    For example, `rehearse(2)["difference"]` is below 1e-12. A script must call it as `together`.
+    For example, `rehearse(2)["difference"]` is below 1e-12. For scripts, see `together`.
     """
     began = time.monotonic()
     several = together(processes, train, STEPS, sharded, "muon", dtype, SHAPE)
     one, first = train(STEPS, False, "muon", dtype, SHAPE), several[0]
     weights = zip(first["weights"], one["weights"], strict=True)
     sent = {name: sum(part["bytes"][name] for part in several) for name in first["bytes"]}
-    model = GPT(SHAPE)
-    numbers = sum(p.numel() for p in model.parameters())
-    shapes = [r.shape for r in route(model).routes if r.rule == "muon"]
-    matrices = sum(math.prod(shape) for shape in shapes if len(shape) < 3 or not sharded)
+    routes = route(GPT(SHAPE)).routes
+    numbers = sum(math.prod(r.shape) for r in routes)
+    sent_by_muon = [r.shape for r in routes if r.rule == "muon"]
+    matrices = sum(math.prod(shape) for shape in sent_by_muon if len(shape) < 3 or not sharded)
     expected = sharded_bytes if sharded else replicated_bytes
     return {
         "losses": first["losses"],
@@ -74,10 +74,9 @@ def train(
     """Returns losses, bytes and final weights of a run that this process takes part in."""
     model, optimizer = start(sharded, rule, dtype, shape)
     replica = model if sharded else parallel.replicate(model)
-    losses, before = [], wire_bytes()
+    before = wire_bytes()
     with Traffic() as traffic:
-        for number in range(steps):
-            losses.append(train_step(replica, optimizer, batch(number, shape), sharded))
+        losses = [train_step(replica, optimizer, batch(i, shape), sharded) for i in range(steps)]
     after = wire_bytes()
     wire = None if before is None or after is None else after - before
     weights = [whole(p.detach()) for p in model.parameters()]
