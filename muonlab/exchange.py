@@ -21,6 +21,7 @@ from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh
 
 Rows = dict[Tensor, Tensor]  # of each parameter, what this process keeps, (1, m or fewer, n)
+Shapes = Sequence[Sequence[Sequence[int]]]  # of what comes from each process
 
 
 def is_sharded(p: Tensor) -> bool:
@@ -76,15 +77,12 @@ def divide(costs: dict[Tensor, int], processes: int) -> dict[Tensor, int]:
 def at_owners(
     stacks: list[list[Tensor]], averages: list[Tensor], function: Callable[[Tensor], Tensor]
 ) -> list[Tensor]:
-    """Returns what `function` makes of whole matrices, of which this process has some rows.
+    """Returns, for each stack, this process's rows of what `function` makes of whole matrices.
 
     Args:
         stacks: parameters that are sharded alike, those of a stack of one shape.
         averages: for each stack, the rows that this process keeps, (b, 1, m or fewer, n).
         function: of (b, 1, m, n), to the same shape.
-
-    Returns:
-        For each stack, the same rows of the results.
     """
     mesh = mesh_of(stacks[0][0])
     rows = dict(zip(chain(*stacks), chain(*averages), strict=True))
@@ -120,10 +118,7 @@ def _scatter(complete: Rows, rows: Rows, owner_of: dict[Tensor, int], mesh: Devi
 
 
 def _exchange(
-    sent: list[list[Tensor]],
-    shapes: Sequence[Sequence[Sequence[int]]],
-    mesh: DeviceMesh,
-    like: Tensor,
+    sent: list[list[Tensor]], shapes: Shapes, mesh: DeviceMesh, like: Tensor
 ) -> list[list[Tensor]]:
     """Returns what each process r has for this one, of shapes[r], and gives it sent[r]."""
     message = torch.cat([like.new_empty(0), *(t.flatten() for t in chain(*sent))])

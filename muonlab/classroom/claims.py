@@ -46,9 +46,8 @@ class Claim:
     @property
     def measured(self) -> str:
         """The least and the greatest value, to a thousandth of the bound's scale; less is noise."""
-        ends = self.value
-        if all(map(math.isfinite, ends)):
-            ends = (min(ends), max(ends))
+        finite = all(map(math.isfinite, self.value))
+        ends = (min(self.value), max(self.value)) if finite else self.value
         return " to ".join(dict.fromkeys(map(self._rounded, ends)))
 
     @property
@@ -114,15 +113,10 @@ def claim(
     at_most: float | None = None,
     **notes: str,
 ) -> Claim:
-    """Returns a Claim; `Lesson.claim` says what belongs in it.
-
-    Raises:
-        ValueError: no bound or two, no value, an unknown verdict.
-    """
+    """Returns a Claim; `Lesson.claim` says what belongs in it, a ValueError what is missing."""
     if [within, at_least, at_most].count(None) != 2:
-        raise ValueError(
-            f"claim {id} needs exactly one bound: within=(low, high), at_least= or at_most="
-        )
+        bounds = "within=(low, high), at_least= or at_most="
+        raise ValueError(f"claim {id} needs exactly one bound: {bounds}")
     if (verdict := notes.get("verdict", "")) not in ("", *VERDICTS):
         raise ValueError(f"claim {id}: verdict= is one of {', '.join(VERDICTS)}; {verdict!r} came")
     values = tuple(map(float, value if isinstance(value, tuple | list) else (value,)))

@@ -5,6 +5,7 @@ import linecache
 import re
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from html import escape
@@ -135,9 +136,7 @@ def rounded(values: Numbers) -> list[float]:
 
 def _equal(came: Numbers, value: Numbers, within: float) -> bool:
     a, b = (torch.as_tensor(v, dtype=torch.float64) for v in (came, value))
-    if a.shape != b.shape:
-        return False
-    return bool(((a == b) | ((a - b).abs() < within * b.abs().max())).all())
+    return a.shape == b.shape and bool(((a == b) | ((a - b).abs() < within * b.abs().max())).all())
 
 
 def _described(value: Any) -> str:
@@ -147,12 +146,9 @@ def _described(value: Any) -> str:
 
 
 def _nothing(answer: Any) -> str:
-    try:
-        begun = "..." not in inspect.getsource(answer)
-    except (OSError, TypeError):  # typed without a file, or built in
-        begun = False
-    if begun:
-        return "Your function returns nothing: end it with return."
+    with suppress(OSError, TypeError):  # typed without a file, or built in
+        if "..." not in inspect.getsource(answer):
+            return "Your function returns nothing: end it with return."
     return "Write your code in place of the dots, then run this cell. The hints are below."
 
 

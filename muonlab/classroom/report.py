@@ -37,8 +37,7 @@ def page(
         stated: when, as in `hypothesis.Statement.utc`; "" when nobody wrote it down.
         conclusion: the experimenter's own words.
 
-    Raises:
-        ValueError: the runs cannot answer (see `hypothesis.judge`).
+    ValueError: the runs cannot answer (see `hypothesis.judge`).
     """
     finding = judge(hypothesis, runs := list(runs))
     figures.style()
@@ -100,8 +99,7 @@ def differences(finding: Finding) -> Figure:
     axes.axvline(0, color="black", linewidth=1)
     axes.axvline(finding.hypothesis.by, color="black", linewidth=1, linestyle=(0, (4, 3)))
     axes.set_yticks([1, 0], labels=["seeds", "95 % interval"])
-    axes.set_xlabel(f"{_apart(finding)}, nats (dashed: predicted, at least)")
-    axes.set_ylim(-0.6, 1.6)
+    axes.set(xlabel=f"{_apart(finding)}, nats (dashed: predicted, at least)", ylim=(-0.6, 1.6))
     return figure
 
 
@@ -163,18 +161,13 @@ def _settings(sides: Sides) -> str:
 
 
 def _provenance(used: Sequence[Record]) -> str:
-    facts = {name: {str(run.provenance.get(name, "?")): None for run in used} for name in WHERE}
-    rows = [
-        *([name, ", ".join(values)] for name, values in facts.items()),
-        ["runs", str(len(used))],
-        ["tokens", f"{sum(run.tokens for run in used):,}"],
-        ["seconds of training", f"{sum(run.seconds for run in used):.0f}"],
-    ]
-    return _table("What it was run on", ["provenance", "value"], rows)
+    found = {name: [str(run.provenance.get(name, "?")) for run in used] for name in WHERE}
+    facts = {name: ", ".join(dict.fromkeys(values)) for name, values in found.items()}
+    facts |= {"runs": str(len(used)), "tokens": f"{sum(run.tokens for run in used):,}"}
+    facts["seconds of training"] = f"{sum(run.seconds for run in used):.0f}"
+    return _table("What it was run on", ["provenance", "value"], list(facts.items()))
 
 
 def _table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    html = Table(heads, rows).html(caption)
-    return (
-        f'<div class="wide" tabindex="0" role="region" aria-label="{escape(caption)}">{html}</div>'
-    )
+    html, label = Table(heads, rows).html(caption), escape(caption)
+    return f'<div class="wide" tabindex="0" role="region" aria-label="{label}">{html}</div>'

@@ -40,14 +40,12 @@ def rank() -> int:
 def world(device: torch.device | str = "cpu", timeout: float = 60) -> Iterator[None]:
     """Connects the processes, if they are not yet, as long as the `with` lasts; all below needs it.
 
-    On a GPU, process i of a machine takes GPU i, and "cuda" means that one.
+    On a GPU, process i of a machine takes GPU i, and "cuda" means that one; "cuda:0", which all
+    would share, is a ValueError.
 
     Args:
         timeout: seconds to wait for the others. A process that has died or stopped then is an
             error in each of the others: RuntimeError under gloo; NCCL may end them instead.
-
-    Raises:
-        ValueError: a device such as "cuda:0", which all processes would share.
     """
     if size() == 1 or dist.is_initialized():
         yield
@@ -70,10 +68,8 @@ def world(device: torch.device | str = "cpu", timeout: float = 60) -> Iterator[N
 def share(batch: Tensor) -> Tensor:
     """Returns the rows (B / processes, …) of the batch (B, …) that this process takes.
 
-    Shares are equal, so that the mean over the batch is the mean of the processes' means.
-
-    Raises:
-        ValueError: B is no multiple of the number of processes.
+    Shares are equal, so that the mean over the batch is the mean of the processes' means. If B is
+    no multiple of their number, that is a ValueError.
     """
     if len(batch) % size():
         why = f"cannot be divided equally among {size()} processes: choose a multiple of {size()}"
@@ -157,12 +153,9 @@ def owners(optimizer: Muon) -> dict[Tensor, int]:
     It follows from the shapes, so all processes agree. An owner's share of equal shapes is a stack.
     """
     groups = [group for group in optimizer.param_groups if group["rule"] == "muon"]
-    costs = {  # of XXᵀ, up to a factor
-        p: p.numel() * min(matrix_shape(p, group["kernels"]))
-        for group in groups
-        for p in group["params"]
-    }
-    return divide(costs, size())
+    shapes = {p: matrix_shape(p, group["kernels"]) for group in groups for p in group["params"]}
+    # that of XXᵀ, up to a factor
+    return divide({p: p.numel() * min(shape) for p, shape in shapes.items()}, size())
 
 
 def _moved(state: dict[str, Any], device: torch.device | str) -> dict[str, Any]:

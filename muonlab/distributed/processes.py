@@ -37,8 +37,7 @@ def together(
         timeout: seconds that they wait for each other; and the caller, when one has failed. Else
             the caller waits PATIENCE seconds for the first answer, and for each after it.
 
-    Raises:
-        RuntimeError: some failed, ended or gave no answer in time; the message says which and why.
+    RuntimeError: some failed, ended or gave no answer in time; the message says which and why.
     """
     store = _store()
     place = {"WORLD_SIZE": processes, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": store.port}
@@ -97,8 +96,7 @@ def _work(
             result = {"found": function(*arguments)}
     except Exception:
         result = {"failure": "failed:\n" + traceback.format_exc()}
-    content = io.BytesIO()
-    torch.save(result, content)
+    torch.save(result, content := io.BytesIO())
     connection.send_bytes(content.getvalue())
 
 

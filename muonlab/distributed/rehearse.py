@@ -43,28 +43,25 @@ def rehearse(
         numbers, matrices      parameters of the model, and those of them that Muon sends
         seconds                that all this took, with the start of the processes
 
-    For example, `rehearse(2)["difference"]` is below 1e-12. A script calls it under
-    `if __name__ == "__main__"`; a notebook need not.
+    For example, `rehearse(2)["difference"]` is below 1e-12. For scripts, see `together`.
     """
     began = time.monotonic()
     several = together(processes, train, STEPS, sharded, "muon", dtype, SHAPE)
-    one = train(STEPS, False, "muon", dtype, SHAPE)
-    model = GPT(SHAPE)
-    numbers = sum(p.numel() for p in model.parameters())
-    shapes = [r.shape for r in route(model).routes if r.rule == "muon"]
-    matrices = sum(math.prod(shape) for shape in shapes if len(shape) < 3 or not sharded)
+    one, first = train(STEPS, False, "muon", dtype, SHAPE), several[0]
+    weights = zip(first["weights"], one["weights"], strict=True)
+    sent = {name: sum(part["bytes"][name] for part in several) for name in first["bytes"]}
+    routes = route(GPT(SHAPE)).routes
+    numbers = sum(math.prod(r.shape) for r in routes)
+    sent_by_muon = [r.shape for r in routes if r.rule == "muon"]
+    matrices = sum(math.prod(shape) for shape in sent_by_muon if len(shape) < 3 or not sharded)
     expected = sharded_bytes if sharded else replicated_bytes
-    weights = zip(several[0]["weights"], one["weights"], strict=True)
     return {
-        "losses": several[0]["losses"],
+        "losses": first["losses"],
         "losses_of_one": one["losses"],
         "difference": max((there - here).abs().max().item() for there, here in weights),
-        "bytes": {
-            name: sum(part["bytes"][name] for part in several) / processes / STEPS
-            for name in several[0]["bytes"]
-        },
+        "bytes": {name: total / processes / STEPS for name, total in sent.items()},
         "expected": expected(numbers, matrices, processes, dtype.itemsize),
-        "wire": several[0]["wire"] and sum(part["wire"] for part in several) / processes / STEPS,
+        "wire": first["wire"] and sum(part["wire"] for part in several) / processes / STEPS,
         "numbers": numbers,
         "matrices": matrices,
         "seconds": time.monotonic() - began,
@@ -77,10 +74,9 @@ def train(
     """Returns losses, bytes and final weights of a run that this process takes part in."""
     model, optimizer = start(sharded, rule, dtype, shape)
     replica = model if sharded else parallel.replicate(model)
-    losses, before = [], wire_bytes()
+    before = wire_bytes()
     with Traffic() as traffic:
-        for number in range(steps):
-            losses.append(train_step(replica, optimizer, batch(number, shape), sharded))
+        losses = [train_step(replica, optimizer, batch(i, shape), sharded) for i in range(steps)]
     after = wire_bytes()
     wire = None if before is None or after is None else after - before
     weights = [whole(p.detach()) for p in model.parameters()]
@@ -100,11 +96,9 @@ def start(sharded: bool, rule: str, dtype: torch.dtype, shape: GPTConfig) -> tup
 def train_step(
     replica: Callable[..., Tensor], optimizer: Muon, rows: tuple[Tensor, Tensor], sharded: bool
 ) -> float:
-    """Returns the mean loss over all processes, after one update of the weights.
+    """Returns the mean loss over all processes, after one update from their `rows` together.
 
-    Args:
-        replica: the model, sharded; or what `parallel.replicate` made of it.
-        rows: inputs and targets (B, T) for all processes together.
+    `replica` is the model, sharded, or what `parallel.replicate` made of it.
     """
     loss = replica(*map(parallel.share, rows))
     loss.backward()

@@ -2,8 +2,7 @@
 
 PyTorch's own engine, FSDP2 (`fully_shard`), gathers the weights of a block before the block
 computes, frees them afterwards, and leaves each process the mean gradient of its rows. `Muon.step`
-knows such parameters: matrices travel to one process each and back, for rows of a matrix,
-orthogonalized by themselves, are not rows of the orthogonalized matrix (`orthogonalize_apart`).
+knows such parameters: `exchange` says how; `orthogonalize_apart` shows what would be wrong.
 
     torchrun --nproc-per-node=2 --no-python muonlab train --shard …
 """
@@ -20,12 +19,9 @@ from muonlab.optim.orthogonalize import polar
 def shard(model: nn.Module) -> nn.Module:
     """Returns the model, whose parameters are DTensors now: each process keeps some of the rows.
 
-    The optimizer must be built afterwards. The rows need not be a multiple of the number of
-    processes: the last ones keep fewer, or none.
-
-    Args:
-        model: on its device; each of `model.blocks`, if it has some, is gathered by itself. In one
-            process it stays as it is.
+    The optimizer must be built afterwards. The model is on its device; each of `model.blocks`, if
+    it has some, is gathered by itself. The rows need not be a multiple of the number of processes:
+    the last ones keep fewer, or none. In one process the model stays as it is.
     """
     if size() == 1:
         return model

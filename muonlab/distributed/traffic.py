@@ -32,10 +32,7 @@ class Traffic(TorchDispatchMode):
     ============== =================== =============================================
 
     In the mean over the processes, that is also what one sends. A backend may move more: gloo's
-    reduce-scatter is an all-reduce, twice as much.
-
-    Raises:
-        ValueError: a collective that is not in the table.
+    reduce-scatter is an all-reduce, twice as much. Another collective is a ValueError.
     """
 
     def __init__(self) -> None:

@@ -77,10 +77,7 @@ def paper_table(items: Sequence[Mapping[str, Any]], stored: Mapping[str, tuple[C
 
     Args:
         items: each has "item" and "reports", and either "claims", ids, or "why_not", a sentence.
-        stored: see `claims.stored_claims`.
-
-    Raises:
-        ValueError: an id that no lesson has, or a claim that gives no verdict.
+        stored: see `claims.stored_claims`; an id that no lesson has is a ValueError.
     """
     rows = []
     for item in items:
@@ -96,8 +93,7 @@ def paper_table(items: Sequence[Mapping[str, Any]], stored: Mapping[str, tuple[C
 def verdict_of(claims: Sequence[Claim]) -> str:
     """Returns what the claims say together: "reproduced" only when all of them do.
 
-    Raises:
-        ValueError: a claim without a verdict, or that does not hold.
+    A claim without a verdict, or that does not hold, is a ValueError.
     """
     for claim in claims:
         if not judged(claim):
@@ -180,9 +176,7 @@ def _configure(app: Any, config: Any) -> None:
     config.ogp_site_url = site and f"{site}/"
     # Jupyter Book loads sphinx-thebe, asked or not, and that names another host in every page
     for listeners in app.events.listeners.values():
-        listeners[:] = [
-            each for each in listeners if getattr(each.handler, "__name__", "") not in THEBE
-        ]
+        listeners[:] = [x for x in listeners if getattr(x.handler, "__name__", "") not in THEBE]
 
 
 def fold(notebook: str) -> str:

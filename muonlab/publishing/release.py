@@ -51,13 +51,9 @@ def execute(notebook: NotebookNode, folder: Path, threads: int = 2) -> NotebookN
     """Runs all cells in place, with no learner's data; returns the notebook."""
     with tempfile.TemporaryDirectory() as home:
         private = {"MUONLAB_HOME": home, "IPYTHONDIR": home, "OMP_NUM_THREADS": str(threads)}
+        place = {"metadata": {"path": str(folder)}}
         client = NotebookClient(
-            notebook,
-            timeout=120,
-            kernel_name="python3",
-            resources={"metadata": {"path": str(folder)}},
-            store_widget_state=True,
-            record_timing=False,
+            notebook, timeout=120, kernel_name="python3", resources=place, record_timing=False
         )
         client.execute(env={**os.environ, **SETTINGS, **private})
     return notebook

@@ -31,7 +31,6 @@ def read(text: Path) -> NotebookNode:
         cell.metadata = NotebookNode({"tags": tags} if tags else {})
         if "hide-input" in tags:
             cell.metadata["jupyter"] = {"source_hidden": True}
-    language = {"name": "python"}
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    notebook.metadata = NotebookNode(kernelspec=kernel, language_info=language)
+    notebook.metadata = NotebookNode(kernelspec=kernel, language_info={"name": "python"})
     return notebook

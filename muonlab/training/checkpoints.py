@@ -57,12 +57,8 @@ def exists(path: Path | str) -> bool:
 def save(tensors: dict[str, Tensor], rest: dict[str, Any], path: Path | str) -> None:
     """Writes a checkpoint, each process what it has; all call it.
 
-    Args:
-        tensors: DTensors, or whole tensors that are the same in all processes.
-        rest: what JSON can hold.
-
-    Raises:
-        OSError: the folder cannot be written, or the disk is full; the old checkpoint stands.
+    `tensors` are DTensors, or whole ones that are the same in all processes; JSON can hold `rest`.
+    OSError: the folder cannot be written, or the disk is full; the old checkpoint stands.
     """
     folder, name = prepare(path), parallel.gather(f"data-{secrets.token_hex(4)}")[0]
     data = folder / name
@@ -97,11 +93,8 @@ def read(path: Path | str) -> dict[str, Any]:
 def load(tensors: dict[str, Tensor], path: Path | str) -> None:
     """Fills the tensors, or each process its rows of them, from what any number of processes saved.
 
-    All processes call it.
-
-    Raises:
-        FileNotFoundError: no checkpoint is there.
-        ValueError: it is damaged, or lacks a name or shape; nothing has been loaded then.
+    All processes call it. FileNotFoundError: no checkpoint is there. ValueError: it is damaged, or
+    lacks a name or shape; nothing has been loaded then.
     """
     index = read(path)
     data = Path(path) / index["data"]

@@ -12,6 +12,7 @@ from muonlab.optim.coefficients import COEFFICIENTS
 from muonlab.optim.routing import GROUPS
 from muonlab.optim.update import LRScale
 from muonlab.training.rules import CONTROLS, NORMUON
+from muonlab.training.schedule import factor
 
 RULES = ("muon", *NORMUON, *CONTROLS)
 CHOICES: dict[str, Iterable[str]] = {
@@ -125,15 +126,8 @@ class TrainConfig:
             raise ValueError(f"rule={self.rule!r} knows no stacks, which experts make: {others}")
 
     def rate(self, step: int) -> float:
-        """Returns what all learning rates are multiplied by: up, level, down to 0, all linear.
-
-        >>> config = TrainConfig(steps=8, warmup=0.25, decay=0.5)
-        >>> [config.rate(step) for step in range(9)]
-        [0.5, 1.0, 1.0, 1.0, 1.0, 0.75, 0.5, 0.25, 0.0]
-        """
-        rising = (step + 1) / max(1, round(self.warmup * self.steps))
-        falling = (self.steps - step) / max(1, round(self.decay * self.steps))
-        return min(1.0, rising, falling)
+        """Returns what all learning rates are multiplied by at a step (see `schedule.factor`)."""
+        return factor(step, self.steps, self.warmup, self.decay)
 
     def command(self) -> str:
         """Returns the line for a terminal that runs this configuration again."""

@@ -250,16 +250,14 @@ class Run:
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.autocast)
 
     def _diverged(self, what: str) -> Diverged:
-        name, p = max(self.model.named_parameters(), key=lambda item: _largest(item[1]))
-        rates = {id(q): g["rate"] for g in self.optimizer.param_groups for q in g["params"]}
-        rate, warmup = rates[id(p)], self.config.warmup
+        named = dict(self.model.named_parameters())
+        largest = {name: sharded.whole(p.detach()).abs().max() for name, p in named.items()}
+        name = max(largest, key=lambda name: largest[name].nan_to_num(nan=math.inf).item())
+        rates = {p: g["rate"] for g in self.optimizer.param_groups for p in g["params"]}
+        rate, warmup = rates[named[name]], self.config.warmup
         record = self.record()
         record.failure = (
             f"diverged at step {self.step}: {what}. The largest weight is in {name!r}: lower "
             f"{rate} (now {getattr(self.config, rate):g}), or lengthen the warm-up (now {warmup:g})"
         )
         return Diverged(record.failure, record)
-
-
-def _largest(p: Tensor) -> float:
-    return sharded.whole(p.detach()).abs().max().nan_to_num(nan=math.inf).item()
