@@ -18,7 +18,7 @@ from torch.optim import AdamW, Optimizer
 from torch.optim._muon import _zeropower_via_newtonschulz as torch_newton_schulz
 
 from muonlab.benchmark.rivals import CONTEXT, GPT_SHAPES, VOCABULARY, rivals, trainer
-from muonlab.benchmark.timing import as_rows, race
+from muonlab.benchmark.timing import race
 from muonlab.files import replace_file
 from muonlab.machine import fast_bf16, keep_freed_memory, work_dtype
 from muonlab.optim.coefficients import JORDAN, schedule
@@ -90,9 +90,9 @@ def newton_schulz_steps() -> list[dict[str, Any]]:
     rows = []
     for shape in SHAPES:
         G = torch.randn(STACKED, *shape, generator=torch.Generator().manual_seed(0))
-        timings = race({name: partial(run, G) for name, run in contestants.items()})
         floor = STACKED * _product_seconds(*shape, dtype=work_dtype(G.dtype, G.device, G.numel()))
-        rows += as_rows(timings, floor, shape=f"{shape[0]} × {shape[1]}", calls=STACKED)
+        runs = {name: partial(run, G) for name, run in contestants.items()}
+        rows += race(runs, floor=floor, count=STACKED, shape=f"{shape[0]} × {shape[1]}")
     return rows
 
 
@@ -102,10 +102,10 @@ def optimizer_step() -> list[dict[str, Any]]:
     floor = sum(_product_seconds(*shape, dtype=dtype) for shape in GPT_SHAPES)
     floor += BYTES * sum(map(math.prod, GPT_SHAPES)) / (1e9 * peak()["copy"])
     optimizers = rivals()
-    timings = race({name: partial(_step, each) for name, each in optimizers.items()})
-    rows = as_rows(timings, floor)
+    rows = race({name: partial(_step, each) for name, each in optimizers.items()}, floor=floor)
+    adamw = next(row["ratio"] for row in rows if row["name"] == "AdamW, fused")
     for row in rows:
-        row["times AdamW"] = timings[row["name"]].median / timings["AdamW, fused"].median
+        row["times AdamW"] = row["ratio"] / adamw
         if isinstance(optimizer := optimizers[row["name"]][0], Muon):
             row["scratch MB"] = 1e-6 * optimizer.scratch.nbytes
     return rows
@@ -122,7 +122,7 @@ def training() -> list[dict[str, Any]]:
         "muonlab, AdamW": trainer(tokens, bf16, lambda m: Muon(route(m, muon=()).groups())),
         "muonlab, Muon": trainer(tokens, bf16, lambda m: Muon(route(m).groups())),
     }
-    rows = as_rows(race(contestants, samples=5))
+    rows = race(contestants, samples=5)
     for row in rows:
         row["tokens per second"] = 1000 * BATCH * CONTEXT / row["milliseconds"]
     return rows
@@ -132,7 +132,7 @@ PARTS = {part.__name__: part for part in (peak, newton_schulz_steps, optimizer_s
 
 
 def _seconds(run: Callable[[], object]) -> float:
-    return race({"alone": run}, samples=3)["alone"].median
+    return race({"alone": run}, samples=3)[0]["milliseconds"] / 1000
 
 
 def _step(optimizers: list[Optimizer]) -> None:

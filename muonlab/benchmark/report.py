@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from muonlab.records.table import markdown
+from muonlab.records.table import columns, markdown
 
-PLAIN = ["", "ms", "ratio"]
-FLOOR = [*PLAIN, "floor", "share of peak"]
-Row = Mapping[str, Any]
+MORE = {  # what some rows have: its head and its format
+    "times AdamW": ("× AdamW", ".1f"),
+    "scratch MB": ("scratch MB", ".1f"),
+    "tokens per second": ("tokens/s", ",.0f"),
+}
 
 
 def report(record: Mapping[str, Any]) -> str:
@@ -25,37 +27,23 @@ def report(record: Mapping[str, Any]) -> str:
         "**Newton-Schulz**, five steps, milliseconds a matrix in stacks of 12. Ratios are to "
         "torch.optim.Muon's routine; the floor is the products of our form at the machine's best "
         "speed, and the share of peak is the floor divided by the time.",
-        markdown(["shape", *FLOOR], map(_alone, alone)),
+        markdown(*columns(map(_cells, alone))),
         "**One optimizer step** of a 6 × 384 GPT, 10.7M numbers. The floor is the products, and "
         "one read of weights, momentum and gradients with one write of the first two.",
-        markdown([*FLOOR, "× AdamW", "scratch MB"], map(_step, steps)),
+        markdown(*columns(map(_cells, steps))),
         "**Training** the same GPT, 8 × 256 tokens a step, forward and backward included.",
-        markdown([*PLAIN, "tokens/s"], map(_trained, record["training"])),
+        markdown(*columns(map(_cells, record["training"]))),
         f"Every figure is the median of samples taken in turns; {accepted} samples count, "
         f"{rejected} were rejected because other processes were busy.",
     ]
     return "\n\n".join(lines) + "\n"
 
 
-def _alone(row: Row) -> list[str]:
-    return [row["shape"], *_plain(row), *_floor(row)]
-
-
-def _trained(row: Row) -> list[str]:
-    return [*_plain(row), f"{row['tokens per second']:,.0f}"]
-
-
-def _step(row: Row) -> list[str]:
-    floor = ["", ""] if "AdamW" in row["name"] else _floor(row)
-    scratch = f"{row['scratch MB']:.1f}" if "scratch MB" in row else ""
-    return [*_plain(row), *floor, f"{row['times AdamW']:.1f}", scratch]
-
-
-def _plain(row: Row) -> list[str]:
-    spent = row["milliseconds"]
-    digits = f"{spent:,.0f}" if spent >= 100 else f"{spent:.3g}"
-    return [row["name"], digits, f"{row['ratio']:.3f}"]
-
-
-def _floor(row: Row) -> list[str]:
-    return [f"{row['floor']:.2f}", f"{row['floor'] / row['ratio']:.0%}"]
+def _cells(row: Mapping[str, Any]) -> dict[str, str]:
+    spent, ratio = row["milliseconds"], row["ratio"]
+    cells = {"shape": row["shape"]} if "shape" in row else {}
+    cells |= {"": row["name"], "ms": f"{spent:,.0f}" if spent >= 100 else f"{spent:.3g}"}
+    cells["ratio"] = f"{ratio:.3f}"
+    if "floor" in row and "AdamW" not in row["name"]:
+        cells |= {"floor": f"{row['floor']:.2f}", "share of peak": f"{row['floor'] / ratio:.0%}"}
+    return cells | {head: format(row[key], f) for key, (head, f) in MORE.items() if key in row}

@@ -5,7 +5,6 @@ the driver's, only the same version of muonlab, and the text.
 """
 
 import dataclasses
-import importlib
 import socket
 import subprocess
 from collections.abc import Callable
@@ -66,7 +65,9 @@ class Ray(Here):
     """
 
     def __init__(self, path: Path, workers: int | None = None) -> None:
-        self.ray = _module("ray", "ray")
+        import ray
+
+        self.ray = ray
         if not self.ray.is_initialized():
             self.ray.init(include_dashboard=False, log_to_driver=False)
         held = self.ray.cluster_resources()
@@ -88,7 +89,7 @@ class Ray(Here):
         except self.ray.exceptions.RayTaskError:  # an error of ours, in the worker
             raise
         except self.ray.exceptions.RayError as error:
-            raise Lost(f"{type(error).__name__}") from error
+            raise Lost(type(error).__name__) from error
 
     def cancel(self, job: Any) -> None:
         self.ray.cancel(job, force=True)
@@ -101,7 +102,8 @@ class Slurm(Here):
     """
 
     def __init__(self, path: Path, workers: int | None = None, cluster: str = "slurm") -> None:
-        submitit = _module("submitit", "slurm")
+        import submitit
+
         self.errors, self.as_completed = submitit.core.utils, submitit.helpers.as_completed
         self.workers = workers or SLURM_JOBS
         try:
@@ -190,9 +192,8 @@ def run_here(fields: dict[str, Any], code: str) -> dict[str, Any] | str:
         return f"{worker} cannot do a run on the text {config.corpus!r}: {error}"
 
 
-@lru_cache(maxsize=2)  # a worker of Ray does many runs, and a grid has one text, or two
-def _corpus(name: str) -> Any:
-    return load_corpus(name)
+# a worker of Ray does many runs, and a grid has one text, or two
+_corpus = lru_cache(maxsize=2)(load_corpus)
 
 
 def _check_accounting() -> None:
@@ -204,13 +205,3 @@ def _check_accounting() -> None:
             f"({answer.stderr.strip()}): run on another machine of the cluster, or start "
             "`muonlab ablate` in each job, since several may share one grid"
         )
-
-
-def _module(name: str, extra: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise ValueError(
-            f"engine {extra!r} is not installed: pip install 'muonlab[{extra}]', or from a clone "
-            f"pip install -e '.[{extra}]'"
-        ) from error
