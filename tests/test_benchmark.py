@@ -11,7 +11,6 @@ import torch
 
 from muonlab import machine as allocator
 from muonlab.benchmark import bench, rivals, timing
-from muonlab.benchmark.report import report
 from muonlab.cli import main
 
 ROOT = Path(__file__).parents[1]
@@ -109,7 +108,7 @@ def test_the_floor_counts_the_products_of_the_fast_path(monkeypatch):
 def test_the_book_shows_the_record_of_committed_code(record):
     """After a new record: `muonlab bench --show data/results/bench.json > book/tables/bench.md`."""
     shown = (ROOT / "book" / "tables" / f"{record.stem}.md").read_text(encoding="utf-8")
-    assert shown == report(bench.read_bench(record))
+    assert shown == bench.bench_report(bench.read_bench(record))
     assert "dirty" not in json.loads(record.read_text(encoding="utf-8"))["provenance"]["code"]
 
 

@@ -7,7 +7,7 @@ the products and the memory traffic that nobody can avoid, at the machine's own 
 import json
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -28,11 +28,17 @@ from muonlab.optim.orthogonalize import newton_schulz
 from muonlab.optim.routing import route
 from muonlab.records.provenance import provenance
 from muonlab.records.record import rounded
+from muonlab.records.table import columns, markdown
 
 SHAPES = [(128, 128), (128, 512), (384, 1536), (768, 768), (768, 3072), (1024, 4096)]
 STACKED = 12  # matrices of each shape
 BYTES = 20  # a parameter: weight, momentum and gradient are read, the first two written, float32
 BATCH = 8  # sequences of a training step
+MORE = {  # what some rows hold: its head in the table, and its format
+    "times AdamW": ("× AdamW", ".1f"),
+    "scratch MB": ("scratch MB", ".1f"),
+    "tokens per second": ("tokens/s", ",.0f"),
+}
 
 
 def bench() -> dict[str, Any]:
@@ -62,14 +68,40 @@ def read_bench(path: Path) -> dict[str, Any]:
     return record
 
 
+def bench_report(record: Mapping[str, Any]) -> str:
+    """Returns the tables of a record as Markdown, each under a line that says how to read it."""
+    made, peak = record["provenance"], dict(record["peak"])
+    copies = peak.pop("copy")
+    speeds = [f"{1e-3 * speed:.2f} TFLOP/s in {name}" for name, speed in peak.items()]
+    alone, steps = record["newton_schulz_steps"], record["optimizer_step"]
+    timed = [*alone, *steps, *record["training"]]
+    accepted, rejected = (sum(row[key] for row in timed) for key in ("samples", "rejected"))
+    lines = [
+        f"Measured on {made['device']}, {made['threads']} threads, torch {made['torch']}, on "
+        f"{made['utc'][:10]}, code {made['code']}. Products reach {' and '.join(speeds)}; copies "
+        f"{copies:.0f} GB/s.",
+        "**Newton-Schulz**, five steps, milliseconds a matrix in stacks of 12. Ratios are to "
+        "torch.optim.Muon's routine; the floor is the products of our form at the machine's best "
+        "speed, and the share of peak is the floor divided by the time.",
+        markdown(*columns(map(_cells, alone))),
+        "**One optimizer step** of a 6 × 384 GPT, 10.7M numbers. The floor is the products, and "
+        "one read of weights, momentum and gradients with one write of the first two.",
+        markdown(*columns(map(_cells, steps))),
+        "**Training** the same GPT, 8 × 256 tokens a step, forward and backward included.",
+        markdown(*columns(map(_cells, record["training"]))),
+        f"Every figure is the median of samples taken in turns; {accepted} samples count, "
+        f"{rejected} were rejected because other processes were busy.",
+    ]
+    return "\n\n".join(lines) + "\n"
+
+
 @cache
 def peak() -> dict[str, float]:
     """Returns the best speed of products, in GFLOP/s, and of copying, in GB/s."""
     best: dict[str, float] = {}
     threads = torch.get_num_threads()
-    for name, dtype in (("bf16", torch.bfloat16), ("float32", torch.float32)):
-        if name == "bf16" and not fast_bf16():
-            continue
+    dtypes = {"bf16": torch.bfloat16} if fast_bf16() else {}
+    for name, dtype in (dtypes | {"float32": torch.float32}).items():
         for count, side in ((1, 2048), (threads, 1024), (4 * threads, 384)):
             A = torch.randn(count, side, side).to(dtype)
             speed = 2e-9 * count * side**3 / _seconds(partial(torch.bmm, A, A))
@@ -147,3 +179,13 @@ def _product_seconds(rows: int, columns: int, *, dtype: torch.dtype, steps: int 
     blocks = math.ceil(steps / together)
     operations = 2 * k * k * (2 * n * blocks + k * (steps + 3 * (steps - blocks)))
     return 1e-9 * operations / peak()["bf16" if dtype == torch.bfloat16 else "float32"]
+
+
+def _cells(row: Mapping[str, Any]) -> dict[str, str]:
+    spent, ratio = row["milliseconds"], row["ratio"]
+    cells = {"shape": row["shape"]} if "shape" in row else {}
+    cells |= {"": row["name"], "ms": f"{spent:,.0f}" if spent >= 100 else f"{spent:.3g}"}
+    cells["ratio"] = f"{ratio:.3f}"
+    if "floor" in row and "AdamW" not in row["name"]:
+        cells |= {"floor": f"{row['floor']:.2f}", "share of peak": f"{row['floor'] / ratio:.0%}"}
+    return cells | {head: format(row[key], f) for key, (head, f) in MORE.items() if key in row}

@@ -32,10 +32,7 @@ class Lost(OSError):
 
 
 class Here:
-    """This process, which does one run after the other. Other engines look the same.
-
-    A job is what stands for one run there.
-    """
+    """This process, which does one run after the other. Elsewhere a job stands for one run."""
 
     workers = 1  # how many jobs it may hold at once
 
@@ -141,14 +138,9 @@ ENGINES: dict[str, Callable[[Path, int | None], Here]] = {"ray": Ray, "slurm": S
 def run(config: TrainConfig, load: Callable[[str], Task], *, progress: bool = True) -> Record:
     """Returns the record of one run, also of one that cannot succeed anywhere.
 
-    What lies in the machine is raised instead: a record of it would keep the run from being done
-    where it can be.
-
-    Args:
-        load: gives the text of a name, as `load_corpus` does.
-
-    Raises:
-        ValueError, OSError: no such device, no such text, or too little memory here.
+    What lies in the machine is raised instead, as ValueError or OSError: no such device, no such
+    text (which `load` gives, as `load_corpus` does), or too little memory. A record of it would
+    keep the run from being done where it can be.
     """
     pick_device(config.device)
     task = load(config.corpus)
@@ -175,9 +167,8 @@ def run(config: TrainConfig, load: Callable[[str], Task], *, progress: bool = Tr
 def run_here(fields: dict[str, Any], code: str) -> dict[str, Any] | str:
     """Returns the fields of a run's record, or why this worker cannot take part; workers call it.
 
-    Args:
-        fields: of the TrainConfig.
-        code: the driver's `code_version()`; its file takes no records of other code.
+    `fields` are those of the TrainConfig. `code` is the driver's `code_version()`: its file takes
+    no records of other code.
     """
     worker = f"worker {socket.gethostname()}"
     if code != code_version():

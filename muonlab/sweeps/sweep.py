@@ -76,10 +76,8 @@ def spread(configs: Iterable[TrainConfig], path: Path | str, engine: Here) -> It
     """Yields the record of each configuration, in the order in which they end.
 
     A worker that dies costs the run that it was doing, which is begun again; the end of this
-    process costs the runs in progress.
-
-    Raises:
-        Lost: runs whose workers died TRIES times; all others are recorded first.
+    process costs the runs in progress. Lost names the runs whose workers died TRIES times, once
+    all others are recorded.
     """
     driver = _Driver(configs, path, engine)
     try:
