@@ -13,8 +13,7 @@ from tqdm import tqdm
 
 import muonlab
 from muonlab import doctor
-from muonlab.benchmark.bench import bench, read_bench, write_bench
-from muonlab.benchmark.report import report as bench_report
+from muonlab.benchmark.bench import bench, bench_report, read_bench, write_bench
 from muonlab.classroom import claims, report
 from muonlab.cost import formulas as cost
 from muonlab.distributed import parallel
@@ -57,8 +56,10 @@ def _parser() -> argparse.ArgumentParser:
     values: dict[str, Any] = {"nargs": "+", "type": _pair, "metavar": "FIELD=VALUE", "default": []}
 
     _verb(verbs, "lab", _lab, "open JupyterLab at lesson 00")
-    _verb(verbs, "doctor", _doctor, "say what this machine has, and what to do about the rest")
-    told = _verb(verbs, "claims", _claims, "the claims of the lessons: value, bound, verdict")
+    text = "say what this machine has, and what to do about the rest"
+    _verb(verbs, "doctor", lambda options: doctor.main(), text)
+    text = "the claims of the lessons: value, bound, verdict"
+    told = _verb(verbs, "claims", lambda o: claims.print_stored(LESSONS, o.lesson), text)
     told.add_argument("--lesson", metavar="NN", help="only this lesson, for example 02")
     one = _verb(verbs, "train", _train, "train one language model and record the run")
     _add_config(one)
@@ -148,14 +149,6 @@ def _lab(options: argparse.Namespace) -> int:
         print("stored figures show only after the cells have run: jupyter trust failed")
     root = ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []  # a container
     return subprocess.run([*jupyter, "lab", *root, str(notebooks[0])], check=False).returncode
-
-
-def _doctor(options: argparse.Namespace) -> int:
-    return doctor.main()
-
-
-def _claims(options: argparse.Namespace) -> int:
-    return claims.print_stored(LESSONS, options.lesson)
 
 
 def _train(options: argparse.Namespace) -> int:

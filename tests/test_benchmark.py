@@ -11,7 +11,6 @@ import torch
 
 from muonlab import machine as allocator
 from muonlab.benchmark import bench, rivals, timing
-from muonlab.benchmark.report import report
 from muonlab.cli import main
 
 ROOT = Path(__file__).parents[1]
@@ -29,11 +28,11 @@ def test_a_sample_beside_a_busy_process_does_not_count(monkeypatch):
     # pairs, before and after each sample: the second of "a" is spoiled
     clock(monkeypatch, [0, 0, 0, 0, 0, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9])
     order = []
-    found = timing.race({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, samples=2)
+    a, b = timing.race({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, samples=2)
     assert order[4:] == ["a", "b"] * 3
-    assert (found["a"].rejected, len(found["a"].samples)) == (1, 2)
-    assert (found["b"].rejected, len(found["b"].samples)) == (0, 3)
-    assert found["a"].median == 1.0
+    assert (a["rejected"], a["samples"]) == (1, 2)
+    assert (b["rejected"], b["samples"]) == (0, 3)
+    assert a["milliseconds"] == 1000
 
 
 def test_a_machine_that_is_never_quiet_is_named(monkeypatch):
@@ -42,11 +41,14 @@ def test_a_machine_that_is_never_quiet_is_named(monkeypatch):
         timing.race({"a": lambda: None, "b": lambda: None}, rounds=3)
 
 
-def test_rows_hold_ratios_to_the_first():
-    timings = {"a": timing.Timing([0.2, 0.4, 0.3]), "b": timing.Timing([0.1], rejected=2)}
-    first, second = timing.as_rows(timings, floor=0.03, calls=3, shape="2 × 2")
+def test_rows_hold_medians_and_ratios_to_the_first(monkeypatch):
+    taken = {"a": iter([[0.2], [0.4], [0.3]]), "b": iter([[0.1], [], [0.1]])}
+    monkeypatch.setattr(timing, "_calls", lambda run: 1)
+    monkeypatch.setattr(timing, "_sample", lambda run, calls: next(taken[run()]))
+    runs = {name: lambda name=name: name for name in taken}
+    first, second = timing.race(runs, 2, floor=0.03, count=3, shape="2 × 2")
     assert first["milliseconds"] == pytest.approx(100)
-    assert (second["name"], second["shape"], second["rejected"]) == ("b", "2 × 2", 2)
+    assert (second["name"], second["shape"], second["rejected"]) == ("b", "2 × 2", 1)
     assert second["ratio"] == pytest.approx(1 / 3)
     assert second["floor"] == pytest.approx(0.1)
 
@@ -55,12 +57,14 @@ def test_rows_hold_ratios_to_the_first():
 def one_call_each(monkeypatch):
     """Runs every contestant once, without clocks."""
 
-    def once(contestants, **_):
-        for run in contestants.values():
-            run()
-        return {name: timing.Timing([1.0]) for name in contestants}
+    def once(run, calls):
+        run()
+        return [1.0]
 
-    monkeypatch.setattr(bench, "race", once)
+    race = timing.race
+    monkeypatch.setattr(timing, "_calls", lambda run: 1)
+    monkeypatch.setattr(timing, "_sample", once)
+    monkeypatch.setattr(bench, "race", lambda runs, samples=7, **more: race(runs, 1, **more))
     monkeypatch.setattr(bench, "SHAPES", [(16, 16), (8, 40)])
     small = [(48, 16), (16, 16), (64, 16), (16, 64)]
     monkeypatch.setattr(rivals, "GPT_SHAPES", small)
@@ -104,7 +108,7 @@ def test_the_floor_counts_the_products_of_the_fast_path(monkeypatch):
 def test_the_book_shows_the_record_of_committed_code(record):
     """After a new record: `muonlab bench --show data/results/bench.json > book/tables/bench.md`."""
     shown = (ROOT / "book" / "tables" / f"{record.stem}.md").read_text(encoding="utf-8")
-    assert shown == report(bench.read_bench(record))
+    assert shown == bench.bench_report(bench.read_bench(record))
     assert "dirty" not in json.loads(record.read_text(encoding="utf-8"))["provenance"]["code"]
 
 

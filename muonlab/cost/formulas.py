@@ -47,8 +47,7 @@ def muon_overhead(width: float, tokens: float) -> float:
 class Counts:
     """The numbers of a model, and what a step with it computes and keeps.
 
-    Args:
-        groups: what Muon takes, as for `route`; AdamW takes the rest.
+    Muon takes its `groups`, as in `route`, and AdamW the rest.
     """
 
     def __init__(self, shape: GPTConfig, groups: Iterable[str] = TrainConfig.muon) -> None:

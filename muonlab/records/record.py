@@ -85,8 +85,7 @@ def run_id(config: Any) -> str:
 def append(record: Record, path: Path | str) -> None:
     """Adds the record as the last line of `path`, or nothing if that fails; other processes wait.
 
-    Raises:
-        ValueError: the record holds NaN or Inf, or the file has a broken line (see `read`).
+    ValueError if the record holds NaN or Inf, or the file has a broken line (see `read`).
     """
     path = Path(path)
     line = json.dumps(rounded(dataclasses.asdict(record)), allow_nan=False)
@@ -109,12 +108,7 @@ def lock(path: Path | str, name: str) -> BaseFileLock:
 
 
 def read(path: Path | str) -> list[Record]:
-    """Returns the records of a file, in its order.
-
-    Raises:
-        FileNotFoundError: no such file.
-        ValueError: a line that is no record; the message names the file and the line.
-    """
+    """Returns the records of a file, in its order; ValueError names a line that is no record."""
     lines = Path(path).read_text(encoding="utf-8").splitlines()
     return [_parse(line, f"{path}, line {n}") for n, line in enumerate(lines, 1) if line.strip()]
 

@@ -18,13 +18,12 @@ def grouped(
 ) -> dict[Any, list[Record]]:
     """Returns the finished runs of each contestant, in the order of their seeds.
 
+    ValueError if there are none, or if they cannot be paired.
+
     Args:
         name: the contestant that a configuration belongs to.
         paired: whether all contestants need the same seeds, each once.
         preset: the grid to run where nothing is recorded; the error names it.
-
-    Raises:
-        ValueError: no finished run; or contestants that cannot be paired.
     """
     found: dict[Any, list[Record]] = {}
     for run in sorted((r for r in records if not r.failure), key=lambda r: r.config["seed"]):
@@ -45,8 +44,7 @@ def by_contestant(
 ) -> dict[Any, list[float]]:
     """Returns what each contestant ended with, one number a seed; ValueError as `grouped`.
 
-    Args:
-        measure: the number to take from a run's last measurement.
+    `measure` takes the number from a run's last measurement.
     """
     return {who: [measure(r.held_out[-1]) for r in g] for who, g in grouped(records, name).items()}
 

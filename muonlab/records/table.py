@@ -25,6 +25,13 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
 
 
+def columns(rows: Iterable[Mapping[str, str]]) -> tuple[list[str], list[list[str]]]:
+    """Returns heads and rows of cells, from rows by head; what a row lacks is empty."""
+    rows = list(rows)
+    heads = [*dict.fromkeys(head for row in rows for head in row)]
+    return heads, [[row.get(head, "") for head in heads] for row in rows]
+
+
 def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Returns a table in Markdown, as its cells are; a | in one does not end it."""
     lines = [heads, ["---"] * len(heads), *rows]
@@ -50,9 +57,7 @@ def runs_table(
         raise ValueError(f"no recorded run has {_words(where) or 'anything'}")
     settings = _by_setting(chosen)
     reference = _reference(settings.values(), against) if against else []
-    rows = [dict(setting) | _cells(group, reference) for setting, group in settings.items()]
-    heads = [*dict.fromkeys(head for row in rows for head in row)]
-    return table(heads, [[row.get(head, "") for head in heads] for row in rows])
+    return table(*columns(dict(s) | _cells(group, reference) for s, group in settings.items()))
 
 
 def shown(value: Any) -> str:

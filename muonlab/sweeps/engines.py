@@ -5,7 +5,6 @@ the driver's, only the same version of muonlab, and the text.
 """
 
 import dataclasses
-import importlib
 import socket
 import subprocess
 from collections.abc import Callable
@@ -33,10 +32,7 @@ class Lost(OSError):
 
 
 class Here:
-    """This process, which does one run after the other. Other engines look the same.
-
-    A job is what stands for one run there.
-    """
+    """This process, which does one run after the other. Elsewhere a job stands for one run."""
 
     workers = 1  # how many jobs it may hold at once
 
@@ -66,7 +62,9 @@ class Ray(Here):
     """
 
     def __init__(self, path: Path, workers: int | None = None) -> None:
-        self.ray = _module("ray", "ray")
+        import ray
+
+        self.ray = ray
         if not self.ray.is_initialized():
             self.ray.init(include_dashboard=False, log_to_driver=False)
         held = self.ray.cluster_resources()
@@ -88,7 +86,7 @@ class Ray(Here):
         except self.ray.exceptions.RayTaskError:  # an error of ours, in the worker
             raise
         except self.ray.exceptions.RayError as error:
-            raise Lost(f"{type(error).__name__}") from error
+            raise Lost(type(error).__name__) from error
 
     def cancel(self, job: Any) -> None:
         self.ray.cancel(job, force=True)
@@ -101,7 +99,8 @@ class Slurm(Here):
     """
 
     def __init__(self, path: Path, workers: int | None = None, cluster: str = "slurm") -> None:
-        submitit = _module("submitit", "slurm")
+        import submitit
+
         self.errors, self.as_completed = submitit.core.utils, submitit.helpers.as_completed
         self.workers = workers or SLURM_JOBS
         try:
@@ -139,14 +138,9 @@ ENGINES: dict[str, Callable[[Path, int | None], Here]] = {"ray": Ray, "slurm": S
 def run(config: TrainConfig, load: Callable[[str], Task], *, progress: bool = True) -> Record:
     """Returns the record of one run, also of one that cannot succeed anywhere.
 
-    What lies in the machine is raised instead: a record of it would keep the run from being done
-    where it can be.
-
-    Args:
-        load: gives the text of a name, as `load_corpus` does.
-
-    Raises:
-        ValueError, OSError: no such device, no such text, or too little memory here.
+    What lies in the machine is raised instead, as ValueError or OSError: no such device, no such
+    text (which `load` gives, as `load_corpus` does), or too little memory. A record of it would
+    keep the run from being done where it can be.
     """
     pick_device(config.device)
     task = load(config.corpus)
@@ -173,9 +167,8 @@ def run(config: TrainConfig, load: Callable[[str], Task], *, progress: bool = Tr
 def run_here(fields: dict[str, Any], code: str) -> dict[str, Any] | str:
     """Returns the fields of a run's record, or why this worker cannot take part; workers call it.
 
-    Args:
-        fields: of the TrainConfig.
-        code: the driver's `code_version()`; its file takes no records of other code.
+    `fields` are those of the TrainConfig. `code` is the driver's `code_version()`: its file takes
+    no records of other code.
     """
     worker = f"worker {socket.gethostname()}"
     if code != code_version():
@@ -191,7 +184,7 @@ def run_here(fields: dict[str, Any], code: str) -> dict[str, Any] | str:
 
 
 @lru_cache(maxsize=2)  # a worker of Ray does many runs, and a grid has one text, or two
-def _corpus(name: str) -> Any:
+def _corpus(name: str) -> Task:
     return load_corpus(name)
 
 
@@ -204,13 +197,3 @@ def _check_accounting() -> None:
             f"({answer.stderr.strip()}): run on another machine of the cluster, or start "
             "`muonlab ablate` in each job, since several may share one grid"
         )
-
-
-def _module(name: str, extra: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise ValueError(
-            f"engine {extra!r} is not installed: pip install 'muonlab[{extra}]', or from a clone "
-            f"pip install -e '.[{extra}]'"
-        ) from error

@@ -19,9 +19,7 @@ def read_runs(path: Path | str) -> list[Record]:
     """Returns the records of a file, none without the file; options that one lacks are completed.
 
     A record that is older than an option has its default: what was done before there was a choice.
-
-    Raises:
-        ValueError: a broken line, or a record with an option that this code does not know.
+    ValueError names a broken line, or an option that this code does not know.
     """
     runs = read(path) if Path(path).exists() else []
     defaults = json.loads(json.dumps(dataclasses.asdict(TrainConfig())))  # tuples as lists

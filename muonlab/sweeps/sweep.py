@@ -63,17 +63,21 @@ def sweep(
         raise ValueError(f"engine must be one of local, {', '.join(ENGINES)}; got {engine!r}")
     if workers is not None and workers < 1:
         raise ValueError(f"workers must be at least 1, got {workers}")
-    return spread(configs, path, ENGINES[engine](Path(path), workers))
+    try:
+        return spread(configs, path, ENGINES[engine](Path(path), workers))
+    except ImportError as error:
+        raise ValueError(
+            f"engine {engine!r} is not installed: pip install 'muonlab[{engine}]', or from a clone "
+            f"pip install -e '.[{engine}]'"
+        ) from error
 
 
 def spread(configs: Iterable[TrainConfig], path: Path | str, engine: Here) -> Iterator[Record]:
     """Yields the record of each configuration, in the order in which they end.
 
     A worker that dies costs the run that it was doing, which is begun again; the end of this
-    process costs the runs in progress.
-
-    Raises:
-        Lost: runs whose workers died TRIES times; all others are recorded first.
+    process costs the runs in progress. Lost names the runs whose workers died TRIES times, once
+    all others are recorded.
     """
     driver = _Driver(configs, path, engine)
     try:
