@@ -30,7 +30,7 @@ _BEST: Schedule = (
 )
 
 SAFETY = 1.01
-"""Every Polar Express triple but the last allows values this much too large, since bf16 rounds up."""
+"""Each Polar Express triple but the last allows values this much too large, as bf16 rounds up."""
 
 
 def _safe(safety: float) -> Schedule:
