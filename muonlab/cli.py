@@ -41,13 +41,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return options.run(options)
     except (ValueError, OSError, ArithmeticError) as error:  # our own messages need no traceback
+        if os.environ.get("MUONLAB_TRACEBACK"):
+            raise
         print(f"muonlab {options.verb}: {error}", file=sys.stderr)
         return 2
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="muonlab", description="Learn the Muon optimizer by building it and checking it."
+        prog="muonlab",
+        description="Learn the Muon optimizer by building it and checking it.",
+        epilog="With MUONLAB_TRACEBACK=1 an error shows the lines of code that led to it.",
     )
     parser.add_argument("--version", action="version", version=f"muonlab {muonlab.__version__}")
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")

@@ -167,3 +167,11 @@ def test_where_a_library_is_missing_every_command_is_the_doctor():
 def test_the_package_is_a_command_too():
     command = [sys.executable, "-m", "muonlab", "--version"]
     assert subprocess.run(command, capture_output=True, text=True).stdout.startswith("muonlab ")
+
+
+def test_an_error_is_one_line_or_with_its_traceback_if_asked(monkeypatch, capsys):
+    assert cli.main(["ablate", "no-such-study"]) == 2
+    assert "Traceback" not in capsys.readouterr().err
+    monkeypatch.setenv("MUONLAB_TRACEBACK", "1")
+    with pytest.raises(ValueError, match="no-such-study"):
+        cli.main(["ablate", "no-such-study"])
