@@ -5,7 +5,7 @@ of a matrix, orthogonalized by themselves, are not rows of the orthogonalized ma
 
     some rows of all momenta → whole momenta at their owners → orthogonalized → the same rows again
 
-with one all-to-all message there and one back. `optim` says which parameters, and what is done.
+with one all-to-all message there and one back. `optim.muon` says of which, and what is done.
 
 Source: Li et al., arXiv 2510.05491, Algorithm 2.
 """

@@ -1,7 +1,7 @@
 """The door to everything that runs or has been run: `from muonlab.experiments import Run`.
 
-The rooms behind it are `training`, `records`, `sweeps`, `studies`, `distributed` and `cost`; what a
-lesson needs of them stands here, so that nothing inside can move a lesson.
+Behind it are the rooms from `distributed` to `cost`, and `statistics`; what a lesson needs of them
+stands here, so that nothing inside can move a lesson.
 """
 
 from muonlab.benchmark.bench import read_bench

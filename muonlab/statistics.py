@@ -27,7 +27,7 @@ def paired_interval(a: Sequence[float], b: Sequence[float]) -> Interval:
 
     Run i of both must share its seed: data order and initial weights then cancel. A bootstrap over
     so few seeds promises too much: of three normal differences, its 95 % interval holds the true
-    mean in 75 % of the cases, of five in 84 % (tests/test_compare.py).
+    mean in 75 % of the cases, of five in 84 % (tests/test_statistics.py).
 
     Args:
         a, b: one result a seed, in the same order of seeds, at least two.

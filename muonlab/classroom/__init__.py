@@ -1,4 +1,4 @@
-"""What a notebook cell calls: `from muonlab.classroom import start`."""
+"""The door to what a notebook cell calls: `from muonlab.classroom import start`."""
 
 from muonlab.classroom import report
 from muonlab.classroom.claims import judged, stored_claims

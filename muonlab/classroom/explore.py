@@ -3,7 +3,9 @@
 NAME.toml declares the controls, in order: a slider has a label, min, max, step and a value to begin
 with; a list has a label, options and a value. NAME.js draws: `view(values, data)` returns the
 picture and a sentence; `format`, if there is one, says a control's value in words; `changed(name,
-values)`, if there is one, sets controls that depend on another.
+values)`, if there is one, sets controls that depend on another. A cell shows it by
+`lesson.explore(NAME, data)`; data that come from records are made in `explorer_data`.
+`tests/explorer_oracles.py` must hold an oracle and points for each.
 """
 
 import json

@@ -1,7 +1,7 @@
 """What a plan costs before it is run: here at a measured speed, on GPUs by formula.
 
-The table of GPUs is computed, never measured. Its assumptions are the constants here, and `CARD`
-and `SHARE` of `formulas`. The book's page on GPUs shows it:
+The table of GPUs is computed, never measured. Its assumptions are the constants here and in
+`cost.formulas`. The book's page on GPUs shows it:
 `python -m muonlab.cost.plans > book/tables/cost.md`
 """
 
@@ -75,7 +75,7 @@ def speed(config: TrainConfig, corpus: Corpus) -> float:
 
 
 def busiest(costs: Iterable[float], gpus: int) -> float:
-    """Returns the load of the GPU with most to do, if each matrix has an owner, as in `divide`.
+    """Returns the load of the GPU with most to do, if each matrix has an owner (`exchange.divide`).
 
     >>> busiest([3, 3, 2, 2, 2], 2)
     7

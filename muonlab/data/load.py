@@ -32,7 +32,7 @@ def load_corpus(name: str | Path = "docs") -> Task:
 
     Args:
         name: "docs", the documentation on this machine; "code", source files in the tokens of
-            docs; "fineweb", public GPT-2 tokens (a download); "facts-M", the biographies of
+            docs; "fineweb", public GPT-2 tokens (a download); "facts-M" (or -zipfS), biographies of
             `facts`; "regression-D", the prompts of `regression`; or a folder, of text files or of
             shards of tokens.
 
@@ -58,7 +58,8 @@ def load_corpus(name: str | Path = "docs") -> Task:
 def shape_for(name: str, model: GPTConfig) -> GPTConfig:
     """Returns the shape that a model of the task has, known from the name alone: for estimates.
 
-    Nothing is read or downloaded; a folder is taken to hold text.
+    Nothing is read or downloaded; a folder is taken to hold text. A text with other tokens than
+    docs stands here too.
     """
     if make := _maker(name):
         return make(name).shape(model)

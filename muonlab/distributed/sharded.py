@@ -2,7 +2,7 @@
 
 PyTorch's own engine, FSDP2 (`fully_shard`), gathers the weights of a block before the block
 computes, frees them afterwards, and leaves each process the mean gradient of its rows. `Muon.step`
-knows such parameters: `exchange` says how; `orthogonalize_apart` shows what would be wrong.
+knows such parameters: `muonlab.exchange` says how; `orthogonalize_apart` shows the mistake.
 
     torchrun --nproc-per-node=2 --no-python muonlab train --shard …
 """

@@ -52,9 +52,9 @@ class Muon(torch.optim.Optimizer):
         weight_decay: λ, decoupled: W shrinks by the factor 1 − lr λ.
         momentum: μ in [0, 1).
         nesterov: look one step ahead.
-        ns_coefficients: a triple, a triple a step, or a name in `orthogonalize.COEFFICIENTS`;
+        ns_coefficients: a triple, a triple a step, or a name in `coefficients.COEFFICIENTS`;
             "exact" takes the polar factor from an SVD instead, as an oracle: slow.
-        eps: of AdamW groups. Under Muon, which takes it for torch's sake, it has no effect.
+        eps: taken for torch's sake, without effect; an AdamW group has an eps of its own.
         ns_steps: Newton-Schulz steps.
         adjust_lr_fn: None or "original", "match_rms_adamw", "spectral", "update_rms".
         ns_norm: the norm that Newton-Schulz divides by, "frobenius" or "schatten4". The second,
@@ -63,7 +63,7 @@ class Muon(torch.optim.Optimizer):
         own: for a subclass: further options of a group, with their defaults.
 
     `torch.compile(optimizer.step, fullgraph=True)` takes the whole step, which pays on a GPU; with
-    lr=torch.tensor(…) a schedule does not compile it again. A compiled step checks no gradients.
+    lr=torch.tensor(…) a schedule does not compile it again. A compiled step checks nothing.
 
     Raises:
         ValueError: a value out of range, a vector under Muon, a gradient that is not finite,
@@ -158,15 +158,16 @@ class Muon(torch.optim.Optimizer):
 
     def _muon_step(self, group: Group) -> None:
         """Steps the matrices of a group: average, orthogonalize, rescale, add."""
-        orthogonalized = partial(update.orthogonalize, group=group, scratch=self.scratch)
+        orthogonalized = partial(update.orthogonalize, group=group, scratch=self.scratch)  # D → O
         wanted = torch.float64 if group["ns_coefficients"] == "exact" else group["ns_dtype"]
-        apart = defaultdict(list)
+        sharded = defaultdict(list)
         for stack, dtype in update.as_stacks(with_gradient(group), wanted):
             if by_rows(stack[0], group):
-                apart[dtype, mesh_of(stack[0])].append(stack)
+                sharded[dtype, mesh_of(stack[0])].append(stack)
             else:
                 self._add(orthogonalized(self._average(stack, group), dtype), stack, group)
-        for (dtype, _), stacks in apart.items():  # the rows of all travel in one message
+        for (dtype, _), stacks in sharded.items():  # the rows of all travel in one message
+            # copied, as the next average takes the same scratch
             averages = [self._average(stack, group).to(dtype, copy=True) for stack in stacks]
             results = at_owners(stacks, averages, partial(orthogonalized, dtype=dtype))
             for stack, result in zip(stacks, results, strict=True):

@@ -25,7 +25,7 @@ ROWS = "row_mean_square"
 
 
 class NorMuon(Muon):
-    """NorMuon for matrices, and AdamW for the rest, with Muon's arguments and four more.
+    """NorMuon for matrices, and AdamW for the rest, with Muon's arguments and three more.
 
     The paper and the authors' code give Ô = O / (√v + ε) its norm in different ways:
 

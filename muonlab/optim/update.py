@@ -1,4 +1,4 @@
-"""The pieces of one Muon step, as functions: no state of an optimizer, no checks.
+"""The pieces of one Muon step, as functions that keep no state.
 
 Equal shapes are stacked, because a processor multiplies several matrices in less time each than
 one (see `fast`). Every pass over memory here is one that Muon needs.
@@ -52,7 +52,7 @@ def lr_scale(name: LRScale | None, rows: int, columns: int) -> float:
 
 def average(p: Tensor, M: Tensor, group: Group, out: Tensor) -> Tensor:
     """Moves the momentum M of p on; returns, in `out`, the direction to be orthogonalized."""
-    mu, moving = group["momentum"], share(p, group)
+    mu, moving = group["momentum"], share(p, group)  # 1; or 0 for experts that wait
     G = gradient(p).to(p.dtype)  # it may be kept in half precision
     M.lerp_(G, (1 - mu) * moving)
     if group["nesterov"]:
@@ -78,7 +78,7 @@ def add(p: Tensor, update: Tensor, group: Group) -> None:
     shrink = 1 - group["lr"] * group["weight_decay"] * share(p, group)
     if isinstance(shrink, Tensor):
         p.mul_(shrink).add_(update)
-    else:  # the same in one pass
+    else:  # the same, W ← shrink · W + update, in one pass over memory
         torch.add(update, p, alpha=shrink, out=p)
 
 

@@ -34,7 +34,7 @@ class Record:
     tokens: int  # trained on
     provenance: dict[str, Any] = field(default_factory=dict)
     failure: str = ""  # the reason, when the run diverged or broke off
-    spectra: list[dict[str, Any]] = field(default_factory=list)  # see train.Run.measure_spectra
+    spectra: list[dict[str, Any]] = field(default_factory=list)  # by training.run.Run
 
     @property
     def seconds(self) -> float:

@@ -38,7 +38,7 @@ class TrainConfig:
     that lack a field are read so.
     """
 
-    corpus: str = _option("docs", "docs, code, fineweb, a folder, facts-M or regression-D")
+    corpus: str = _option("docs", "docs, code, fineweb, a folder, facts-M[-zipfS], regression-D")
     size: str = _option("tiny", "the model: " + ", ".join(SIZES))
     gated: bool = _option(False, "gated feed-forward, with w_gate")
     attention: str = _option("multi-head", "the attention: " + ", ".join(ATTENTIONS))
@@ -59,7 +59,7 @@ class TrainConfig:
     steps: int = _option(200, "updates of the weights")
     batch: int = _option(16, "sequences in a batch")
     context: int = _option(64, "tokens in a sequence")
-    warmup: float = _option(0.1, "fraction of the steps in which both rates rise from 0")
+    warmup: float = _option(0.1, "fraction of the steps in which all rates rise")
     decay: float = _option(0.4, "fraction of the steps, at the end, in which they fall to 0")
     seed: int = _option(0, "of the first weights and of the batches")
     eval_every: int = _option(50, "steps between two measurements of the held-out loss")
