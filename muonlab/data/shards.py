@@ -11,7 +11,9 @@ from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
+import huggingface_hub
 import numpy as np
+from huggingface_hub.errors import LocalEntryNotFoundError
 
 from muonlab.files import replace_file
 
@@ -32,10 +34,7 @@ def download(name: str) -> Path:
         ConnectionError: no network, or the site does not answer.
         OSError: no room for the shard, or no right to write it.
     """
-    from huggingface_hub import hf_hub_download  # here: reading local shards does not need it
-    from huggingface_hub.errors import LocalEntryNotFoundError
-
-    fetch = partial(hf_hub_download, REPOSITORY, name, repo_type="dataset")
+    fetch = partial(huggingface_hub.hf_hub_download, REPOSITORY, name, repo_type="dataset")
     try:
         try:
             return Path(fetch(local_files_only=True))  # published shards do not change
