@@ -24,6 +24,7 @@ from muonlab.data.windows import chance, check_sizes, windows
 from muonlab.models.gpt import GPT, GPTConfig
 
 VOCABULARY = 4096  # tokens of a tokenizer that is trained on a text
+SMALLEST, LARGEST = 257, 65_536  # the bytes and END; what two bytes can hold
 SHORTEST = 80  # characters: shorter source files do little beyond importing
 CLASSES = ("head", "middle", "tail")  # of tokens, by how often they occur
 HEAD, MIDDLE = 0.5, 0.9  # the share of training tokens that the most frequent tokens cover
@@ -119,22 +120,41 @@ class Corpus:
             shards.write_shard(tokens.numpy(), self.vocab_size, path)
 
 
-def load_docs() -> Corpus:
-    """Returns the documentation that is on this machine."""
-    key = (VOCABULARY, documents.installed())
-    return _cached("docs", "docs", key, lambda: _pack(documents.documentation()))
+def load_docs(name: str = "docs") -> Corpus:
+    """Returns the documentation that is on this machine; "docs-1024" in so many tokens."""
+    words = words_of(name)
+    key = (words, documents.installed())
+    return _cached(name, "docs", key, lambda: _pack(documents.documentation(), words=words))
 
 
-def load_code() -> Corpus:
-    """Returns source files in the tokens of docs, split by file."""
-    docs = load_docs()  # its hash stands for the versions of Python and of the tokenizer
+def load_code(name: str = "code") -> Corpus:
+    """Returns source files in the tokens of docs, split by file; "code-1024": of docs-1024."""
+    # the hash of docs stands for the versions of Python and of the tokenizer
+    docs = load_docs(name.replace("code", "docs"))
 
     def build() -> bytes:
         _, folder = next(documents.source_folders())  # Python's own comes first
         found = map(documents.bare_code, documents.python_files(folder))
         return _pack((text for text in found if len(text) >= SHORTEST), docs.tokenizer)
 
-    return _cached("code", "code", (docs.sha256,), build)
+    return _cached(name, "code", (docs.sha256,), build)
+
+
+def words_of(name: str) -> int:
+    """Returns the vocabulary that the name of a text asks for: VOCABULARY unless it says more.
+
+    >>> words_of("docs"), words_of("docs-1024")
+    (4096, 1024)
+    """
+    kind, dash, words = name.partition("-")
+    if not dash:
+        return VOCABULARY
+    if not words.isdecimal() or not SMALLEST <= int(words) <= LARGEST:
+        raise ValueError(
+            f"expected {kind}-V with a vocabulary V of {SMALLEST} to {LARGEST:,} tokens, "
+            f"such as {kind}-1024; got {name!r}"
+        )
+    return int(words)
 
 
 def load_fineweb() -> Corpus:
@@ -151,14 +171,16 @@ def load_folder(folder: Path) -> Corpus:
     return _cached(folder.resolve().name, "folder", (VOCABULARY, texts), lambda: _pack(texts))
 
 
-def _pack(texts: Iterable[str], tokenizer: Tokenizer | None = None) -> bytes:
+def _pack(
+    texts: Iterable[str], tokenizer: Tokenizer | None = None, words: int = VOCABULARY
+) -> bytes:
     """Returns what the cache keeps: a line of JSON, the training tokens, the held-out ones.
 
     A tokenizer is trained unless one is given. The hash of this names all that it depends on.
     """
     halves = documents.split(texts)
     if tokenizer is None:
-        tokenizer = tokenization.train_tokenizer(halves[0], VOCABULARY)
+        tokenizer = tokenization.train_tokenizer(halves[0], words)
     train, held_out = (tokenization.encode(tokenizer, half) for half in halves)
     facts = {
         "train": len(train),

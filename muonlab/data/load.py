@@ -9,7 +9,14 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from muonlab.data.corpus import VOCABULARY, load_code, load_docs, load_fineweb, load_folder
+from muonlab.data.corpus import (
+    VOCABULARY,
+    load_code,
+    load_docs,
+    load_fineweb,
+    load_folder,
+    words_of,
+)
 from muonlab.data.facts import load_facts
 from muonlab.data.regression import load_regression
 from muonlab.data.shards import VOCABULARY as GPT2_WORDS
@@ -24,6 +31,8 @@ TEXTS: dict[str, Callable[[], Task]] = {
 MADE: dict[str, Callable[[str], Task]] = {  # by rule; the name goes on: "facts-9"
     "facts-": load_facts,
     "regression-": load_regression,
+    "docs-": load_docs,
+    "code-": load_code,
 }
 
 
@@ -32,9 +41,9 @@ def load_corpus(name: str | Path = "docs") -> Task:
 
     Args:
         name: "docs", the documentation on this machine; "code", source files in the tokens of
-            docs; "fineweb", public GPT-2 tokens (a download); "facts-M" (or -zipfS), biographies of
-            `facts`; "regression-D", the prompts of `regression`; or a folder, of text files or of
-            shards of tokens.
+            docs; "docs-V" and "code-V", the same with a vocabulary of V; "fineweb", public GPT-2
+            tokens (a download); "facts-M" (or -zipfS), biographies of `facts`; "regression-D", the
+            prompts of `regression`; or a folder, of text files or of shards of tokens.
 
     Raises:
         ValueError: an unknown name, or a file with the wrong content.
@@ -61,6 +70,8 @@ def shape_for(name: str, model: GPTConfig) -> GPTConfig:
     Nothing is read or downloaded; a folder is taken to hold text. A text with other tokens than
     docs stands here too.
     """
+    if name.startswith(("docs-", "code-")):
+        return with_words(model, words_of(name))
     if make := _maker(name):
         return make(name).shape(model)
     return with_words(model, GPT2_WORDS if name == "fineweb" else VOCABULARY)

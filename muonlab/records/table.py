@@ -117,7 +117,7 @@ def _measures(run: Record) -> dict[str, float | None]:
     for name, value in run.held_out[-1].items():
         if isinstance(value, list):
             found |= {f"{name} {i}": v for i, v in enumerate(value)}
-        elif name not in ("step", "seconds"):
+        elif name not in ("step", "seconds", "cpu_seconds"):
             found[name] = value
     return found
 

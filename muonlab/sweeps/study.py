@@ -122,6 +122,8 @@ class Study:
 
     def phases(self) -> dict[str, Phase]:
         """Returns the grids by name, in order: each needs the records of those before it only."""
-        best = self.tunings[-1].at_new_seeds
-        finals = {n: best(f) if isinstance(f, int) else f for n, f in self.finals.items()}
+        finals = {
+            name: self.tunings[-1].at_new_seeds(final) if isinstance(final, int) else final
+            for name, final in self.finals.items()
+        }
         return {tuning.name: tuning.grid for tuning in self.tunings} | finals

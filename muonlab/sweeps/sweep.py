@@ -101,6 +101,7 @@ class _Driver:
     def __init__(self, configs: Iterable[TrainConfig], path: Path | str, engine: Here) -> None:
         self.path, self.engine, self.known = path, engine, Known(path)
         self.waiting = deque(configs)
+        self.number = {config: n for n, config in enumerate(self.waiting, 1)}
         self.running: dict[Any, tuple[TrainConfig, ExitStack]] = {}  # by job; with its lock
         self.losses: dict[TrainConfig, list[Lost]] = defaultdict(list)
         self.elsewhere: list[TrainConfig] = []  # begun by another driver
@@ -146,5 +147,7 @@ class _Driver:
             if isinstance(answer, str):
                 raise OSError(answer)
             record = Record(**answer)
+            place = f"{self.number[config]} of {len(self.number)}"
+            record.provenance |= {"study": Path(self.path).stem, "trial": place}
             append(record, self.path)
             return record

@@ -1,6 +1,8 @@
 """What a run is made of: the model, its optimizer, the precision."""
 
 import dataclasses
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from typing import Any
 
 import torch
@@ -11,7 +13,7 @@ from muonlab.models.gpt import GPT, SIZES, GPTConfig
 from muonlab.models.regressor import build
 from muonlab.optim.muon import Muon
 from muonlab.optim.normuon import NorMuon
-from muonlab.optim.routing import route
+from muonlab.optim.routing import GROUPS, route
 from muonlab.training.config import TrainConfig
 from muonlab.training.rules import NORMUON, Controlled
 
@@ -38,19 +40,42 @@ def build_optimizer(config: TrainConfig, model: GPT) -> Muon:
     options = {name: getattr(config, name) for name in (*names, "weight_decay")}
     groups = route(model, muon=config.muon).groups(config.lr, config.adamw_lr, **options)
     groups = [{"rate": "lr" if g["rule"] == "muon" else "adamw_lr", **g} for g in groups]
-    if config.adamw_matrix_lr is not None:
-        groups[-1:] = _apart(groups[-1], config.adamw_matrix_lr)
+    groups = [part for group in groups for part in _apart(group, config)]
     if config.rule in NORMUON:
         return NorMuon(groups, scale=NORMUON[config.rule])
     return Muon(groups) if config.rule == "muon" else Controlled(groups, config.rule)
 
 
-def _apart(group: dict[str, Any], rate: float) -> list[dict[str, Any]]:
-    """Returns AdamW's group as two: embedding and head, and the matrices with a rate of theirs."""
-    outer = [(name, p) for name, p in group["params"] if not name.startswith("blocks.")]
-    inner = [(name, p) for name, p in group["params"] if name.startswith("blocks.")]
-    own = {"params": inner, "lr": rate, "rate": "adamw_matrix_lr"}
-    return [group | {"params": outer}, *([group | own] if inner else [])]
+def _apart(group: dict[str, Any], config: TrainConfig) -> Iterator[dict[str, Any]]:
+    """Yields a group in the parts that the config treats alike, of one group for each factor."""
+    outer, inner = (
+        [(name, p) for name, p in group["params"] if name.startswith("blocks.") == inside]
+        for inside in (False, True)
+    )
+    own: dict[str, Any] = {}
+    if group["rate"] == "adamw_lr" and config.adamw_matrix_lr is not None:
+        own = {"rate": "adamw_matrix_lr", "lr": config.adamw_matrix_lr}
+    if config.adamw_matrix_beta1 is not None:
+        own["betas"] = (config.adamw_matrix_beta1, config.betas[1])
+    if not own and len({*config.matrix_lr_factors, 1.0}) == 1:
+        outer, inner = group["params"], []  # as it is
+    if outer:
+        yield group | {"params": outer}
+    of: dict[float, list[Any]] = {}
+    for name, p in inner:
+        of.setdefault(_factor(name, config.matrix_lr_factors), []).append((name, p))
+    for factor, params in of.items():
+        rate = {"lr": (group | own)["lr"] * factor, "factor": factor} if factor != 1 else {}
+        yield group | own | rate | {"params": params}
+
+
+def _factor(name: str, factors: tuple[float, ...]) -> float:
+    """Returns the factor of the rate of a parameter in the blocks; 1 for routers and vectors."""
+    kinds = (("QK",), ("VO", "KV_down"), ("W_in", "W_gate"), ("W_out",))
+    for kind, factor in zip(kinds, factors, strict=True):
+        if any(fnmatchcase(name, pattern) for entry in kind for pattern in GROUPS[entry]):
+            return factor
+    return 1.0
 
 
 def picks_bf16(config: TrainConfig, device: torch.device) -> bool:

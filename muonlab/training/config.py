@@ -38,7 +38,7 @@ class TrainConfig:
     that lack a field are read so.
     """
 
-    corpus: str = _option("docs", "docs, code, fineweb, a folder, facts-M[-zipfS], regression-D")
+    corpus: str = _option("docs", "docs[-V], code[-V], facts-M[-zipfS], fineweb, a folder, …")
     size: str = _option("tiny", "the model: " + ", ".join(SIZES))
     gated: bool = _option(False, "gated feed-forward, with w_gate")
     attention: str = _option("multi-head", "the attention: " + ", ".join(ATTENTIONS))
@@ -49,11 +49,15 @@ class TrainConfig:
     adamw_lr: float = _option(3e-3, "AdamW's learning rate, for everything that Muon does not take")
     adamw_matrix_lr: float | None = _option(None, "the same for matrices alone, if it is to differ")
     adjust_lr_fn: str = _option("match_rms_adamw", "how lr depends on a matrix's shape")
+    matrix_lr_factors: tuple[float, float, float, float] = _option(
+        (1.0, 1.0, 1.0, 1.0), "that rate's factors for QK, VO, w_in with w_gate, and w_out"
+    )
     momentum: float = _option(0.95, "Muon's average of gradients")
     nesterov: bool = _option(True, "Muon looks one step ahead")
     ns_coefficients: str = _option("jordan", f"exact, or one of {', '.join(COEFFICIENTS)}")
     ns_steps: int = _option(5, "Newton-Schulz steps")
     betas: tuple[float, float] = _option((0.9, 0.95), "AdamW's two averages")
+    adamw_matrix_beta1: float | None = _option(None, "the first for matrices, if it is to differ")
     weight_decay: float = _option(0.0, "decoupled decay, for both; 0 as in arXiv 2509.26030")
     pretraining: int = _option(0, "steps of AdamW on docs, at lesson 04's rates, that come first")
     steps: int = _option(200, "updates of the weights")
@@ -103,6 +107,13 @@ class TrainConfig:
             _within(name, getattr(self, name), 0, math.inf)
         if self.adamw_matrix_lr is not None:
             _within("adamw_matrix_lr", self.adamw_matrix_lr, 0, math.inf)
+        if self.adamw_matrix_beta1 is not None:
+            _within("adamw_matrix_beta1", self.adamw_matrix_beta1, 0, 1)
+        if not isinstance(self.matrix_lr_factors, tuple) or len(self.matrix_lr_factors) != 4:
+            wanted = "four numbers, for QK, VO, w_in and w_out"
+            raise ValueError(f"matrix_lr_factors must be {wanted}; got {self.matrix_lr_factors}")
+        for each in self.matrix_lr_factors:
+            _within("matrix_lr_factors", each, 0, math.inf)
         _within("momentum", self.momentum, 0, 1)
         for beta in self.betas:
             _within("betas", beta, 0, 1)

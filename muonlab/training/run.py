@@ -27,6 +27,7 @@ from muonlab.training.build import build_model, build_optimizer, picks_bf16
 from muonlab.training.config import TrainConfig
 
 CURVES = ("train_loss", "step_seconds", "held_out", "spectra")  # lists that grow in a run
+STATE = ("step", "cpu_seconds", *CURVES)  # what a run goes on from, beside tensors
 # before a fine-tuning comes AdamW on docs, at the rates of the best trial of lesson-04-tuning
 FIRST: dict[str, Any] = {"muon": (), "batch": 16, "adamw_lr": 0.04, "adamw_matrix_lr": 0.001}
 KEPT = ("size", "gated", "attention", "experts", "context", "precision", "device")
@@ -150,7 +151,7 @@ class Run:
         self.replica = sharded.shard(self.model) if shard else parallel.replicate(self.model)
         self.optimizer = build_optimizer(config, self.model)
         self.autocast = picks_bf16(config, self.device)
-        self.step = 0
+        self.step, self.cpu_seconds = 0, 0.0  # of all threads: other programs do not count
         self._set_rates()
         self.train_loss: list[float] = []
         self.step_seconds: list[float] = []
@@ -159,7 +160,7 @@ class Run:
 
     def train_step(self) -> float:
         """Returns the loss on the next batch, after one update of the weights."""
-        config, start = self.config, time.perf_counter()
+        config, start, worked = self.config, time.perf_counter(), time.process_time()
         batch = self.corpus.batch(self.step, config.batch, config.context, config.seed)
         inputs, targets = (parallel.share(t).to(self.device) for t in batch)  # (B, T, …) each
         with self._precision():
@@ -179,6 +180,7 @@ class Run:
         self._set_rates()
         self.train_loss.append(value)
         self.step_seconds.append(time.perf_counter() - start)
+        self.cpu_seconds += time.process_time() - worked
         return value
 
     def evaluate(self) -> dict[str, Any]:
@@ -188,7 +190,8 @@ class Run:
             found = self.corpus.measure(self.model, *sizes)
         if not math.isfinite(found["overall"]):
             raise self._diverged(f"the held-out loss is {found['overall']}")
-        self.held_out.append({"step": self.step, "seconds": sum(self.step_seconds), **found})
+        clocks = {"seconds": sum(self.step_seconds), "cpu_seconds": self.cpu_seconds}
+        self.held_out.append({"step": self.step, **clocks, **found})
         return self.held_out[-1]
 
     def measure_spectra(self) -> dict[str, Any]:
@@ -218,7 +221,7 @@ class Run:
         if not self.shard:
             parallel.gather_state(self.optimizer)
         # batches depend on (seed, step) alone, so the position in the data needs no state
-        rest = self._identity() | {name: getattr(self, name) for name in ("step", *CURVES)}
+        rest = self._identity() | {name: getattr(self, name) for name in STATE}
         checkpoints.save(tensors(self.model, self.optimizer), rest, path)
 
     def resume(self, path: Path | str) -> None:
@@ -233,7 +236,7 @@ class Run:
                 "Use the same values, or give this run a checkpoint of its own"
             )
         checkpoints.load(tensors(self.model, self.optimizer), path)
-        for name in ("step", *CURVES):
+        for name in STATE:
             setattr(self, name, state[name])
         self._set_rates()
 
@@ -244,7 +247,8 @@ class Run:
 
     def _set_rates(self) -> None:
         for group in self.optimizer.param_groups:
-            group["lr"] = getattr(self.config, group["rate"]) * self.config.rate(self.step)
+            rate = getattr(self.config, group["rate"]) * group.get("factor", 1)
+            group["lr"] = rate * self.config.rate(self.step)
 
     def _precision(self) -> torch.autocast:
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.autocast)
