@@ -99,7 +99,7 @@ def test_without_a_name_the_studies_and_their_phases_are_listed(capsys):
 
 def test_a_name_that_nothing_has_is_answered_with_those_that_there_are(results, capsys):
     assert cli.main(["ablate", "lesson-99"]) == 2
-    assert "the studies are lesson-03, lesson-04," in capsys.readouterr().err
+    assert "the studies are pilot," in capsys.readouterr().err
     assert cli.main(["results", "lesson-99"]) == 2
     assert "lesson-04-tuning, lesson-04-seeds," in capsys.readouterr().err
     assert cli.main(["results", "small-seeds", "--results", str(results)]) == 2

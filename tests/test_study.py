@@ -10,6 +10,7 @@ from muonlab.records import record as records
 from muonlab.records.record import Record
 from muonlab.records.store import path_of
 from muonlab.studies.grids import STUDIES
+from muonlab.sweeps.results import recorded
 from muonlab.sweeps.study import HERE, Place, Study, Tuning, best_trial, cross
 from muonlab.training.config import TrainConfig
 
@@ -102,7 +103,7 @@ def test_a_diverged_trial_is_never_the_best():
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_each_phase_of_a_study_needs_no_records_but_those_of_the_phases_before_it(name, tmp_path):
-    several = name == "lesson-15-facts"  # it compares two texts
+    several = name in ("lesson-15-facts", "pilot")  # they compare texts
     at = Place(tmp_path, None if several else "/a/text")
     for phase, grid in STUDIES[name].phases().items():
         configs = grid(at)
@@ -113,10 +114,10 @@ def test_each_phase_of_a_study_needs_no_records_but_those_of_the_phases_before_i
 
 
 TUNINGS = {tuning.name: tuning for study in STUDIES.values() for tuning in study.tunings}
-UNRECORDED = {"gpu-tuning-muon", "paper-tuning-muon", "facts-paper-tuning"}
+RECORDED = [name for name in TUNINGS if recorded(name)]
 
 
-@pytest.mark.parametrize("name", sorted(TUNINGS.keys() - UNRECORDED))
+@pytest.mark.parametrize("name", RECORDED)
 def test_each_contestant_has_as_many_trials_all_of_seed_0(name):
     trials = TUNINGS[name].grid(HERE)
     assert len(set(map(TUNINGS[name].contestant, trials))) < len(set(trials)) == len(trials)

@@ -15,6 +15,7 @@ from typing import Any
 
 from muonlab.data.facts import people_in_group
 from muonlab.records.record import Record
+from muonlab.studies.evidence import EVIDENCE
 from muonlab.studies.hypothesis import Hypothesis, shown
 from muonlab.studies.table1 import ALL_GROUPS, TABLE_SEEDS, TIERS, one_rate, rows, table_rows
 from muonlab.sweeps.study import HERE, Grid, Phase, Place, Study, Tuning, cross
@@ -362,21 +363,8 @@ ROUTES: list[dict[str, Any]] = [
 ]
 REGRESSION = beside(REGRESSION_ADAMW, "lesson-15-regression-tuning", ROUTES)
 
-# The pilot: which setting tells two optimizers apart best, for an hour of computing? AdamW alone
-# answers, so that the answer cannot favour a side. Each run reads 1.2 million tokens.
-PILOT = TrainConfig(muon=(), adamw_lr=0.04, adamw_matrix_lr=0.002, steps=1200, eval_tokens=65_536)
 
-
-def pilot(at: Place) -> Grid:
-    """Returns five seeds of each setting: smaller vocabularies, a larger batch, a wider model."""
-    kinds = cross(PILOT, corpus=["docs-1024", "docs", "docs-512"], eval_every=1200)
-    kinds += cross(PILOT, corpus="docs-1024", steps=600, batch=32, eval_every=600)
-    kinds += cross(PILOT, corpus="docs-1024", size="wide", eval_every=1200)
-    return [c for kind in kinds for c in cross(kind, seed=[*range(1, SEEDS + 1)])]
-
-
-STUDIES = {
-    "pilot": Study((), {"pilot": pilot}),
+STUDIES = EVIDENCE | {
     "lesson-03": Study((LESSON_03,), {"lesson-03-seeds": SEEDS}),
     "lesson-04": Study((LESSON_04,), {"lesson-04-seeds": 10}),
     "lesson-09": Study((LESSON_04, LESSON_09), {"lesson-09-seeds": isotropy}),

@@ -1,0 +1,131 @@
+"""Tuning on equal terms: every contestant's knobs, with as many trials, at the same points.
+
+A search goes in rounds. The first spreads its trials over the whole ranges by Sobol's points, which
+leave no gaps as chance does. A later round spreads its own over a third of each range (in
+logarithms), around the best trial so far; it may leave the range, so an optimum at an edge is
+followed.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import exp, log
+from typing import Any
+
+from scipy.stats import qmc
+
+from muonlab.records.record import Record
+from muonlab.sweeps.results import by_config, read_runs
+from muonlab.sweeps.study import Grid, Phase, Place, Tuning, badness, cross
+from muonlab.training.config import TrainConfig
+
+NEAR = 1 / 3  # of a range: what a later round covers
+EDGE = 0.1  # of a range: where a best value asks for a wider one
+
+
+@dataclass(frozen=True)
+class Knob:
+    """A number to tune on a logarithmic scale, and its range."""
+
+    field: str  # of TrainConfig; "betas.0" is the first of the betas
+    low: float
+    high: float
+    average: bool = False  # it weighs the past; low and high are what it leaves to the new, 1 - it
+
+    def value(self, config: TrainConfig) -> float:
+        """Returns the knob's value in a configuration, or 1 - it of an average."""
+        name, _, index = self.field.partition(".")
+        found = getattr(config, name)
+        found = found[int(index)] if index else found
+        return 1 - found if self.average else found
+
+    def position(self, config: TrainConfig) -> float:
+        """Returns where that lies in the range: 0 at `low`, 1 at `high`, below or above outside."""
+        return log(self.value(config) / self.low) / log(self.high / self.low)
+
+    def turned(self, config: TrainConfig, position: float) -> TrainConfig:
+        """Returns the configuration with the knob there, to three digits."""
+        value = float(f"{self.low * exp(position * log(self.high / self.low)):.3g}")
+        new: Any = round(1 - value, 9) if self.average else value
+        name, _, index = self.field.partition(".")
+        if index:
+            values = list(getattr(config, name))
+            values[int(index)] = new
+            new = tuple(values)
+        return replace(config, **{name: new})
+
+
+@dataclass(frozen=True)
+class Search:
+    """A tuning in rounds; trials that agree in all fields of `contest` are of one contestant."""
+
+    name: str  # of its phases, with the number of the round behind
+    sides: Grid | Phase  # the setting that each contestant starts from
+    knobs: Callable[[TrainConfig], tuple[Knob, ...]]  # those of a contestant
+    contest: tuple[str, ...]
+    rounds: tuple[int, ...] = (16, 8)  # trials of each contestant
+    near: bool = False  # whether the first round, too, looks around the sides alone
+    by: Callable[[Record], float] = badness  # lowest for the best trial
+
+    @property
+    def tunings(self) -> tuple[Tuning, ...]:
+        """The phases, one for each round."""
+        return tuple(
+            Tuning(f"{self.name}-{n + 1}", self._grid(n), self.contest, self.by)
+            for n in range(len(self.rounds))
+        )
+
+    def best(self, at: Place, rounds: int | None = None) -> Grid:
+        """Returns the best trial of each contestant, of the first rounds or all."""
+        found: dict[tuple[Any, ...], tuple[float, TrainConfig]] = {}
+        for tuning in self.tunings[:rounds]:
+            runs = by_config(read_runs(at.path(tuning.name)))
+            for config in tuning.best(at):
+                who, ended = tuning.contestant(config), self.by(runs[config])
+                if who not in found or ended < found[who][0]:
+                    found[who] = ended, config
+        return [config for _, config in found.values()]
+
+    def at_new_seeds(self, seeds: int, **changes: Any) -> Phase:
+        """Returns the phase that runs the best trial of each contestant at the seeds 1, 2, …"""
+        return lambda at: cross(self.best(at), seed=[*range(1, seeds + 1)], **changes)
+
+    def trials(self, at: Place) -> dict[tuple[Any, ...], list[list[Record]]]:
+        """Returns what is recorded, by contestant and round."""
+        found: dict[tuple[Any, ...], list[list[Record]]] = {}
+        for n, tuning in enumerate(self.tunings):
+            runs = by_config(read_runs(at.path(tuning.name)))
+            for config in tuning.grid(at):
+                rounds = found.setdefault(tuning.contestant(config), [[] for _ in self.rounds])
+                rounds[n].append(runs[config])
+        return found
+
+    def at_edge(self, at: Place) -> list[str]:
+        """Returns which best values lie in the outer tenth of their range, or beyond."""
+        places = [(c, k, k.position(c)) for c in self.best(at) for k in self.knobs(c)]
+        return [
+            f"{[getattr(c, field) for field in self.contest]}: {knob.field} at {place:.0%}"
+            for c, knob, place in places
+            if not EDGE <= place <= 1 - EDGE
+        ]
+
+    def _grid(self, number: int) -> Phase:
+        def grid(at: Place) -> Grid:
+            if number:
+                sides = self.best(at, number)
+            else:
+                sides = self.sides(at) if callable(self.sides) else self.sides
+            near = bool(number) or self.near
+            return [c for side in sides for c in self._around(side, self.rounds[number], near)]
+
+        return grid
+
+    def _around(self, side: TrainConfig, trials: int, near: bool) -> Grid:
+        knobs = self.knobs(side)
+        points = qmc.Sobol(len(knobs), scramble=False).fast_forward(1).random(trials)
+        found = []
+        for point in points.tolist():
+            config = side
+            for knob, u in zip(knobs, point, strict=True):
+                config = knob.turned(config, knob.position(side) + NEAR * (u - 0.5) if near else u)
+            found.append(config)
+        return found

@@ -1,0 +1,86 @@
+"""Are all contestants of a search tuned alike, and is the best of all rounds taken?"""
+
+import dataclasses
+from math import log
+
+import pytest
+
+from muonlab.records import record
+from muonlab.studies.evidence import MEMORIES, RACE, knobs, sides
+from muonlab.sweeps.search import Knob, Search
+from muonlab.sweeps.study import HERE, Place
+from muonlab.training.config import TrainConfig
+
+RATE, MEMORY = Knob("lr", 0.001, 0.016), Knob("betas.0", 0.02, 0.5, average=True)
+CONFIGS = [TrainConfig(eval_tokens=64), TrainConfig(eval_tokens=64, rule="normuon")]
+
+
+def test_a_knob_is_turned_to_a_place_of_its_range_in_logarithms_and_read_back():
+    for place, rate, beta in [(0, 0.001, 0.98), (0.5, 0.004, 0.9), (1, 0.016, 0.5)]:
+        turned = MEMORY.turned(RATE.turned(CONFIGS[0], place), place)
+        assert (turned.lr, turned.betas[0]) == pytest.approx((rate, beta))
+        assert RATE.position(turned) == pytest.approx(place)
+        assert MEMORY.position(turned) == pytest.approx(place, abs=0.01)
+        assert turned.betas[1] == CONFIGS[0].betas[1]
+
+
+@pytest.mark.parametrize("steps", RACE)
+def test_the_sides_of_the_race_have_as_many_knobs_whose_ranges_are_as_wide(steps):
+    widths = [[log(k.high / k.low) for k in knobs(config)] for config in sides(steps)]
+    assert len(widths) == 3
+    assert len(widths[0]) == 5
+    assert all(width == pytest.approx(widths[0]) for width in widths)
+    assert MEMORIES[steps].rounds == RACE[steps].rounds
+
+
+def test_all_contestants_of_the_race_are_tried_at_the_same_places():
+    places = {}
+    for config in RACE[1200].tunings[0].grid(HERE):
+        place = [round(k.position(config), 1) for k in knobs(config)]
+        places.setdefault((config.muon, config.rule), []).append(place)
+    first, *others = places.values()
+    assert len(others) == 2
+    assert all(other == first for other in others)
+    assert len(first) == 16
+    assert all(0 < u < 1 for place in first for u in place)
+    spread = [sorted(place[axis] for place in first) for axis in range(5)]
+    assert all(sum(u < 0.5 for u in axis) in range(6, 11) for axis in spread)
+
+
+def put(configs, path, loss):
+    lines = []
+    for config in configs:
+        held_out = [{"step": 2, "overall": loss(config)}]
+        run = record.Record(dataclasses.asdict(config), [5.0], [0.1], held_out, tokens=64)
+        lines.append(record.json.dumps(dataclasses.asdict(run)))
+    path.write_text("\n".join(lines))
+
+
+def test_a_later_round_looks_around_the_best_so_far_and_may_leave_the_range(tmp_path):
+    search = Search("some", CONFIGS, lambda c: (RATE, MEMORY), ("rule",), rounds=(16, 8))
+    at = Place(tmp_path)
+    loss = lambda c: 1 - RATE.position(c) if c.rule == "muon" else (MEMORY.position(c) - 0.5) ** 2  # noqa: E731
+    wide, near = search.tunings
+    put(wide.grid(at), at.path("some-1"), loss)
+    best = dict(zip(["muon", "normuon"], search.best(at, 1), strict=True))
+    grid = near.grid(at)
+    assert [c.rule for c in grid] == ["muon"] * 8 + ["normuon"] * 8
+    for config in grid:
+        for knob in (RATE, MEMORY):
+            assert abs(knob.position(config) - knob.position(best[config.rule])) < 1 / 6 + 0.01
+    assert max(RATE.position(c) for c in grid) > 1
+    put(grid, at.path("some-2"), loss)
+    found = search.best(at)
+    assert loss(found[0]) == min(loss(c) for c in grid if c.rule == "muon") < loss(best["muon"])
+    assert found[1] in (best["normuon"], *grid[8:])
+    [edge] = [text for text in search.at_edge(at) if "lr" in text]
+    assert edge.startswith("['muon']: lr at 10")
+    trials = search.trials(at)
+    assert [[len(r) for r in rounds] for rounds in trials.values()] == [[16, 8], [16, 8]]
+
+
+def test_a_search_near_its_sides_begins_around_them(tmp_path):
+    search = Search("some", CONFIGS[:1], lambda c: (RATE,), ("rule",), rounds=(4,), near=True)
+    [tuning] = search.tunings
+    start = RATE.position(CONFIGS[0])
+    assert all(abs(RATE.position(c) - start) < 1 / 6 + 0.01 for c in tuning.grid(Place(tmp_path)))
