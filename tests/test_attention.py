@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from muonlab import GPT, GPTConfig, route
-from muonlab.models.attention import norm, rope_tables, rotate
+from muonlab.models.attention import Attention, norm, rope_tables, rotate
 
 CONFIG = GPTConfig(vocab_size=50, context=16, layers=2, width=32, heads=4, attention="latent")
 SHAPES = [{}, {"latent": 5, "rotary": 2}, {"heads": 1, "rotary": 8}, {"heads": 16, "latent": 40}]
@@ -206,3 +206,20 @@ def test_the_default_widths_fit_every_head(heads):
     assert config.latent_width == 16
     assert config.rotary_width % 2 == 0
     assert config.latent_width + config.rotary_width < 2 * 32
+
+
+def test_one_matrix_for_queries_keys_and_values_computes_what_three_do():
+    torch.manual_seed(0)
+    apart = Attention(GPTConfig(width=16, heads=2))
+    fused = Attention(GPTConfig(width=16, heads=2, fused_qkv=True))
+    with torch.no_grad():
+        fused.qkv.weight.copy_(torch.cat([apart.q.weight, apart.k.weight, apart.v.weight]))
+        fused.o.weight.copy_(apart.o.weight)
+    x, tables = torch.randn(2, 5, 16), rope_tables(5, 8, 10_000.0)
+    torch.testing.assert_close(fused(x, *tables), apart(x, *tables))
+    y, _ = fused.decode(x, *tables)
+    torch.testing.assert_close(y, apart(x, *tables))
+    routed = {r.name: r.reason for r in route(fused, muon=("QKV", "O")).routes}
+    assert routed == {"qkv.weight": "group QKV", "o.weight": "group O"}
+    with pytest.raises(ValueError, match="fused_qkv needs multi-head attention; got 'latent'"):
+        GPTConfig(attention="latent", fused_qkv=True)

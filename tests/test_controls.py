@@ -74,6 +74,31 @@ def test_noise_is_as_large_as_adam_new_for_each_matrix_and_the_same_again():
     assert torch.equal(torch.stack(again), torch.stack([first, second]))
 
 
+@pytest.mark.parametrize(("rule", "cosine"), [("noisy_adam", 0.7), ("fixed_noise", 1)])
+def test_fresh_noise_has_nothing_in_common_from_step_to_step_and_fixed_noise_all(rule, cosine):
+    def noise(count):
+        params, plain = parameters((16, 16)), parameters((16, 16))
+        steps(Controlled([{"params": params, **OPTIONS}], rule), params, count)
+        steps(torch.optim.Adam(plain, lr=OPTIONS["lr"], betas=OPTIONS["betas"]), plain, count)
+        return (params[0] - plain[0]).detach().flatten()
+
+    # of the first step with the sum of three: 1/√3 and more, since later steps are shorter
+    assert torch.cosine_similarity(noise(1), noise(3), dim=0) == pytest.approx(cosine, abs=0.15)
+
+
+def test_the_neurons_side_is_evened_rows_of_a_tall_matrix_and_columns_of_a_wide_one():
+    shapes = [torch.zeros(s, dtype=torch.float64) for s in [(12, 5), (5, 12), (6, 6)]]
+    options = {"momentum": 0.0, "ns_coefficients": "polar_express"}
+    (tall, _), (wide, _), (square, _) = moved("neurons", shapes, **options)
+    [(same, _)] = moved("tall_only", shapes[:1], **options)
+    for lengths in (tall.norm(dim=1), wide.norm(dim=0), square.norm(dim=1)):
+        torch.testing.assert_close(lengths, lengths.mean().expand_as(lengths), rtol=1e-3, atol=0)
+    assert wide.norm(dim=1).std() > 1e-2 * wide.norm(dim=1).mean()
+    for move in (tall, wide, square):
+        assert move.square().mean().sqrt().item() == pytest.approx(0.2)
+    torch.testing.assert_close(tall, same)
+
+
 def moved(control, before, **options):
     """Returns what one step of rate 1 adds to the matrices, and the gradients it had."""
     params = [nn.Parameter(p.clone()) for p in before]

@@ -102,9 +102,12 @@ class Attention(nn.Module):
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()
         C, self.heads = config.width, config.heads
-        self.q = nn.Linear(C, C, bias=False)
-        self.k = nn.Linear(C, C, bias=False)
-        self.v = nn.Linear(C, C, bias=False)
+        if config.fused_qkv:
+            self.qkv = nn.Linear(C, 3 * C, bias=False)
+        else:
+            self.q = nn.Linear(C, C, bias=False)
+            self.k = nn.Linear(C, C, bias=False)
+            self.v = nn.Linear(C, C, bias=False)
         self.o = nn.Linear(C, C, bias=False)
 
     def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -135,7 +138,8 @@ class Attention(nn.Module):
 
     def _parts(self, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Returns queries and keys, rotated, and values, (B, H, T, h) each."""
-        parts = (self.q(x), self.k(x), self.v(x))
+        fused = hasattr(self, "qkv")
+        parts = self.qkv(x).chunk(3, dim=-1) if fused else (self.q(x), self.k(x), self.v(x))
         q, k, v = (rearrange(part, "B T (H h) -> B H T h", H=self.heads) for part in parts)
         cos, sin = cos.type_as(q), sin.type_as(q)  # float32 tables would undo autocast
         return rotate(norm(q), cos, sin), rotate(norm(k), cos, sin), v

@@ -18,6 +18,7 @@ class GPTConfig:
     gated: bool = False  # feed-forward w_out(σ(w_in x) ⊙ w_gate x) instead of w_out(σ(w_in x))
     rope_base: float = 10_000.0  # the slowest rotation turns once in about 2π · base tokens
     attention: str = "multi-head"  # or "latent", which remembers less of each token
+    fused_qkv: bool = False  # multi-head attention: one matrix (3C, C) makes queries, keys, values
     latent: int | None = None  # latent attention: numbers that stand for keys and values; width/2
     rotary: int | None = None  # latent attention: numbers of a head that know positions; half of it
     experts: int = 0  # feed-forward layers to choose from; 0: one dense layer instead
@@ -45,6 +46,8 @@ class GPTConfig:
             raise ValueError(
                 f"attention must be one of {', '.join(ATTENTIONS)}; got {self.attention!r}"
             )
+        if self.fused_qkv and self.attention != "multi-head":
+            raise ValueError(f"fused_qkv needs multi-head attention; got {self.attention!r}")
         if self.width % (2 * self.heads):
             raise ValueError(
                 f"width must be a multiple of 2·heads, got width={self.width} and "

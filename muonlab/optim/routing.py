@@ -20,13 +20,15 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "VO": (*_VALUES, "*.o.weight"),
     "FFN": _FFN,
     "KV_down": ("*.kv_down.weight",),
+    "QKV": ("*.qkv.weight",),
     **{"Q": _QUERIES, "K": _KEYS, "V": _VALUES, "O": ("*.o.weight",)},
     **{"W_in": _FFN[:1], "W_out": _FFN[1:2], "W_gate": _FFN[2:]},
 }
 """The paper's groups of matrices (arXiv 2509.26030, section 3) as patterns of parameter names.
 
 Latent attention has two matrices for K, one after the other, and two for V, and the first is the
-same: KV_down. It is in neither QK nor VO; who gives both to Muon gives it too.
+same: KV_down. It is in neither QK nor VO; who gives both to Muon gives it too. QKV is the one
+matrix of attention that makes queries, keys and values together.
 """
 
 HEADS = {"head", "lm_head", "unembedding", "embed_out", "classifier", "score"}

@@ -20,6 +20,7 @@ RULES = {
     "sgd": "SGD with momentum",
     "flat_adam": "flat Adam",
     "noisy_adam": "noisy Adam",
+    "fixed_noise": "Adam with fixed noise",
 }
 
 

@@ -26,14 +26,14 @@ EDGE = 0.1  # of a range: where a best value asks for a wider one
 class Knob:
     """A number to tune on a logarithmic scale, and its range."""
 
-    field: str  # of TrainConfig; "betas.0" is the first of the betas
+    fields: str  # of TrainConfig, which share the value; "betas.0" is the first of the betas
     low: float
     high: float
     average: bool = False  # it weighs the past; low and high are what it leaves to the new, 1 - it
 
     def value(self, config: TrainConfig) -> float:
         """Returns the knob's value in a configuration, or 1 - it of an average."""
-        name, _, index = self.field.partition(".")
+        name, _, index = self.fields.split()[0].partition(".")
         found = getattr(config, name)
         found = found[int(index)] if index else found
         return 1 - found if self.average else found
@@ -45,13 +45,16 @@ class Knob:
     def turned(self, config: TrainConfig, position: float) -> TrainConfig:
         """Returns the configuration with the knob there, to three digits."""
         value = float(f"{self.low * exp(position * log(self.high / self.low)):.3g}")
-        new: Any = round(1 - value, 9) if self.average else value
-        name, _, index = self.field.partition(".")
-        if index:
-            values = list(getattr(config, name))
-            values[int(index)] = new
-            new = tuple(values)
-        return replace(config, **{name: new})
+        value = round(1 - value, 9) if self.average else value
+        for field in self.fields.split():
+            name, _, index = field.partition(".")
+            new: Any = value
+            if index:
+                values = list(getattr(config, name))
+                values[int(index)] = value
+                new = tuple(values)
+            config = replace(config, **{name: new})
+        return config
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,7 @@ class Search:
         """Returns which best values lie in the outer tenth of their range, or beyond."""
         places = [(c, k, k.position(c)) for c in self.best(at) for k in self.knobs(c)]
         return [
-            f"{[getattr(c, field) for field in self.contest]}: {knob.field} at {place:.0%}"
+            f"{[getattr(c, field) for field in self.contest]}: {knob.fields} at {place:.0%}"
             for c, knob, place in places
             if not EDGE <= place <= 1 - EDGE
         ]

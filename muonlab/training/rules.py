@@ -38,7 +38,8 @@ class Controlled(Muon):
 
     def state_of(self, p: Tensor, group: Group) -> State:
         if group["rule"] == "muon" and not self.state[p]:
-            number = next(number for number, other in enumerate(group["params"]) if other is p)
+            params = [q for other in self.param_groups for q in other["params"]]
+            number = next(number for number, other in enumerate(params) if other is p)
             self.state[p] = {**start(p, self.kept), "number": torch.tensor(number)}
         return super().state_of(p, group)
 
@@ -51,7 +52,11 @@ class Controlled(Muon):
 
 def start(p: Tensor, names: tuple[str, ...]) -> State:
     """Returns what a rule keeps about a matrix p (m, n) before the first step: zeros."""
-    small = {"row_mean_square": torch.zeros_like(p[:, :1]), "step": torch.tensor(0)}
+    small = {
+        "row_mean_square": torch.zeros_like(p[:, :1]),
+        "column_mean_square": torch.zeros_like(p[:1]),
+        "step": torch.tensor(0),
+    }
     return {name: small[name] if name in small else torch.zeros_like(p) for name in names}
 
 
@@ -82,6 +87,18 @@ def noisy_adam(G: Tensor, state: State, group: Group) -> Tensor:
     """
     D = adam(G, state, group)
     noise = _as_muon(torch.randn(G.shape, generator=_generator(state)).to(G), group)
+    return D + noise * (D.norm() / noise.norm())
+
+
+def fixed_noise(G: Tensor, state: State, group: Group) -> Tensor:
+    """Returns Adam's direction plus a random orthogonal matrix of its norm, the same at every step.
+
+    Fresh noise grows in the weights like the root of the number of steps, since its steps have
+    nothing in common; this one grows like the number itself, as a gradient's direction does.
+    """
+    D = adam(G, state, group)
+    seed = torch.Generator().manual_seed(int(state["number"]))
+    noise = _as_muon(torch.randn(G.shape, generator=seed).to(G), group)
     return D + noise * (D.norm() / noise.norm())
 
 
@@ -117,6 +134,18 @@ def tall_only(G: Tensor, state: State, group: Group) -> Tensor:
     """Returns NorMuon's direction for a matrix with more rows than columns, else Muon's."""
     O = _flat(_momentum(G, state, group), group)  # noqa: E741  the paper's letter
     return _rms(_even_rows(O, state) if G.size(0) > G.size(1) else O)
+
+
+def neurons(G: Tensor, state: State, group: Group) -> Tensor:
+    """Returns NorMuon's direction with the neurons' side evened out, rows or columns.
+
+    A neuron of the feed-forward layer is a row of w_in and a column of w_out: of the longer side of
+    a matrix. NorMuon evens the rows of either; a square matrix has them evened here, too.
+    """
+    O = _flat(_momentum(G, state, group), group)  # noqa: E741  the paper's letter
+    if G.size(0) >= G.size(1):
+        return _rms(_even_rows(O, state))
+    return _rms(O / _root(O.square().mean(0, keepdim=True), state["column_mean_square"]))
 
 
 def _momentum(G: Tensor, state: State, group: Group) -> Tensor:
@@ -161,9 +190,11 @@ CONTROLS: dict[str, tuple[Callable[[Tensor, State, Group], Tensor], tuple[str, .
     "sgd": (sgd, ("momentum_buffer",)),
     "flat_adam": (flat_adam, ADAM),
     "noisy_adam": (noisy_adam, ADAM),
+    "fixed_noise": (fixed_noise, ADAM),
     "sign": (sign, ("momentum_buffer",)),
     "random_spectrum": (random_spectrum, ("momentum_buffer", "step")),
     "coordinates": (coordinates, ("momentum_buffer", "entry_mean_square")),
     "rows_first": (rows_first, ("momentum_buffer", "row_mean_square")),
     "tall_only": (tall_only, ("momentum_buffer", "row_mean_square")),
+    "neurons": (neurons, ("momentum_buffer", "row_mean_square", "column_mean_square")),
 }

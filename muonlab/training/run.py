@@ -30,7 +30,7 @@ CURVES = ("train_loss", "step_seconds", "held_out", "spectra")  # lists that gro
 STATE = ("step", "cpu_seconds", *CURVES)  # what a run goes on from, beside tensors
 # before a fine-tuning comes AdamW on docs, at the rates of the best trial of lesson-04-tuning
 FIRST: dict[str, Any] = {"muon": (), "batch": 16, "adamw_lr": 0.04, "adamw_matrix_lr": 0.001}
-KEPT = ("size", "gated", "attention", "experts", "context", "precision", "device")
+KEPT = ("size", "gated", "attention", "fused_qkv", "experts", "context", "precision", "device")
 TEXTS = ("docs", "code")  # these have the same tokens
 
 
