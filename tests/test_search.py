@@ -74,7 +74,7 @@ def test_a_later_round_looks_around_the_best_so_far_and_may_leave_the_range(tmp_
     assert loss(found[0]) == min(loss(c) for c in grid if c.rule == "muon") < loss(best["muon"])
     assert found[1] in (best["normuon"], *grid[8:])
     [edge] = [text for text in search.at_edge(at) if "lr" in text]
-    assert edge.startswith("['muon']: lr at 10")
+    assert edge.startswith("('muon',): lr at 10")
     trials = search.trials(at)
     assert [[len(r) for r in rounds] for rounds in trials.values()] == [[16, 8], [16, 8]]
 

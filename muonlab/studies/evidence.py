@@ -7,11 +7,12 @@ was fixed before. Every run ends with its rates decayed to 0.
 """
 
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 from muonlab.studies.table1 import ALL_GROUPS
 from muonlab.sweeps.search import Knob, Search
-from muonlab.sweeps.study import Grid, Place, Study, cross
+from muonlab.sweeps.study import Grid, Place, Study, Tuning, cross
 from muonlab.training.config import TrainConfig
 
 # Which setting tells two optimizers apart best, for an hour of computing? AdamW alone answers, so
@@ -67,7 +68,7 @@ RACE = {
 }
 RACE[4800] = Search(
     "race-4800",
-    lambda at: cross(RACE[1200].best(at), steps=4800, eval_every=4800),
+    lambda at: cross(RACE[1200].best(at)[:2], steps=4800, eval_every=4800),
     knobs,
     RIVALS,
     rounds=(8,),
@@ -79,9 +80,8 @@ def memories(steps: int) -> Search:
     """Returns the search for Muon on VO and FFN: Q and K stay with AdamW, at its best setting."""
 
     def side(at: Place) -> Grid:
-        adamw, muon, _ = RACE[steps].best(at)
-        kept = {name: getattr(adamw, name) for name in ("adamw_matrix_lr", "adamw_matrix_beta1")}
-        return [replace(muon, muon=("VO", "FFN"), **kept)]
+        adamw, muon, *_ = RACE[steps].best(at)
+        return [partly(muon, adamw, ("VO", "FFN"))]
 
     first = RACE[steps]
     return Search(f"{first.name}-vo-ffn", side, knobs, RIVALS, first.rounds, first.near)
@@ -91,18 +91,269 @@ MEMORIES = {steps: memories(steps) for steps in RACE}
 
 
 def race(steps: int) -> Study:
-    """Returns the race of AdamW, Muon, Muon on VO and FFN, and NorMuon at one length."""
+    """Returns the race of AdamW, Muon, Muon on VO and FFN, and (but at 4,800 steps) NorMuon."""
 
     def finals(at: Place) -> Grid:
         found = RACE[steps].best(at) + MEMORIES[steps].best(at)
         seeds = range(1, SEEDS[steps] + 1)
-        return [replace(c, seed=s, eval_every=steps // 8) for s in seeds for c in found]
+        often = steps // 8
+        return [
+            replace(c, seed=s, eval_every=often, spectra_every=often) for s in seeds for c in found
+        ]
 
     before = RACE[1200].tunings if steps == 4800 else ()
     return Study(before + RACE[steps].tunings + MEMORIES[steps].tunings, {f"race-{steps}": finals})
 
 
+# Would rates of their own for QK, VO, w_in and w_out help? Four factors for either optimizer.
+FACTORS = tuple(Knob(f"matrix_lr_factors.{n}", 0.25, 4) for n in range(4))
+RATES = Search(
+    "rates-1200", lambda at: RACE[1200].best(at)[:2], lambda c: FACTORS, RIVALS, rounds=(8, 8)
+)
+
+# Who wins where, as a map: AdamW by its first average, Muon by its momentum, three lengths. At each
+# place the rate of the matrices is tuned again. AdamW's average is the same for all its parameters,
+# as people set it; what else the two have is the best of the race.
+AVERAGES = (0.5, 0.8, 0.9, 0.95)
+TUNED_AT = {150: 150, 600: 1200, 1200: 1200}  # length: that of the race whose settings it takes
+
+
+def places(at: Place) -> Grid:
+    """Returns three rates for each average, optimizer and length."""
+    found: Grid = []
+    for steps, tuned in TUNED_AT.items():
+        adamw, muon, _ = cross(RACE[tuned].best(at), steps=steps, eval_every=steps)
+        for average, factor in product(AVERAGES, (0.5, 1, 2)):
+            rate = adamw.adamw_matrix_lr or adamw.adamw_lr
+            betas = (average, adamw.betas[1])
+            adamw = replace(adamw, betas=betas, adamw_matrix_beta1=None)
+            found.append(replace(adamw, adamw_matrix_lr=rate * factor))
+            found.append(replace(muon, momentum=average, lr=muon.lr * factor))
+    return found
+
+
+KNOBS = Tuning("knobs-tuning", places, ("steps", "muon", "betas", "momentum"))
+
+# Does isotropy gain anything? First the treatments must treat: at AdamW's own setting, fresh noise,
+# and the same random matrix at every step. Then each is tuned, from the best of AdamW or Muon.
+NOISE = ("noisy_adam", "fixed_noise")
+
+
+def equal_rates(at: Place) -> Grid:
+    """Returns AdamW, and AdamW with either kind of noise, in one setting at five seeds."""
+    adamw = RACE[1200].best(at)[0]
+    noisy = [_instead(adamw, rule, adamw.adamw_matrix_lr) for rule in NOISE]
+    return cross([adamw, *noisy], seed=[1, 2, 3, 4, 5], spectra_every=150)
+
+
+def _instead(adamw: TrainConfig, rule: str, rate: float | None) -> TrainConfig:
+    lr = rate or adamw.adamw_lr
+    return replace(adamw, muon=ALL_GROUPS, rule=rule, lr=lr, adamw_matrix_lr=None)
+
+
+def controls(at: Place) -> Grid:
+    """Returns where the search of each control begins."""
+    adamw, muon, _ = RACE[1200].best(at)
+    noisy = [_instead(adamw, rule, adamw.adamw_matrix_lr) for rule in NOISE]
+    return [*noisy, _instead(adamw, "flat_adam", muon.lr)]
+
+
+def control_knobs(config: TrainConfig) -> tuple[Knob, ...]:
+    """Returns the five knobs of a control: as many as Muon and AdamW have."""
+    rate = MUON[0] if config.rule == "flat_adam" else replace(ADAMW[0], fields="lr")
+    return (rate, ADAMW[1], *OUTER)
+
+
+ISOTROPY = Search("isotropy", controls, control_knobs, RIVALS, rounds=(8,), near=True)
+
+# Which matrices need Muon, once everything is tuned? What Muon leaves stays with AdamW, at its best
+# setting; rate and first average of what it takes are tuned for every row.
+SINGLES = tuple((group,) for group in ("QK", "VO", "V", "O", "FFN", "W_in", "W_out"))
+FULL = (ALL_GROUPS, (), ("VO", "FFN"), ("O", "FFN"), *SINGLES)
+GATED = (ALL_GROUPS, (), ("VO", "FFN"))
+
+
+def table(at: Place) -> Grid:
+    """Returns the rows that carry the answer, and with gates the three that it hangs on."""
+    adamw, muon, _ = RACE[1200].best(at)
+    wanted = [(False, row) for row in FULL] + [(True, row) for row in GATED]
+    return [replace(partly(muon, adamw, row), gated=gated) for gated, row in wanted]
+
+
+def partly(muon: TrainConfig, adamw: TrainConfig, groups: tuple[str, ...]) -> TrainConfig:
+    """Returns Muon on some groups; the other matrices have AdamW's own setting."""
+    kept = {name: getattr(adamw, name) for name in ("adamw_matrix_lr", "adamw_matrix_beta1")}
+    return replace(muon, muon=groups, **kept) if groups else adamw
+
+
+TABLE = Search(
+    "table-1200",
+    table,
+    lambda c: MUON if c.muon else ADAMW,
+    ("gated", "muon"),
+    rounds=(4,),
+    near=True,
+)
+
+# Does NorMuon gain more where it has more to do: one tall matrix for Q, K and V, and the neurons'
+# side of w_out?
+QKV = ("QKV", "O", "FFN")
+
+
+def taller(at: Place) -> Grid:
+    """Returns Muon and NorMuon on the tall matrix, and with it the neurons' side as well."""
+    _, muon, normuon = RACE[1200].best(at)
+    tall = [replace(c, fused_qkv=True, muon=QKV) for c in (muon, normuon)]
+    return [*tall, replace(tall[1], rule="neurons")]
+
+
+NORMUON = Search("normuon", taller, knobs, ("muon", "rule"), rounds=(8,), near=True)
+
+# Latent attention, experts, or both: does Muon's lead change with the architecture?
+PARTS = {"attention": ["multi-head", "latent"], "experts": [0, 16]}
+LATENT = Search(
+    "latent-600",
+    lambda at: cross(cross(RACE[1200].best(at)[:2], steps=600, eval_every=600), **PARTS),
+    knobs,
+    ("attention", "experts", "muon"),
+    rounds=(8,),
+    near=True,
+)
+
+# Batches: the same tokens in fewer steps, or the same steps with more tokens.
+LENGTHS = {8: (1600, 100), 128: (100,)}  # steps, by sequences in a batch
+BATCH = Search(
+    "batch",
+    [
+        replace(side, batch=batch, steps=steps, eval_every=steps)
+        for batch, lengths in LENGTHS.items()
+        for steps in lengths
+        for side in sides(steps)[:2]
+    ],
+    knobs,
+    ("batch", "steps", "muon"),
+    rounds=(8, 8),
+)
+
+# Who learns the rare facts? AdamW with one rate; AdamW with a lower one for some matrices; Muon on
+# the same matrices; SGD on all.
+FACTS = TrainConfig(corpus="facts-9", batch=16, context=64, adamw_lr=0.016, muon=())
+SHARED = (Knob("adamw_lr", 0.004, 0.064), Knob("betas.0", 0.02, 0.5, average=True))
+MEMORY = {("QK",): (0,), ("VO", "FFN"): (1, 2, 3), ALL_GROUPS: (0, 1, 2, 3)}  # their factors
+LOWER = 1 / 16
+
+
+def learners(steps: int) -> Grid:
+    """Returns the eight contestants."""
+    base = replace(FACTS, steps=steps, eval_every=steps)
+    apart = replace(base, adamw_matrix_beta1=0.9)
+    low = cross(
+        apart,
+        matrix_lr_factors=[
+            tuple(LOWER if n in own else 1.0 for n in range(4)) for own in MEMORY.values()
+        ],
+    )
+    sgd = replace(base, muon=ALL_GROUPS, rule="sgd", lr=5.0)
+    return [base, *low, *cross(base, muon=list(MEMORY)), sgd]
+
+
+def whose(config: TrainConfig) -> tuple[Any, ...]:
+    """Returns a contestant: what Muon or SGD takes, and where AdamW's rate is another."""
+    own = tuple(n for n, factor in enumerate(config.matrix_lr_factors) if factor != 1)
+    return config.corpus, config.muon, config.rule, own
+
+
+def learner_knobs(config: TrainConfig) -> tuple[Knob, ...]:
+    """Returns four knobs: two rates, two first averages; the rate and average of AdamW alone."""
+    own = whose(config)[-1]
+    if config.muon:
+        rate = Knob("lr", 0.5, 50) if config.rule == "sgd" else MUON[0]
+        return (*SHARED, rate, MUON[1])
+    factors = " ".join(f"matrix_lr_factors.{n}" for n in MEMORY[ALL_GROUPS] if n in own)
+    return (*SHARED, Knob(factors, 1 / 128, 1 / 2), ADAMW[1]) if factors else SHARED
+
+
+FACTS_400 = Search("facts-400", learners(400), learner_knobs, whose, rounds=(8, 8))
+LONGER = (0, 2, 3, 5, 6)  # of the learners: AdamW, and both optimizers on the memories and on all
+FACTS_1200 = Search(
+    "facts-1200",
+    lambda at: cross([FACTS_400.best(at)[n] for n in LONGER], steps=1200, eval_every=1200),
+    learner_knobs,
+    whose,
+    rounds=(8,),
+    near=True,
+)
+
+
+def imbalances(at: Place) -> Grid:
+    """Returns AdamW with two rates and Muon, where a fact's frequency falls as rank^-s."""
+    found = FACTS_400.best(at)
+    return cross([found[3], found[6]], corpus=[f"facts-9-zipf{s}" for s in ("0", "0.5", "1.5")])
+
+
+IMBALANCE = Search("imbalance", imbalances, learner_knobs, whose, rounds=(8,), near=True)
+
+# A task without head or tail, long enough to be learned: linear regression in context.
+REGRESSION = TrainConfig(
+    corpus="regression-4", steps=600, batch=16, context=20, eval_every=600, eval_tokens=20_480
+)
+REGRESSION_OUTER = (Knob("adamw_lr", 0.001, 0.016), *OUTER[1:])
+REGRESSION_SIDES = [
+    replace(REGRESSION, muon=(), adamw_matrix_lr=0.0005, adamw_matrix_beta1=0.9),
+    REGRESSION,
+]
+
+
+def regression_knobs(config: TrainConfig) -> tuple[Knob, ...]:
+    """Returns the five knobs, with lower rates than on text."""
+    adamw = (Knob("adamw_matrix_lr", 0.000125, 0.002), ADAMW[1])
+    return (MUON if config.muon else adamw) + REGRESSION_OUTER
+
+
+IN_CONTEXT = Search("regression-600", REGRESSION_SIDES, regression_knobs, RIVALS)
+
+
+def routes(at: Place) -> Grid:
+    """Returns Muon on QK, and on VO and FFN."""
+    adamw, muon = IN_CONTEXT.best(at)
+    return [partly(muon, adamw, groups) for groups in (("QK",), ("VO", "FFN"))]
+
+
+ROUTES = Search("regression-600-routes", routes, regression_knobs, RIVALS)
+
+
+def tuned(*searches: Search, seeds: int, before: tuple[Search, ...] = ()) -> Study:
+    """Returns a study: searches, and the best of each at new seeds, measured eight times."""
+    name = searches[0].name
+
+    def finals(at: Place) -> Grid:
+        found = [c for search in searches for c in search.best(at)]
+        return [
+            replace(c, seed=seed, eval_every=c.steps // 8)
+            for seed in range(1, seeds + 1)
+            for c in found
+        ]
+
+    tunings = tuple(t for search in (*before, *searches) for t in search.tunings)
+    return Study(tunings, {name: finals})
+
+
+FIRST = (RACE[1200],)
 EVIDENCE = {
     "pilot": Study((), {"pilot": pilot}),
     **{f"race-{steps}": race(steps) for steps in RACE},
+    "rates-1200": tuned(RATES, seeds=10, before=FIRST),
+    "knobs": Study((*RACE[150].tunings, *RACE[1200].tunings, KNOBS), {"knobs": 3}),
+    "isotropy": Study(
+        (*RACE[1200].tunings, *ISOTROPY.tunings),
+        {"isotropy-equal": equal_rates, "isotropy": ISOTROPY.at_new_seeds(10, spectra_every=150)},
+    ),
+    "table-1200": tuned(TABLE, seeds=5, before=FIRST),
+    "normuon": tuned(NORMUON, seeds=10, before=FIRST),
+    "latent-600": tuned(LATENT, seeds=5, before=FIRST),
+    "batch": tuned(BATCH, seeds=6),
+    "facts-400": tuned(FACTS_400, seeds=5),
+    "facts-1200": tuned(FACTS_1200, seeds=5, before=(FACTS_400,)),
+    "imbalance": tuned(IMBALANCE, seeds=5, before=(FACTS_400,)),
+    "regression-600": tuned(IN_CONTEXT, ROUTES, seeds=10),
 }

@@ -15,7 +15,7 @@ from scipy.stats import qmc
 
 from muonlab.records.record import Record
 from muonlab.sweeps.results import by_config, read_runs
-from muonlab.sweeps.study import Grid, Phase, Place, Tuning, badness, cross
+from muonlab.sweeps.study import Contest, Grid, Phase, Place, Tuning, badness, cross
 from muonlab.training.config import TrainConfig
 
 NEAR = 1 / 3  # of a range: what a later round covers
@@ -59,12 +59,12 @@ class Knob:
 
 @dataclass(frozen=True)
 class Search:
-    """A tuning in rounds; trials that agree in all fields of `contest` are of one contestant."""
+    """A tuning in rounds; `contest` tells whose a trial is, as in `Tuning`."""
 
     name: str  # of its phases, with the number of the round behind
     sides: Grid | Phase  # the setting that each contestant starts from
     knobs: Callable[[TrainConfig], tuple[Knob, ...]]  # those of a contestant
-    contest: tuple[str, ...]
+    contest: Contest
     rounds: tuple[int, ...] = (16, 8)  # trials of each contestant
     near: bool = False  # whether the first round, too, looks around the sides alone
     by: Callable[[Record], float] = badness  # lowest for the best trial
@@ -104,12 +104,9 @@ class Search:
 
     def at_edge(self, at: Place) -> list[str]:
         """Returns which best values lie in the outer tenth of their range, or beyond."""
-        places = [(c, k, k.position(c)) for c in self.best(at) for k in self.knobs(c)]
-        return [
-            f"{[getattr(c, field) for field in self.contest]}: {knob.fields} at {place:.0%}"
-            for c, knob, place in places
-            if not EDGE <= place <= 1 - EDGE
-        ]
+        who = self.tunings[0].contestant
+        places = [(who(c), k.fields, k.position(c)) for c in self.best(at) for k in self.knobs(c)]
+        return [f"{w}: {f} at {p:.0%}" for w, f, p in places if not EDGE <= p <= 1 - EDGE]
 
     def _grid(self, number: int) -> Phase:
         def grid(at: Place) -> Grid:

@@ -73,18 +73,19 @@ class Place:
 
 HERE = Place()
 Phase = Callable[[Place], Grid]
+Contest = tuple[str, ...] | Callable[[TrainConfig], tuple[Any, ...]]
 
 
 @dataclass(frozen=True)
 class Tuning:
     """A phase at seed 0: contestants, with as many trials each, look for their best setting.
 
-    Trials that agree in all fields of `contest` are of one contestant.
+    Trials that agree in all fields of `contest`, or in what it returns, are of one contestant.
     """
 
     name: str
     trials: Grid | Phase  # a function where they start from the best of an earlier tuning
-    contest: tuple[str, ...]
+    contest: Contest
     by: Callable[[Record], float] = badness  # lowest for the best trial
 
     def grid(self, at: Place) -> Grid:
@@ -93,6 +94,8 @@ class Tuning:
 
     def contestant(self, trial: TrainConfig) -> tuple[Any, ...]:
         """Returns what all trials of one contestant share."""
+        if callable(self.contest):
+            return self.contest(trial)
         return tuple(getattr(trial, field) for field in self.contest)
 
     def best(self, at: Place) -> Grid:
