@@ -112,14 +112,14 @@ def test_train_takes_latent_attention_and_experts(text, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["train", "--size", "huge"], "size must be one of tiny, small, paper"),
+        (["train", "--size", "huge"], "size must be one of tiny, wide, small, paper"),
         (["train", "--muon", "VOO"], "QK, VO, FFN"),
         (["train", "--corpus", "nowhere"], "nowhere"),
         (["train", "--attention", "flash"], "attention must be one of multi-head, latent; got"),
         (["train", "--experts", "-4"], "experts must be a whole number in [0, "),
         (["train", "--experts", "2"], "experts must be 0, or at least the 3 that a token takes"),
         (["train", "--experts", "4", "--rule", "tall_only"], "take muon, normuon"),
-        (["ablate", "lesson-99"], "the studies are lesson-03, lesson-04"),
+        (["ablate", "lesson-99"], "the studies are pilot, race-150"),
     ],
 )
 def test_wrong_calls_end_with_a_sentence_not_a_traceback(arguments, message, capsys):
