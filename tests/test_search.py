@@ -1,13 +1,15 @@
 """Are all contestants of a search tuned alike, and is the best of all rounds taken?"""
 
 import dataclasses
+from itertools import permutations
 from math import log
+from statistics import mean
 
 import pytest
 
 from muonlab.records import record
 from muonlab.studies.evidence import MEMORIES, RACE, knobs, sides
-from muonlab.sweeps.search import Knob, Search
+from muonlab.sweeps.search import Knob, Search, expected_best
 from muonlab.sweeps.study import HERE, Place
 from muonlab.training.config import TrainConfig
 
@@ -84,3 +86,26 @@ def test_a_search_near_its_sides_begins_around_them(tmp_path):
     [tuning] = search.tunings
     start = RATE.position(CONFIGS[0])
     assert all(abs(RATE.position(c) - start) < 1 / 6 + 0.01 for c in tuning.grid(Place(tmp_path)))
+
+
+def test_the_expected_best_is_the_mean_over_all_orders_of_the_trials():
+    rounds = [[3.0, 1.5, 2.0, 4.0], [1.2, 2.5, 1.0]]
+    found = expected_best(rounds)
+    for n in range(1, 5):
+        assert found[n - 1] == pytest.approx(mean(min(p[:n]) for p in permutations(rounds[0])))
+    for n in range(1, 4):
+        orders = permutations(rounds[1])
+        assert found[3 + n] == pytest.approx(mean(min(1.5, *p[:n]) for p in orders))
+
+
+def test_a_budget_counts_a_diverged_trial_as_the_worst(tmp_path):
+    search = Search("some", CONFIGS[:1], lambda c: (RATE,), ("rule",), rounds=(4,))
+    [tuning], at = search.tunings, Place(tmp_path)
+    grid = tuning.grid(at)
+    losses = dict(zip(grid, [4.0, 1.0, 2.0, 3.0], strict=True))
+    put(grid, at.path("some-1"), losses.get)
+    assert search.budget(at)["muon",] == pytest.approx(expected_best([[4.0, 1.0, 2.0, 3.0]]))
+    lines = at.path("some-1").read_text().splitlines()
+    lines[0] = lines[0].replace('"failure": ""', '"failure": "at step 1"')
+    at.path("some-1").write_text("\n".join(lines))
+    assert search.budget(at)["muon",] == pytest.approx(expected_best([[3.0, 1.0, 2.0, 3.0]]))

@@ -8,7 +8,7 @@ followed.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import exp, log
+from math import comb, exp, inf, log
 from typing import Any
 
 from scipy.stats import qmc
@@ -102,6 +102,21 @@ class Search:
                 rounds[n].append(runs[config])
         return found
 
+    def budget(self, at: Place) -> dict[tuple[Any, ...], list[float]]:
+        """Returns each contestant's expected best after 1, 2, … trials, from those recorded.
+
+        The trials of a round are taken in any order, the rounds in theirs. So one sees whether
+        more trials would change the answer. A trial that diverged counts as the worst of the rest.
+        """
+        return {
+            who: expected_best([self._ends(rounds, n) for n in range(len(rounds))])
+            for who, rounds in self.trials(at).items()
+        }
+
+    def _ends(self, rounds: list[list[Record]], number: int) -> list[float]:
+        finished = [self.by(run) for found in rounds for run in found if not run.failure]
+        return [max(finished) if run.failure else self.by(run) for run in rounds[number]]
+
     def at_edge(self, at: Place) -> list[str]:
         """Returns which best values lie in the outer tenth of their range, or beyond."""
         who = self.tunings[0].contestant
@@ -129,3 +144,23 @@ class Search:
                 config = knob.turned(config, knob.position(side) + NEAR * (u - 0.5) if near else u)
             found.append(config)
         return found
+
+
+def expected_best(rounds: list[list[float]]) -> list[float]:
+    """Returns the expected lowest of 1, 2, … results, drawn in any order within each round.
+
+    Of N sorted results, the k-th is the lowest of n drawn ones in C(N - k, n - 1) of C(N, n) cases.
+
+    >>> expected_best([[3.0, 1.0], [2.0, 0.0]])
+    [2.0, 1.0, 0.5, 0.0]
+    """
+    found: list[float] = []
+    best = inf
+    for results in rounds:
+        capped = sorted(min(best, result) for result in results)
+        size = len(capped)
+        for n in range(1, size + 1):
+            cases = (comb(size - k, n - 1) * low for k, low in enumerate(capped, 1))
+            found.append(sum(cases) / comb(size, n))
+        best = min(best, *results)
+    return found
