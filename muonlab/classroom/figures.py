@@ -1,106 +1,297 @@
-"""Figures that read without colour: every series has a colour, a dash and a marker of its own."""
+"""Figures that say what they draw, and that read without colour, in the dark and on a phone."""
 
-import base64
-import io
-from collections.abc import Iterable, Mapping
-from html import escape
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
-import seaborn
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-DASHES = ("-", (0, (6, 2)), (0, (2, 2)), (0, (8, 2, 2, 2)), (0, (4, 1)), (0, (1, 1)))
-MARKERS = ("o", "s", "^", "D", "v", "P")
+from muonlab.classroom.looks import INK, looks
+from muonlab.statistics import Interval, paired_interval
+
+WIDTH = 5.0  # inches: text keeps a readable size where a phone makes the figure narrower
+DIVERGING = "PRGn"  # purple below 0, green above: told apart without red or green
+POWERS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+Numbers = Iterable[float]
 
 
 def style() -> None:
-    """Sets one look for all figures; the svg salt makes their bytes the same in every run."""
-    own = {
-        "figure.figsize": (6.6, 3.6),
-        "figure.facecolor": "white",
+    """Sets one look for all figures."""
+    plt.rcdefaults()
+    own: dict[Any, Any] = {
+        "figure.figsize": (WIDTH, 0.6 * WIDTH),
         "figure.constrained_layout.use": True,
         "axes.spines.top": False,
         "axes.spines.right": False,
+        "axes.formatter.useoffset": False,
+        "axes.titlesize": 11.5,
+        "font.size": 11.5,
         "legend.frameon": False,
-        "svg.hashsalt": "muonlab",
+        "legend.fontsize": 10.5,
+        "lines.scale_dashes": False,
     }
-    seaborn.set_theme(context="notebook", style="ticks", palette="colorblind", rc=own)
-
-
-def look(number: int) -> dict[str, Any]:
-    """Returns the dash and the marker of a series, by its number."""
-    return {"linestyle": DASHES[number % 6], "marker": MARKERS[number % 6]}
+    marks = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
+    plt.rcParams.update({**own, **dict.fromkeys(marks, INK)})
 
 
 def lines(
-    x: Iterable[float] | Mapping[str, Iterable[float]],
-    series: Mapping[str, Iterable[float]],
+    x: Numbers | Mapping[str, Numbers],
+    series: Mapping[str, Any],
     *,
     xlabel: str,
     ylabel: str,
     logx: bool = False,
     logy: bool = False,
+    smooth: int = 1,
 ) -> Figure:
-    """Returns a figure with one line a series, told apart by colour, dash and marker.
+    """Returns a figure with one line a series; a contestant's look comes from its name.
 
-    x holds for all series, or is a mapping with the x of each.
+    Args:
+        x: for all series, or a mapping with the x of each.
+        series: the numbers of each line; or a list of such lines, one a seed: their mean is then
+            the line and their range a band, and the legend says so.
+        smooth: each point is the mean of so many, centred; the legend says so.
     """
     figure, axes = plt.subplots()
-    drawn: set[float] = set()
-    for number, (label, y) in enumerate(series.items()):
-        at = _numbers(x[label] if isinstance(x, Mapping) else x)
-        every = max(1, len(at) // 8)
-        axes.plot(at, _numbers(y), label=label, markevery=every, markersize=5, **look(number))
-        drawn |= set(at.tolist())
+    seeds = draw_lines(axes, x, series, smooth)
     axes.set(xlabel=xlabel, ylabel=ylabel)
-    axes.set(xscale="log" if logx else "linear", yscale="log" if logy else "linear")
-    if logx and len(drawn) <= 10:  # a few sizes: name each, instead of powers of ten
-        axes.set_xticks(sorted(drawn), labels=[f"{value:g}" for value in sorted(drawn)])
-        axes.minorticks_off()
-    if len(series) > 1:
-        axes.legend()
+    _scales(axes, logx, logy)
+    drawn = [f"line: mean, band: all {_count(seeds)} seeds"] * bool(seeds)
+    drawn += [f"each point: mean of {smooth} steps"] * (smooth > 1)
+    if len(series) > 1 or drawn:
+        legend(figure, "\n".join(drawn))
     return figure
 
 
-def spectra(values: Mapping[str, Iterable[float]], *, logy: bool = True) -> Figure:
+def draw_lines(
+    axes: Axes, x: Numbers | Mapping[str, Numbers], series: Mapping[str, Any], smooth: int = 1
+) -> set[int]:
+    """Draws what `lines` says; returns the numbers of seeds of those series that have a band."""
+    seeds: set[int] = set()
+    for (label, y), look in zip(series.items(), looks(series), strict=True):
+        runs = np.atleast_2d(_smoothed(_numbers(y), smooth))
+        at = _smoothed(_numbers(x[label] if isinstance(x, Mapping) else x), smooth)
+        axes.plot(at, runs.mean(0), label=label, markersize=5, markevery=_every(at), **look)
+        if len(runs) > 1:
+            seeds.add(len(runs))
+            band = {"color": look["color"], "alpha": 0.25, "linewidth": 0}
+            axes.fill_between(at, runs.min(0), runs.max(0), **band)
+    return seeds
+
+
+def spectra(values: Mapping[str, Numbers], *, logy: bool = True) -> Figure:
     """Returns a figure of singular values, largest first; zeros are left out of a log axis."""
-    falling = {label: np.sort(_numbers(v))[::-1] for label, v in values.items()}
-    at = {label: range(1, len(s) + 1) for label, s in falling.items()}
-    xlabel, ylabel = "number, largest first", "singular value"
-    figure = lines(at, falling, xlabel=xlabel, ylabel=ylabel, logy=logy)
-    figure.axes[0].legend()
+    figure, axes = plt.subplots()
+    _spectra(axes, values, logy)
+    legend(figure)
     return figure
 
 
-def intervals(values: Mapping[str, Iterable[float]], *, xlabel: str) -> Figure:
-    """Returns one row a name: each value (a seed) as a dot, their range as a line, their mean."""
-    figure, axes = plt.subplots(figsize=(7, 0.8 + 0.5 * len(values)))
-    for row, numbers in enumerate(map(_numbers, values.values())):
-        colour = f"C{row}"
-        axes.plot([numbers.min(), numbers.max()], [row, row], color=colour, linewidth=2)
-        axes.plot(numbers, np.full(len(numbers), row), "o", color=colour, alpha=0.5)
-        axes.plot(numbers.mean(), row, MARKERS[row % 6], color=colour, markersize=10, mec="black")
-    axes.set_yticks(range(len(values)), labels=list(values))
-    axes.set(xlabel=xlabel, ylim=(len(values) - 0.5, -0.5))
+def dots(values: Mapping[str, Sequence[float]], *, xlabel: str) -> Figure:
+    """Returns one row a name: each seed as a dot, and the 95 % interval of their mean as a bar."""
+    found = {name: _numbers(v) for name, v in values.items()}
+    figure, axes = plt.subplots(figsize=_size(found, 1))
+    _rows(axes, list(found))
+    for row, (numbers, look) in enumerate(zip(found.values(), looks(found), strict=True)):
+        effect = paired_interval(numbers.tolist(), [0.0] * len(numbers))
+        _effect(axes, row, effect, numbers, look["color"], look["marker"])
+    n = _count({len(numbers) for numbers in found.values()})
+    axes.set_xlabel(xlabel, loc="right")
+    return _caption(figure, f"dots: {n} seeds; bar: mean and its 95 % interval")
+
+
+def forest(
+    differences: Mapping[str, Sequence[float]], *, xlabel: str, matters: float = 0.0
+) -> Figure:
+    """Returns effects with their 95 % intervals, the line at 0, and what is too small to matter.
+
+    Args:
+        differences: of each effect, one difference a seed.
+        xlabel: what is contrasted, with its unit.
+        matters: the size from which on an effect matters; what is smaller is shaded.
+    """
+    figure, axes = plt.subplots(figsize=_size(differences, 2))
+    draw_forest(axes, differences, matters)
+    n = _count({len(each) for each in differences.values()})
+    axes.set_xlabel(xlabel, loc="right")
+    told = f"dots: n = {n} seeds; bar: mean and its 95 % interval"
+    shade = f"\nshaded: smaller than {matters:g}, which would not matter"
+    return _caption(figure, told + shade * bool(matters))
+
+
+def matrix(matrices: Mapping[str, Any], *, shared: bool = True, logy: bool = False) -> Figure:
+    """Returns each matrix as a heat map, and their singular values beside or below.
+
+    Args:
+        matrices: of each name, (m, n).
+        shared: one scale of colours for all, symmetric around 0; else each has its own.
+        logy: the axis of the singular values.
+    """
+    found = {name: np.asarray(matrix, dtype=float) for name, matrix in matrices.items()}
+    figure, maps, below = _places(len(found))
+    ends = [np.abs(each).max() or 1.0 for each in found.values()]
+    ends = [max(ends)] * len(ends) if shared else ends
+    for axes, (name, each), end in zip(maps, found.items(), ends, strict=True):
+        image = axes.imshow(each, cmap=DIVERGING, vmin=-end, vmax=end, interpolation="none")
+        rows, columns = each.shape
+        axes.set(title=name, xticks=[], yticks=[], xlabel=f"{rows} × {columns}")
+        axes.spines[:].set_visible(True)
+        ticks: dict[str, Any] = {
+            "ticks": [-end, 0, end],
+            "format": _minus,
+            "orientation": "horizontal",
+        }
+        if not shared or len(found) == 1:
+            figure.colorbar(image, cax=axes.inset_axes((0, -0.3, 1, 0.06)), **ticks)
+    if shared and len(found) > 1:
+        figure.colorbar(image, ax=maps, fraction=0.06, aspect=30, **ticks)
+    _spectra(below, {name: np.linalg.svd(each, False, False) for name, each in found.items()}, logy)
+    if len(found) > 1:
+        below.legend()
     return figure
 
 
-def as_svg(figure: Figure) -> bytes:
-    """Returns the figure as SVG, the same bytes in every run, and closes it."""
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="svg", facecolor="white", metadata={"Date": None})
-    plt.close(figure)
-    return buffer.getvalue()
+def legend(figure: Figure, drawn: str = "") -> None:
+    """Puts the legend of the first axes above the figure, where it hides nothing.
+
+    Args:
+        drawn: how lines, bands or dots stand for seeds.
+    """
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    columns = max(1, min(3, 36 // (8 + max(map(len, labels)))))
+    rows = -(-len(labels) // columns) + len(drawn.splitlines())
+    figure.set_figheight(figure.get_figheight() + 0.2 * rows)
+    figure.legend(
+        handles,
+        labels,
+        loc="outside upper left",
+        ncols=columns,
+        title=drawn or None,
+        title_fontsize=10,
+        alignment="left",
+        borderaxespad=0,
+    )
 
 
-def as_html(figure: Figure, alt: str) -> str:
-    """Returns the figure as one <img> with its text alternative, and closes it."""
-    data = base64.b64encode(as_svg(figure)).decode()
-    look = "max-width:100%;height:auto;background:white;border-radius:4px"
-    return f'<img alt="{escape(alt)}" style="{look}" src="data:image/svg+xml;base64,{data}">'
+def _places(count: int) -> tuple[Figure, list[Axes], Axes]:
+    if count == 1:
+        figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 0.55 * WIDTH))
+        return figure, [left], right
+    figure = plt.figure(figsize=(WIDTH, 0.95 * WIDTH))
+    grid = figure.add_gridspec(2, count, height_ratios=(1.15, 1))
+    maps = [figure.add_subplot(grid[0, column]) for column in range(count)]
+    return figure, maps, figure.add_subplot(grid[1, :])
 
 
-def _numbers(values: Iterable[float]) -> np.ndarray:
-    return np.array([float(v) for v in values])
+def _spectra(axes: Axes, values: Mapping[str, Numbers], logy: bool) -> None:
+    for (label, v), look in zip(values.items(), looks(values), strict=True):
+        s = np.sort(_numbers(v))[::-1]
+        s = s[s > 1e-12 * s.max(initial=0)] if logy else s
+        at = np.arange(1, len(s) + 1)
+        axes.plot(at, s, label=label, markersize=5, markevery=_every(at), **look)
+    axes.set(xlabel="number, largest first", ylabel="singular value")
+    _scales(axes, False, logy)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    if not logy:
+        axes.set_ylim(bottom=0)
+
+
+def draw_forest(
+    axes: Axes, differences: Mapping[str, Sequence[float]], matters: float = 0.0
+) -> None:
+    """Draws what `forest` says: a row for each effect, with its numbers below its name."""
+    effects = [paired_interval(list(d), [0.0] * len(d)) for d in differences.values()]
+    _rows(axes, list(differences), [_minus(effect) for effect in effects])
+    axes.axvline(0, color=INK, linewidth=1)
+    if matters:
+        axes.axvspan(-matters, matters, color=INK, alpha=0.12, linewidth=0)
+    for row, (effect, each) in enumerate(zip(effects, differences.values(), strict=True)):
+        _effect(axes, row, effect, _numbers(each), INK, "D")
+
+
+def _size(rows: Mapping[str, Any], deep: int) -> tuple[float, float]:
+    return WIDTH, 1.1 + (0.16 + 0.19 * deep) * len(rows)
+
+
+def _rows(axes: Axes, names: list[str], below: list[str] | None = None) -> None:
+    axes.set_yticks([])
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.spines["left"].set_visible(False)
+    for row, name in enumerate(names):
+        at: dict[str, Any] = {
+            "x": -0.03,
+            "y": row,
+            "ha": "right",
+            "transform": axes.get_yaxis_transform(),
+        }
+        axes.text(s=name, va="bottom" if below else "center", **at)
+        if below:
+            axes.text(s=below[row], va="top", fontsize=10.5, **at)
+
+
+def _effect(
+    axes: Axes, row: int, effect: Interval, each: np.ndarray, colour: str, marker: str
+) -> None:
+    axes.plot(each, np.full(len(each), row + 0.24), "o", color=colour, alpha=0.5, markersize=3)
+    axes.plot([effect.low, effect.high], [row, row], color=colour, linewidth=2)
+    axes.plot(effect.mean, row, marker, color=colour, markersize=7)
+
+
+def _scales(axes: Axes, logx: bool, logy: bool) -> None:
+    axes.set(xscale="log" if logx else "linear", yscale="log" if logy else "linear")
+    for axis in [axes.xaxis] * logx + [axes.yaxis] * logy:
+        low, high = axis.get_view_interval()
+        between = (1.0,) if high > 300 * low else (1.0, 2.0, 5.0)
+        axis.set_major_locator(LogLocator(subs=between, numticks=7))
+        axis.set_major_formatter(FuncFormatter(_plain))
+        axis.set_minor_formatter(NullFormatter())
+    drawn = sorted({float(value) for line in axes.lines for value in np.asarray(line.get_xdata())})
+    if logx and len(drawn) <= 10:  # a few sizes: name each, instead of powers of ten
+        axes.set_xticks(drawn, labels=[f"{value:g}" for value in drawn])
+        axes.minorticks_off()
+
+
+def _caption(figure: Figure, text: str) -> Figure:
+    figure.supxlabel(text, x=0.01, ha="left", fontsize=10)
+    return figure
+
+
+def _minus(value: object, place: Any = None) -> str:
+    text = f"{value:.2g}" if isinstance(value, float) else str(value)
+    return text.replace("-", "−")
+
+
+def _plain(value: float, place: Any = None) -> str:
+    """Returns a number of a log axis as text that any font has.
+
+    >>> _plain(0.01), _plain(1e-6), _plain(2000)
+    ('0.01', '10⁻⁶', '2000')
+    """
+    if 1e-3 <= value < 1e5 or not value:
+        return f"{value:g}"
+    digits, power = f"{value:e}".split("e")
+    times = "" if float(digits) == 1 else f"{float(digits):g}·"
+    return f"{times}10{str(int(power)).translate(POWERS)}"
+
+
+def _smoothed(runs: np.ndarray, steps: int) -> np.ndarray:
+    if steps < 2:
+        return runs
+    kernel = np.full(steps, 1 / steps)
+    return np.apply_along_axis(np.convolve, -1, runs, kernel, "valid")
+
+
+def _every(at: np.ndarray) -> int:
+    return max(1, len(at) // 8)
+
+
+def _count(seeds: set[int]) -> str:
+    return " to ".join(f"{end}" for end in sorted({min(seeds), max(seeds)} if seeds else ()))
+
+
+def _numbers(values: Any) -> np.ndarray:
+    """Returns numbers, or one row of them a seed, whatever holds them."""
+    return np.array([_numbers(v) if np.ndim(v) else float(v) for v in values])

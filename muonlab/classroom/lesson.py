@@ -3,6 +3,7 @@
 import os
 import platform
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
@@ -11,10 +12,13 @@ import torch
 from IPython.display import display
 from matplotlib.figure import Figure
 
-from muonlab.classroom import claims, exercise, figures, output
+from muonlab.classroom import claims, exercise, figures, output, svg
 from muonlab.classroom.explore import Explorer
 from muonlab.classroom.predict import Prediction
 from muonlab.classroom.quiz import Quiz
+from muonlab.records.record import Record, contestant
+from muonlab.records.runs import Contrast, by_contestant, contrasted
+from muonlab.statistics import Interval, paired_interval
 
 SEED = 0
 
@@ -75,7 +79,41 @@ class Lesson:
             raise ValueError(f"alt must state what the figure shows, in a sentence; {alt!r} came")
         if not isinstance(figure, Figure):
             raise TypeError(f"show takes a matplotlib Figure; {type(figure).__name__} came")
-        output.show(f"Figure: {alt}", html=figures.as_html(figure, alt))
+        output.show(f"Figure: {alt}", html=svg.inline(figure, alt))
+
+    def table(self, heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+        """Shows a table; each cell of `rows` is written as it prints."""
+        table = output.Table(heads, [[str(cell) for cell in row] for row in rows])
+        output.show(table.text, html=table.html())
+
+    def compare(
+        self,
+        results: Iterable[Record] | Mapping[str, Sequence[float]],
+        contrasts: Mapping[str, Contrast] | None = None,
+        *,
+        unit: str,
+        alt: str,
+        matters: float = 0.0,
+    ) -> dict[str, Interval]:
+        """Draws effects with their 95 % intervals over seeds, and returns the intervals by name.
+
+        Args:
+            results: recorded runs, or of each contestant one number a seed, in the order of seeds.
+            contrasts: of each effect ("AdamW", "Muon"), for the first minus the second; see
+                `records.runs.contrasted`. None: `results` are differences already, one a seed.
+            unit: what is measured, with its unit; it stands below the axis.
+            alt: what the figure shows, in a sentence; the intervals are added to it.
+            matters: the size from which on an effect matters; smaller ones lie in a shade.
+
+        ValueError: a contestant that has no results, or results of unlike seeds.
+        """
+        if not isinstance(results, Mapping):
+            results = by_contestant(results, contestant)
+        found = contrasted(results, contrasts)
+        effects = {n: paired_interval(each, [0.0] * len(each)) for n, each in found.items()}
+        figure = figures.forest(found, xlabel=unit, matters=matters)
+        self.show(figure, f"{alt} " + "; ".join(f"{n} {e}" for n, e in effects.items()) + ".")
+        return effects
 
     def say(self, text: str) -> None:
         """Shows Markdown, usually with numbers computed in this run."""

@@ -6,12 +6,12 @@ from html import escape
 from pathlib import Path
 from string import Template
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
 import muonlab
-from muonlab.classroom import figures
+from muonlab.classroom import figures, svg
+from muonlab.classroom.looks import INK
 from muonlab.classroom.output import Table
 from muonlab.classroom.widget import script
 from muonlab.files import replace_file
@@ -23,7 +23,6 @@ WHERE = (
     *("code", "muonlab", "torch", "python", "device", "threads", "precision", "processes"),
     *("system", "corpus", "corpus_sha256"),
 )
-POINTS = 100  # of a curve: more cannot be told apart
 Sides = dict[str, dict[int, Record]]  # the runs of both contestants, by name and seed
 
 
@@ -50,7 +49,7 @@ def page(
         Verdict=finding.verdict.capitalize(),
         told=told(finding),
         order=escape(_order(stated, used)),
-        differences=figures.as_html(differences(finding), alternative(finding)),
+        differences=svg.inline(differences(finding), alternative(finding)),
         losses=_losses(finding, sides),
         training=_training(sides),
         measures=_measures(hypothesis, runs),
@@ -91,15 +90,10 @@ def alternative(finding: Finding) -> str:
 
 def differences(finding: Finding) -> Figure:
     """Returns the differences by seed, their interval, and lines at 0 and at what was predicted."""
-    figure, axes = plt.subplots(figsize=(6.6, 2.2))
-    mean, low, high = finding.interval
-    apart = np.subtract(finding.than, finding.lower)
-    axes.plot(apart, np.ones(len(apart)), "o", color="C0", alpha=0.6)
-    axes.errorbar(mean, 0, xerr=[[mean - low], [high - mean]], fmt="D", color="C3", capsize=5)
-    axes.axvline(0, color="black", linewidth=1)
-    axes.axvline(finding.hypothesis.by, color="black", linewidth=1, linestyle=(0, (4, 3)))
-    axes.set_yticks([1, 0], labels=["seeds", "95 % interval"])
-    axes.set(xlabel=f"{_apart(finding)}, nats (dashed: predicted, at least)", ylim=(-0.6, 1.6))
+    than, lower, by = finding.than, finding.lower, finding.hypothesis.by
+    each = {_apart(finding): [x - y for x, y in zip(than, lower, strict=True)]}
+    figure = figures.forest(each, xlabel="nats; dashed: predicted, at least" if by else "nats")
+    figure.axes[0].axvline(by, color=INK, linewidth=1, linestyle=(0, (4, 3)))
     return figure
 
 
@@ -132,12 +126,11 @@ def _losses(finding: Finding, names: Iterable[str]) -> str:
 def _training(sides: Sides) -> str:
     curves = {name: [run.train_loss for run in side.values()] for name, side in sides.items()}
     steps = min(len(curve) for side in curves.values() for curve in side)
-    at = np.unique(np.linspace(0, steps - 1, POINTS).astype(int))
-    means = {n: np.mean([[curve[i] for i in at] for curve in c], axis=0) for n, c in curves.items()}
-    ends = (f"{n} at {np.mean([curve[-1] for curve in c]):.2f}" for n, c in curves.items())
-    figure = figures.lines(at + 1, means, xlabel="step", ylabel="training loss, mean over seeds")
+    whole = {name: [curve[:steps] for curve in side] for name, side in curves.items()}
+    ends = (f"{n} at {np.mean([curve[-1] for curve in c]):.2f}" for n, c in whole.items())
+    figure = figures.lines(range(1, steps + 1), whole, xlabel="step", ylabel="training loss")
     told = f"The training loss by step, a mean over the seeds, ends for {', '.join(ends)}."
-    return figures.as_html(figure, told)
+    return svg.inline(figure, told)
 
 
 def _measures(hypothesis: Hypothesis, runs: Sequence[Record]) -> str:

@@ -1,12 +1,13 @@
 """Recorded runs, grouped: who contested, at which seeds, and what came out."""
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
 from muonlab.records.record import Record, contestant
 
 Config = dict[str, Any]
+Contrast = tuple[str, str] | Sequence[tuple[str, str]]
 
 
 def grouped(
@@ -47,6 +48,39 @@ def by_contestant(
     `measure` takes the number from a run's last measurement.
     """
     return {who: [measure(r.held_out[-1]) for r in g] for who, g in grouped(records, name).items()}
+
+
+def contrasted(
+    results: Mapping[str, Sequence[float]], contrasts: Mapping[str, Contrast] | None = None
+) -> dict[str, list[float]]:
+    """Returns of each effect one difference a seed, ready for an interval.
+
+    ValueError: a contestant without results, or contestants of unlike numbers of seeds.
+
+    Args:
+        results: of each contestant one number a seed, in the same order of seeds.
+        contrasts: of each effect the pair (a, b) for a − b; of several pairs their sum, so that
+            [("a", "b"), ("d", "c")] is the difference of two differences. None: `results` are
+            differences already.
+
+    >>> contrasted({"AdamW": [4.0, 4.25], "Muon": [3.5, 3.5]}, {"lead": ("AdamW", "Muon")})
+    {'lead': [0.5, 0.75]}
+    """
+    if contrasts is None:
+        return {name: [float(v) for v in values] for name, values in results.items()}
+    return {name: _sum(results, contrast) for name, contrast in contrasts.items()}
+
+
+def _sum(results: Mapping[str, Sequence[float]], contrast: Contrast) -> list[float]:
+    pairs: Any = [contrast] if isinstance(contrast[0], str) else contrast
+    names = [name for pair in pairs for name in pair]
+    if unknown := sorted({*names} - results.keys()):
+        raise ValueError(f"no results of {unknown}; there are those of {', '.join(results)}")
+    seeds = {name: len(results[name]) for name in names}
+    if len({*seeds.values()}) > 1:
+        raise ValueError(f"a contrast needs the same seeds on both sides, got {seeds}")
+    each = zip(*(results[name] for name in names), strict=True)
+    return [float(sum(seed[::2]) - sum(seed[1::2])) for seed in each]
 
 
 def saved_steps(slow: Record, fast: Record) -> float:

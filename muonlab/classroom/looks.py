@@ -1,0 +1,59 @@
+"""One grammar of figures: a contestant has one colour, marker and dash wherever it is drawn."""
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+TABLE = json.loads((Path(__file__).parent / "widgets" / "optimizers.json").read_text("utf-8"))
+CONTESTANTS = {look["name"]: look for look in TABLE["contestants"]}
+SERIES = TABLE["series"]
+KNOWN = {alias: name for name, look in CONTESTANTS.items() for alias in (name, *look["also"])}
+INK = "#010203"  # stands for the colour of the page's text
+DARK = {look["light"]: look["dark"] for look in (*TABLE["contestants"], *SERIES)}
+MARKERS = {
+    "circle": "o",
+    "square": "s",
+    "triangle": "^",
+    "diamond": "D",
+    "triangle down": "v",
+    "plus": "P",
+    "cross": "X",
+    "star": "*",
+    "pentagon": "p",
+}
+
+
+def contestant(label: str) -> str | None:
+    """Returns the contestant that a label names, or None: it may have words before and after.
+
+    >>> contestant("latent, 16 experts, Muon"), contestant("all AdamW"), contestant("untrained")
+    ('Muon', 'AdamW', None)
+    """
+    for known in sorted(KNOWN, key=len, reverse=True):
+        if re.search(rf"(^|[,:] ){re.escape(known)}(?!\w)", label):
+            return KNOWN[known]
+    return None
+
+
+def looks(labels: Iterable[str]) -> list[dict[str, Any]]:
+    """Returns how matplotlib draws each label: a contestant by its name, others by their place.
+
+    A contestant's second line in one figure keeps the colour and takes another marker and dash.
+    """
+    found: list[dict[str, Any]] = []
+    others = iter(SERIES * 9)
+    for label in labels:
+        name = contestant(label)
+        look = CONTESTANTS[name] if name else next(others)
+        taken = {(each["marker"], each["linestyle"]) for each in found}
+        shapes = [_shape(each) for each in (look, *SERIES, *CONTESTANTS.values())]
+        marker, dash = next((each for each in shapes if each not in taken), shapes[0])
+        found.append({"color": look["light"], "marker": marker, "linestyle": dash})
+    return found
+
+
+def _shape(look: dict[str, Any]) -> tuple[str, Any]:
+    points = tuple(0.75 * pixels for pixels in look["dash"])
+    return MARKERS[look["marker"]], (0, points) if points else "-"
