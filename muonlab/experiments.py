@@ -16,6 +16,7 @@ from muonlab.statistics import (
     Interval,
     chance_to_see,
     contrast,
+    contrast_by_seed,
     half_width,
     paired_interval,
     seeds_needed,

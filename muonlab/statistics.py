@@ -60,6 +60,12 @@ def contrast(results: ArrayLike, *factors: int) -> Interval:
     >>> print(contrast([[[4.0, 4.1], [3.0, 3.0]], [[4.2, 4.2], [3.0, 3.1]]], 0, 1))
     -0.100 [-1.371, +1.171]
     """
+    each = contrast_by_seed(results, *factors)
+    return paired_interval(each, [0.0] * len(each))
+
+
+def contrast_by_seed(results: ArrayLike, *factors: int) -> list[float]:
+    """Returns what `contrast` is the interval of: one number a seed."""
     found = numpy.asarray(results, dtype=float)
     known = range(found.ndim - 1)
     if not factors or set(found.shape[:-1]) != {2} or not set(factors) <= set(known):
@@ -67,8 +73,7 @@ def contrast(results: ArrayLike, *factors: int) -> Interval:
         raise ValueError(f"{wanted}, got the shape {found.shape} and {factors}")
     for axis in factors:
         found = numpy.diff(found, axis=axis)
-    each = found.reshape(-1, found.shape[-1]).mean(axis=0).tolist()
-    return paired_interval(each, [0.0] * len(each))
+    return found.reshape(-1, found.shape[-1]).mean(axis=0).tolist()
 
 
 def half_width(spread: float, seeds: int) -> float:

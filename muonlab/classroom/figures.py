@@ -33,6 +33,7 @@ def style() -> None:
         "legend.fontsize": 10.5,
         "lines.scale_dashes": False,
     }
+    marks: tuple[Any, ...]
     marks = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
     plt.rcParams.update({**own, **dict.fromkeys(marks, INK)})
 
