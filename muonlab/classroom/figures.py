@@ -33,9 +33,8 @@ def style() -> None:
         "legend.fontsize": 10.5,
         "lines.scale_dashes": False,
     }
-    marks: tuple[Any, ...]
     marks = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
-    plt.rcParams.update({**own, **dict.fromkeys(marks, INK)})
+    plt.rcParams.update({**own, **{mark: INK for mark in marks}})
 
 
 def lines(
@@ -214,7 +213,7 @@ def draw_forest(
 
 
 def _size(rows: Mapping[str, Any], deep: int) -> tuple[float, float]:
-    return WIDTH, 1.1 + (0.16 + 0.19 * deep) * len(rows)
+    return WIDTH, 1.15 + (0.14 + 0.17 * deep) * len(rows)
 
 
 def _rows(axes: Axes, names: list[str], below: list[str] | None = None) -> None:

@@ -81,9 +81,9 @@ class Lesson:
             raise TypeError(f"show takes a matplotlib Figure; {type(figure).__name__} came")
         output.show(f"Figure: {alt}", html=svg.inline(figure, alt))
 
-    def table(self, heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    def table(self, heads: Iterable[object], rows: Iterable[Sequence[object]]) -> None:
         """Shows a table; each cell of `rows` is written as it prints."""
-        table = output.Table(heads, [[str(cell) for cell in row] for row in rows])
+        table = output.Table([*map(str, heads)], [[str(cell) for cell in row] for row in rows])
         output.show(table.text, html=table.html())
 
     def compare(
