@@ -62,6 +62,8 @@ class Page(HTMLParser):
         self.ids |= {found.get("id"), found.get("name") if tag == "a" else None} - {None}
         if tag == "img":
             self.images.append(found)
+        if tag == "svg" and found.get("role") == "img":
+            self.images.append({"alt": found.get("aria-label"), "src": "an inline figure"})
         for name in ("href", "src"):
             if found.get(name) and tag in ("a", "img", "script", "link", "source"):
                 self.links.append((tag, found[name]))

@@ -14,12 +14,9 @@ from matplotlib import pyplot as plt
 from muonlab.classroom import (
     Lesson,
     claims,
-    figures,
-    intervals,
     lines,
     output,
     predict,
-    spectra,
 )
 from muonlab.classroom import exercise as check
 from muonlab.classroom import explore as explorers
@@ -414,50 +411,6 @@ def test_an_unknown_exercise_names_those_that_exist(lesson):
 
 
 # --- figures -----------------------------------------------------------------------------------
-
-
-def test_a_figure_is_one_image_with_a_text_alternative_and_the_same_bytes_each_time(lesson):
-    def picture():
-        return lines([1, 2, 3], {"a": [1, 2, 3], "b": torch.ones(3)}, xlabel="x", ylabel="y")
-
-    figures.style()
-    alt = 'The "a" line rises; b is <flat>.'
-    first, second = (outputs(lesson.show, picture(), alt=alt)[0] for _ in range(2))
-    assert first == second
-    assert "&quot;a&quot;" in first["text/html"]
-    assert first["text/html"].count("<img") == 1
-    assert first["text/plain"] == f"Figure: {alt}"
-    assert plt.get_fignums() == []
-
-
-def test_series_differ_without_colour():
-    figure = lines(range(3), {n: [1, 2, 3] for n in "abcd"}, xlabel="x", ylabel="y", logy=True)
-    looks = {(line.get_linestyle(), line.get_marker()) for line in figure.axes[0].lines}
-    assert len({marker for _, marker in looks}) == 4
-    plt.close(figure)
-
-
-def test_a_few_sizes_on_a_log_axis_are_all_named():
-    figure = lines([64, 128, 512], {"a": [1, 2, 3]}, xlabel="x", ylabel="y", logx=True)
-    assert [t.get_text() for t in figure.axes[0].get_xticklabels()] == ["64", "128", "512"]
-    many = lines(range(1, 100), {"a": range(99)}, xlabel="x", ylabel="y", logx=True)
-    assert len(many.axes[0].get_xticks()) < 20
-    plt.close("all")
-
-
-def test_series_may_have_an_x_of_their_own():
-    x = {"a": [1, 2], "b": [1, 2, 3]}
-    figure = lines(x, {"a": [5, 6], "b": [7, 8, 9]}, xlabel="x", ylabel="y")
-    assert [len(line.get_xdata()) for line in figure.axes[0].lines] == [2, 3]
-    plt.close(figure)
-
-
-def test_spectra_sorts_and_intervals_has_a_row_a_name():
-    s = spectra({"one": [1.0, 3.0, 2.0]})
-    assert list(s.axes[0].lines[0].get_ydata()) == [3, 2, 1]
-    rows = intervals({"muon": [1.0, 2.0], "adamw": [2.0, 3.0]}, xlabel="loss")
-    assert [t.get_text() for t in rows.axes[0].get_yticklabels()] == ["muon", "adamw"]
-    plt.close("all")
 
 
 @pytest.mark.parametrize("alt", ["", "a plot", " " * 30])

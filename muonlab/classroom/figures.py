@@ -15,6 +15,7 @@ from muonlab.statistics import Interval, paired_interval
 WIDTH = 5.0  # inches: text keeps a readable size where a phone makes the figure narrower
 DIVERGING = "PRGn"  # purple below 0, green above: told apart without red or green
 POWERS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+MARKS: Any = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
 Numbers = Iterable[float]
 
 
@@ -33,8 +34,7 @@ def style() -> None:
         "legend.fontsize": 10.5,
         "lines.scale_dashes": False,
     }
-    marks = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
-    plt.rcParams.update({**own, **{mark: INK for mark in marks}})
+    plt.rcParams.update({**own, **dict.fromkeys(MARKS, INK)})
 
 
 def lines(
@@ -194,7 +194,7 @@ def _spectra(axes: Axes, values: Mapping[str, Numbers], logy: bool) -> None:
         axes.plot(at, s, label=label, markersize=5, markevery=_every(at), **look)
     axes.set(xlabel="number, largest first", ylabel="singular value")
     _scales(axes, False, logy)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(7, integer=True))
     if not logy:
         axes.set_ylim(bottom=0)
 
@@ -242,6 +242,8 @@ def _effect(
 
 def _scales(axes: Axes, logx: bool, logy: bool) -> None:
     axes.set(xscale="log" if logx else "linear", yscale="log" if logy else "linear")
+    for axis in [axes.xaxis] * (not logx) + [axes.yaxis] * (not logy):
+        axis.set_major_locator(MaxNLocator(7))  # by itself it depends on the layout, and that on it
     for axis in [axes.xaxis] * logx + [axes.yaxis] * logy:
         low, high = axis.get_view_interval()
         between = (1.0,) if high > 300 * low else (1.0, 2.0, 5.0)

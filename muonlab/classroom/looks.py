@@ -47,9 +47,11 @@ def looks(labels: Iterable[str]) -> list[dict[str, Any]]:
     for label in labels:
         name = contestant(label)
         look = CONTESTANTS[name] if name else next(others)
-        taken = {(each["marker"], each["linestyle"]) for each in found}
+        alike = [each for each in found if each["color"] == look["light"]]
+        taken = {each["marker"] for each in alike}, {each["linestyle"] for each in alike}
         shapes = [_shape(each) for each in (look, *SERIES, *CONTESTANTS.values())]
-        marker, dash = next((each for each in shapes if each not in taken), shapes[0])
+        new = (s for s in shapes if s[0] not in taken[0] and s[1] not in taken[1])
+        marker, dash = next(new, shapes[0])
         found.append({"color": look["light"], "marker": marker, "linestyle": dash})
     return found
 

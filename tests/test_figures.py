@@ -1,0 +1,324 @@
+"""Figures: one look a contestant, numbers as drawn, and SVG that any page can hold."""
+
+import itertools
+import re
+from unittest import mock
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import torch
+from matplotlib import pyplot as plt
+
+from muonlab.classroom import Lesson, dots, figures, lines, looks, matrix, output, spectra, svg
+from muonlab.experiments import paired_interval
+from muonlab.files import course
+from muonlab.publishing import picture
+from muonlab.records.runs import contrasted
+
+PAGES = {"light": ("#ffffff", "#f3f4f5"), "dark": ("#14181e", "#111111")}
+SEEN = {  # by Machado et al. 2009, DOI 10.1109/TVCG.2009.113, in linear RGB
+    "by most": np.eye(3),
+    "by protanopes": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+    "by deuteranopes": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
+}
+LMS = [
+    [0.4122214708, 0.5363325363, 0.0514459929],
+    [0.2119034982, 0.6806995451, 0.1073969566],
+    [0.0883024619, 0.2817188376, 0.6299787005],
+]
+OKLAB = [
+    [0.2104542553, 0.7936177850, -0.0040720468],
+    [1.9779984951, -2.4285922050, 0.4505937099],
+    [0.0259040371, 0.7827717662, -0.8086757660],
+]
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    figures.style()
+    yield
+    plt.close("all")
+
+
+def linear(colour):
+    c = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+    return np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
+
+
+def contrast(colour, page):
+    light = [float(linear(c) @ [0.2126, 0.7152, 0.0722]) + 0.05 for c in (colour, page)]
+    return max(light) / min(light)
+
+
+def least_distance(colours, eye):
+    """Of all pairs, in OKLab, where black and white are 1 apart."""
+    seen = [np.clip(np.array(SEEN[eye]) @ linear(c), 0, 1) for c in colours]
+    labs = [np.array(OKLAB) @ np.cbrt(np.array(LMS) @ s) for s in seen]
+    return min(np.linalg.norm(a - b) for a, b in itertools.combinations(labs, 2))
+
+
+# --- the table of looks ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["light", "dark"])
+def test_every_colour_stands_out_from_its_pages(kind):
+    colours = [look[kind] for look in (*looks.CONTESTANTS.values(), *looks.SERIES)]
+    assert min(contrast(c, page) for c in colours for page in PAGES[kind]) >= 3
+
+
+@pytest.mark.parametrize("eye", SEEN)
+@pytest.mark.parametrize("kind", ["light", "dark"])
+def test_contestants_are_told_apart_by_every_eye(kind, eye):
+    everybody = [look[kind] for look in looks.CONTESTANTS.values()]
+    assert least_distance(everybody, eye) >= 0.1
+    assert least_distance([looks.CONTESTANTS[n][kind] for n in ("AdamW", "Muon")], eye) >= 0.2
+    assert least_distance([look[kind] for look in looks.SERIES], eye) >= 0.08
+
+
+def test_no_two_contestants_share_a_marker_or_a_dash():
+    known = looks.CONTESTANTS.values()
+    assert len({look["marker"] for look in known}) == len(known)
+    assert len({tuple(look["dash"]) for look in known}) == len(known)
+    assert {look["marker"] for look in (*known, *looks.SERIES)} <= looks.MARKERS.keys()
+
+
+@pytest.mark.parametrize(
+    ("label", "name"),
+    [
+        ("AdamW: W − W0", "AdamW"),
+        ("latent, 16 experts, AdamW", "AdamW"),
+        ("all Muon", "Muon"),
+        ("Muon, 128", "Muon"),
+        ("Muon(QK)", "Muon(QK)"),
+        ("U Vᵀ", "Muon"),
+        ("coupled SignGD: odds of the worst", "sign descent"),
+        ("SGD with momentum", "gradient descent"),
+        ("NorMuon: even rows", "NorMuon"),
+        ("noisy Adam, VO", "noisy Adam"),
+        ("polar_express", None),
+        ("signal", None),
+        ("untrained", None),
+    ],
+)
+def test_a_contestant_is_known_by_its_name(label, name):
+    assert looks.contestant(label) == name
+
+
+def test_a_look_hangs_on_the_name_and_not_on_the_place():
+    pairs = ("AdamW", "Muon", "other"), ("one", "Muon", "NorMuon", "AdamW")
+    first, second = (dict(zip(labels, looks.looks(labels), strict=True)) for labels in pairs)
+    for name in ("AdamW", "Muon"):
+        assert first[name] == second[name]
+    assert first["AdamW"]["color"] == looks.CONTESTANTS["AdamW"]["light"]
+
+
+def test_a_contestant_drawn_twice_keeps_its_colour_alone():
+    one, two, three = looks.looks(["AdamW, 8", "AdamW, 32", "AdamW, 128"])
+    assert one["color"] == two["color"] == three["color"]
+    assert len({each["marker"] for each in (one, two, three)}) == 3
+    assert len({str(each["linestyle"]) for each in (one, two, three)}) == 3
+
+
+def test_no_lesson_draws_by_itself():
+    for path in (course() / "lessons" / "text").glob("*.md"):
+        assert not re.search(r"matplotlib|seaborn|plt\.|color=", path.read_text("utf-8")), path
+
+
+# --- what is drawn -----------------------------------------------------------------------------
+
+
+def drawn(figure):
+    """The texts of a figure, as its SVG has them."""
+    return re.findall(r"<text[^>]*>([^<]*)</text>", svg.inline(figure, "What the figure shows."))
+
+
+def test_seeds_are_a_band_and_the_legend_says_so():
+    runs = [[1.0, 2.0, 3.0], [3.0, 4.0, 8.0]]
+    figure = lines([1, 2, 3], {"Muon": runs, "AdamW": [1, 1, 1]}, xlabel="step", ylabel="loss")
+    (axes,) = figure.axes
+    assert axes.lines[0].get_ydata() == pytest.approx([2, 3, 5.5])
+    band = axes.collections[0].get_paths()[0].vertices
+    assert {tuple(v) for v in band} >= {(1, 1), (1, 3), (3, 3), (3, 8)}
+    assert "line: mean, band: all 2 seeds" in drawn(figure)
+
+
+def test_a_smoothed_curve_says_so_and_keeps_every_step_but_the_ends():
+    loss = torch.arange(10.0)
+    figure = lines(range(1, 11), {"AdamW": loss}, xlabel="step", ylabel="loss", smooth=3)
+    line = figure.axes[0].lines[0]
+    assert line.get_xdata() == pytest.approx(range(2, 10))
+    assert line.get_ydata() == pytest.approx(range(1, 9))
+    assert "each point: mean of 3 steps" in drawn(figure)
+
+
+def test_series_differ_without_colour():
+    figure = lines(range(3), {n: [1, 2, 3] for n in "abcd"}, xlabel="x", ylabel="y", logy=True)
+    assert len({line.get_marker() for line in figure.axes[0].lines}) == 4
+    assert len({str(line._dash_pattern) for line in figure.axes[0].lines}) == 4
+
+
+def test_a_few_sizes_on_a_log_axis_are_all_named():
+    figure = lines([64, 128, 512], {"a": [1, 2, 3]}, xlabel="x", ylabel="y", logx=True)
+    assert [t.get_text() for t in figure.axes[0].get_xticklabels()] == ["64", "128", "512"]
+    many = lines(range(1, 100), {"a": range(99)}, xlabel="x", ylabel="y", logx=True)
+    assert len(many.axes[0].get_xticks()) < 20
+
+
+def test_series_may_have_an_x_of_their_own():
+    x = {"a": [1, 2], "b": [1, 2, 3]}
+    figure = lines(x, {"a": [5, 6], "b": [7, 8, 9]}, xlabel="x", ylabel="y")
+    assert [len(line.get_xdata()) for line in figure.axes[0].lines] == [2, 3]
+
+
+def test_spectra_are_sorted():
+    s = spectra({"one": [1.0, 3.0, 2.0]})
+    assert list(s.axes[0].lines[0].get_ydata()) == [3, 2, 1]
+
+
+def test_a_row_of_dots_has_each_seed_and_the_interval_of_their_mean():
+    losses = {"Muon": [1.0, 2.0, 4.0], "AdamW": [2.0, 3.0, 3.5]}
+    figure = dots(losses, xlabel="loss")
+    for row, values in enumerate(losses.values()):
+        seeds, bar, mean = (line.get_xdata() for line in figure.axes[0].lines[3 * row :][:3])
+        found = paired_interval(values, [0.0] * 3)
+        assert list(seeds) == values
+        assert list(bar) == pytest.approx([found.low, found.high])
+        assert mean == pytest.approx([found.mean])
+    assert "dots: 3 seeds; bar: mean and its 95 % interval" in drawn(figure)
+
+
+def test_a_matrix_is_drawn_on_one_scale_around_0_with_its_spectrum():
+    G = torch.tensor([[3.0, 0.0], [0.0, -1.0], [0.0, 0.0]])
+    figure = matrix({"gradient": G, "sign": G.sign()})
+    *maps, below = [axes for axes in figure.axes if axes.images or axes.lines]
+    assert [axes.images[0].get_clim() for axes in maps] == [(-3, 3), (-3, 3)]
+    assert [list(line.get_ydata()) for line in below.lines] == [[3, 1], [1, 1]]
+    apart = matrix({"gradient": G, "sign": G.sign()}, shared=False)
+    assert [axes.images[0].get_clim() for axes in apart.axes[:2]] == [(-3, 3), (-1, 1)]
+    alone = matrix({"gradient": G})
+    assert {"gradient", "3 × 2", "singular value"} <= {*drawn(alone)}
+
+
+# --- comparisons -------------------------------------------------------------------------------
+
+LOSSES = {"AdamW": [5.0, 5.2, 5.3], "Muon": [4.9, 5.0, 5.2], "NorMuon": [4.8, 5.1, 5.0]}
+
+
+def compared(*arguments, **options):
+    """The intervals, the figure and the output of a comparison."""
+    shown, drawn = [], []
+    inline = mock.Mock(side_effect=lambda figure, alt: drawn.append(figure) or "<svg>")
+    with (
+        mock.patch.object(output, "display", shown.append),
+        mock.patch.object(svg, "inline", inline),
+    ):
+        options = {"unit": "nats", "alt": "Muon ends below AdamW here."} | options
+        found = Lesson("04").compare(*arguments, **options)
+    return found, drawn[0], shown[0]
+
+
+def test_the_numbers_drawn_are_the_intervals_that_come_back():
+    contrasts = {"lead": ("AdamW", "Muon"), "more": [("AdamW", "NorMuon"), ("Muon", "AdamW")]}
+    found, figure, shown = compared(LOSSES, contrasts, matters=0.05)
+    assert found["lead"] == paired_interval(LOSSES["AdamW"], LOSSES["Muon"])
+    assert found["more"] == pytest.approx(paired_interval(LOSSES["Muon"], LOSSES["NorMuon"]))
+    (axes,) = figure.axes
+    zero, *rest = axes.lines
+    assert list(zero.get_xdata()) == [0, 0]
+    for row, interval in enumerate(found.values()):
+        seeds, bar, mean = (line.get_xdata() for line in rest[3 * row :][:3])
+        assert list(bar) == pytest.approx([interval.low, interval.high])
+        assert mean == pytest.approx([interval.mean])
+        assert np.mean(seeds) == pytest.approx(interval.mean)
+    shade = axes.patches[0]
+    assert [shade.get_x(), shade.get_width()] == pytest.approx([-0.05, 0.1])
+    for name, interval in found.items():
+        assert f"{name} {interval}" in repr(shown)
+
+
+def test_a_comparison_says_its_unit_its_seeds_and_what_matters():
+    _, figure, _ = compared(LOSSES, {"lead": ("AdamW", "Muon")}, matters=0.05)
+    assert {
+        "nats",
+        "dots: n = 3 seeds; bar: mean and its 95 % interval",
+        "shaded: smaller than 0.05, which would not matter",
+    } <= {*drawn(figure)}
+
+
+def test_differences_may_come_as_they_are():
+    found, _, _ = compared({"effect": torch.tensor([0.1, 0.2])})
+    assert found["effect"] == paired_interval([*map(float, torch.tensor([0.1, 0.2]))], [0, 0])
+
+
+def test_a_contrast_that_cannot_be_is_named():
+    with pytest.raises(ValueError, match=r"no results of \['Muno'\]; there are those of AdamW"):
+        contrasted(LOSSES, {"lead": ("AdamW", "Muno")})
+    with pytest.raises(ValueError, match="same seeds on both sides"):
+        contrasted({**LOSSES, "short": [1.0]}, {"lead": ("AdamW", "short")})
+
+
+def test_a_comparison_needs_words():
+    with pytest.raises(ValueError, match="state what the figure shows"):
+        Lesson("04").show(lines([1], {"a": [1]}, xlabel="x", ylabel="y"), alt="")
+
+
+# --- SVG in a page -----------------------------------------------------------------------------
+
+
+def inline(alt='The "a" line rises; b is <flat>.', **series):
+    series = series or {"AdamW": [1, 2, 3], "Muon <b>": torch.ones(3)}
+    return svg.inline(lines([1, 2, 3], series, xlabel="x & y", ylabel="y"), alt)
+
+
+def test_a_figure_is_svg_with_its_words_and_the_same_bytes_each_time():
+    first, second = inline(), inline()
+    assert first == second
+    root = ElementTree.fromstring(first)
+    assert root.get("role") == "img"
+    assert root.get("aria-label") == 'The "a" line rises; b is <flat>.'
+    assert root.find("title").text == root.get("aria-label")
+    assert {"Muon <b>", "x & y"} <= {node.text for node in root.iter("text")}
+    assert plt.get_fignums() == []
+
+
+def test_a_figure_takes_the_colours_of_its_page():
+    found = inline()
+    assert not re.search(r"(fill|stroke): ?(#fff|white|black|#000)", found)
+    body = found.split("</style>")[1]
+    assert not re.search(r"#[0-9a-f]{6}", body), "a colour that does not follow the page"
+    for kind in ("light", "dark"):
+        assert looks.CONTESTANTS["AdamW"][kind] in found
+    assert 'html[data-theme="dark"]' in found
+    assert 'body[data-jp-theme-light="false"]' in found
+
+
+def test_ids_are_a_figures_own_and_resolve():
+    one, two = inline(), inline(AdamW=[3, 2, 1])
+    ids = [re.findall(r' id="([^"]*)"', text) for text in (one, two)]
+    assert not {*ids[0]} & {*ids[1]}
+    for text, own in zip((one, two), ids, strict=True):
+        assert len(own) == len({*own})
+        assert {*re.findall(r'(?:href="#|url\(#)([\w-]+)', text)} <= {*own}
+
+
+def test_no_font_of_the_machine_and_no_other_host_is_named():
+    found = inline()
+    assert found.count("font-family") == 1
+    assert not re.search(r"https?://(?!www\.w3\.org/)", found)
+
+
+def test_the_picture_of_the_readme_follows_light_and_dark_by_itself():
+    found = picture.as_svg().decode()
+    ElementTree.fromstring(found)
+    assert "prefers-color-scheme:dark" in found
+    assert looks.CONTESTANTS["Muon"]["dark"] in found
+    assert "AdamW" in found
