@@ -81,17 +81,14 @@ class Lesson:
         """Shows Markdown, usually with numbers computed in this run."""
         output.show(text, markdown=text)
 
-    def claim(self, id: str, sentence: str, value: Any, **options: Any) -> None:
-        """Shows a claim that holds, or raises ClaimDoesNotHold.
+    def claim(self, id: str, value: Any) -> None:
+        """Shows a claim of lessons/claims/NN.toml that holds, or raises ClaimDoesNotHold.
 
-        value: a number, or a tuple (low, high). One bound, inclusive: within=(low, high), at_least=
-        or at_most=. source= and paper= name where the sentence and the paper's value are from;
-        verdict= says whether the paper's result is "reproduced", "partly" or "not".
+        value: a number, or of a difference an Interval, or a list of either. The file gives the
+        words, the unit and the bound: see `muonlab.classroom.claims`.
         """
         self._own(id, "c")
-        new = claims.claim(id, sentence, value, **options)
-        if id in self.claims and self.claims[id].sentence != sentence:
-            raise ValueError(f"{id} already says {self.claims[id].sentence!r}: take another id")
+        new = claims.claim(id, value)
         new.demand()
         self.claims[id] = new
         output.show(repr(new), {claims.MIME: new.as_json()}, html=new.html)

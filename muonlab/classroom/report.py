@@ -71,7 +71,7 @@ def write(html: str, path: Path) -> None:
 
 def told(finding: Finding) -> str:
     """Returns the result in a sentence or two."""
-    mean, low, high = finding.interval
+    mean, low, high, _ = finding.interval
     by = finding.hypothesis.by
     first = (
         f"Over {len(finding.seeds)} seeds, {_apart(finding)} is {mean:+.3f} nats, with a 95 % "
@@ -92,7 +92,7 @@ def alternative(finding: Finding) -> str:
 def differences(finding: Finding) -> Figure:
     """Returns the differences by seed, their interval, and lines at 0 and at what was predicted."""
     figure, axes = plt.subplots(figsize=(6.6, 2.2))
-    mean, low, high = finding.interval
+    mean, low, high, _ = finding.interval
     apart = np.subtract(finding.than, finding.lower)
     axes.plot(apart, np.ones(len(apart)), "o", color="C0", alpha=0.6)
     axes.errorbar(mean, 0, xerr=[[mean - low], [high - mean]], fmt="D", color="C3", capsize=5)

@@ -42,7 +42,7 @@ def _band(axes: Axes, name: str, records: Iterable[Record], number: int) -> None
 def _leads(axes: Axes, adamw: list[Record], muon: list[Record]) -> None:
     for row, part in enumerate(PARTS):
         theirs, ours = ([r.held_out[-1][part] for r in group] for group in (adamw, muon))
-        mean, low, high = paired_interval(theirs, ours)
+        mean, low, high, _ = paired_interval(theirs, ours)
         axes.errorbar(mean, row, xerr=[[mean - low], [high - mean]], fmt="o", color="C2", capsize=4)
     axes.axvline(0, color="grey", linewidth=1)
     axes.set_yticks(range(len(PARTS)), labels=[f"{part} tokens" for part in PARTS])
