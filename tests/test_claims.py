@@ -274,6 +274,7 @@ def test_values_come_from_the_notebook_and_words_from_the_file(folder):
     assert first.sentence == "So it is."
     assert not first.holds, "checked against the bound of today"
     assert claims.stored_claims(folder)["02-c1"][1] == "02-test"
+    assert claims.stored_claims(folder, before="02") == {}, "a lesson does not read itself"
 
 
 def test_stored_claims_are_printed_with_words_values_and_verdicts(folder, capsys):

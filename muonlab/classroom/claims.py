@@ -225,9 +225,10 @@ def _read(value: Any) -> Any:
     return Interval(*value) if isinstance(value, list) else value
 
 
-def stored_claims(lessons: Path) -> dict[str, tuple[Claim, str]]:
-    """Returns each claim of the notebooks in a folder by its id, with the name of its lesson."""
-    return {c.id: (c, path.stem) for path in sorted(lessons.glob("*.ipynb")) for c in collect(path)}
+def stored_claims(lessons: Path, before: str = "99") -> dict[str, tuple[Claim, str]]:
+    """Returns the claims in the notebooks before a lesson, by id, each with its lesson's name."""
+    paths = [path for path in sorted(lessons.glob("*.ipynb")) if path.name < before]
+    return {claim.id: (claim, path.stem) for path in paths for claim in collect(path)}
 
 
 def missing(path: Path) -> list[str]:
