@@ -3,14 +3,14 @@
 What a claim says stands in lessons/claims/NN.toml, a table for each id. A cell measures its value,
 and the notebook stores that. The keys of a table:
 
-    sentence, unit      the words, and what the value is counted in
-    at_least, at_most, within = [low, high]     one bound, inclusive
-    size                of a difference, from where on it matters, in the unit. The value is then
-                        an Interval of `muonlab.statistics`, or several, and each must lie within
-                        the bound as a whole: fewer seeds make intervals wider and help no claim
-    source, paper       what the sentence is from, and the value there
-    verdict             on a paper's result, in our word, one of VERDICTS. An open claim has no
-                        bound: it states an interval that cannot tell, and tests nothing
+- sentence, unit: the words, and what the value is counted in;
+- at_least, at_most, within = [low, high]: one bound, inclusive;
+- size: of a difference, from where on it matters, in the unit. The value is then an Interval of
+  `muonlab.statistics`, or several, and each must lie within the bound as a whole: fewer seeds make
+  intervals wider, and help no claim;
+- source, paper: what the sentence is from, and the value there;
+- verdict: on a paper's result, in our word, one of VERDICTS. An open claim has no bound: it states
+  an interval that cannot tell, and tests nothing.
 """
 
 import json
@@ -97,7 +97,7 @@ class Claim:
         if not math.isfinite(value):
             return str(value)
         bounds = [abs(b) for b in (self.lower, self.upper) if math.isfinite(b)]
-        if all(number.is_integer() for number in (value, *bounds)) and 1 < max(bounds) < 1e4:
+        if all(number.is_integer() for number in (value, *bounds)) and 1 <= max(bounds) < 1e4:
             return f"{value:.0f}"  # a count
         scale = max(bounds) or abs(value) or 1.0
         if abs(value) < scale / 1000 and value != 0:
