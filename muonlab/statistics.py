@@ -12,11 +12,12 @@ MOST = 100_000  # seeds: nobody runs as many
 
 
 class Interval(NamedTuple):
-    """A mean, and the interval that holds it in 95 % of the cases."""
+    """A mean over n seeds, and the interval that holds the true one in 95 % of the cases."""
 
     mean: float
     low: float
     high: float
+    n: int
 
     def __str__(self) -> str:
         return f"{self.mean:+.3f} [{self.low:+.3f}, {self.high:+.3f}]"
@@ -41,9 +42,30 @@ def paired_interval(a: Sequence[float], b: Sequence[float]) -> Interval:
     difference = numpy.subtract(a, b)
     mean = float(difference.mean())
     if not difference.std():  # t would be 0 / 0
-        return Interval(mean, mean, mean)
+        return Interval(mean, mean, mean, len(a))
     low, high = stats.ttest_rel(a, b).confidence_interval()
-    return Interval(mean, float(low), float(high))
+    return Interval(mean, float(low), float(high), len(a))
+
+
+def verdict(interval: Interval, size: float) -> str:
+    """Returns what an interval says about a difference that matters from `size` on.
+
+    "shown": it lies on one side of 0, however near. Else "no difference larger than" the size: it
+    lies within ±size. Else "open": more seeds can tell, and these cannot.
+
+    >>> verdict(Interval(0.04, 0.02, 0.06, n=10), size=0.02)
+    'shown'
+    >>> verdict(Interval(-0.004, -0.018, 0.01, n=10), size=0.02)
+    'no difference larger than 0.02'
+    >>> verdict(Interval(0.013, -0.005, 0.03, n=5), size=0.02)
+    'open'
+    """
+    if not (size > 0 and interval.low <= interval.high):  # neither does NaN pass
+        raise ValueError(f"expected a finite interval and a size above 0, got {interval}, {size}")
+    if interval.low > 0 or interval.high < 0:
+        return "shown"
+    small = -size <= interval.low and interval.high <= size
+    return f"no difference larger than {size:g}" if small else "open"
 
 
 def contrast(results: ArrayLike, *factors: int) -> Interval:

@@ -220,6 +220,24 @@ def test_all_claims_are_on_their_page_and_lead_to_their_cells():
     assert links == stored
 
 
+@pytest.mark.parametrize("name", ["claims", "paper"])
+def test_on_a_phone_a_claim_is_a_card_and_nothing_is_cut(visit, name):
+    page = visit(HTML / "book" / f"{name}.html", width=375)
+    rows = page.locator("table.claims tbody tr")
+    assert set(rows.evaluate_all("r => r.map(x => getComputedStyle(x).display)")) == {"block"}
+    ends = page.locator("table.claims td").evaluate_all(
+        "cells => cells.map(cell => cell.getBoundingClientRect().left + cell.scrollWidth)"
+    )
+    assert 0 < max(ends) <= 375
+
+
+def test_no_id_and_no_sign_of_a_recap_breaks_over_two_lines(visit):
+    for path in (HTML / "lessons" / "15-when-it-does-not-win.html", HTML / "book" / "paper.html"):
+        cells = visit(path, width=800).locator("table.claims tbody td:nth-child(-n + 2)")
+        looks = cells.evaluate_all("cells => cells.map(c => getComputedStyle(c).whiteSpace)")
+        assert set(looks) == {"nowrap"}
+
+
 def test_a_page_says_what_it_is_to_those_who_link_to_it():
     text = (HTML / "lessons" / "08-many-steps.html").read_text(encoding="utf-8")
     assert re.search(r'property="og:title" content="Does the balance last', text)

@@ -13,7 +13,6 @@ from matplotlib import pyplot as plt
 
 from muonlab.classroom import (
     Lesson,
-    claims,
     lines,
     output,
     predict,
@@ -21,7 +20,6 @@ from muonlab.classroom import (
 from muonlab.classroom import exercise as check
 from muonlab.classroom import explore as explorers
 from muonlab.classroom import lesson as lesson_module
-from muonlab.classroom.claims import Claim, ClaimDoesNotHold
 from muonlab.classroom.quiz import Quiz
 from muonlab.publishing import release, source
 from muonlab.studies.table1 import ROW_NAMES
@@ -131,145 +129,6 @@ def test_wrong_predictions_are_refused(lesson):
     outputs(lesson.predict, "02-p1", "Which?", ["one", "two"])
     with pytest.raises(ValueError, match="options 0 to 1"):
         lesson.reveal("02-p1", answer=2, because="")
-
-
-# --- claims ------------------------------------------------------------------------------------
-
-
-def test_a_claim_that_holds_leaves_text_html_and_data(lesson):
-    value = (torch.tensor(0.6812), torch.tensor(1.2049))
-    shown = outputs(lesson.claim, "02-c1", "It holds.", value, within=(0.68, 1.21))[0]
-    assert shown["text/plain"] == "claim 02-c1 holds: It holds. | 0.681 to 1.205 | 0.68 to 1.21"
-    assert shown[claims.MIME]["bound"] == [0.68, 1.21]
-    assert shown[claims.MIME]["value"] == pytest.approx([0.6812, 1.2049])
-    assert "✓ holds" in shown["text/html"]
-
-
-@pytest.mark.parametrize(
-    ("value", "bound"),
-    [
-        (0.5, {"at_least": 0.6}),
-        (0.5, {"at_most": 0.4}),
-        ((0.7, 1.3), {"within": (0.68, 1.21)}),
-        (math.nan, {"at_most": 1.0}),
-        (math.nan, {"at_least": 1.0}),
-        (math.inf, {"at_least": 1.0}),
-        ((0.7, math.nan), {"within": (0, 1)}),
-    ],
-)
-def test_a_false_claim_raises_with_sentence_value_bound_and_advice(lesson, value, bound):
-    with pytest.raises(ClaimDoesNotHold) as error:
-        lesson.claim("02-c1", "The sky is green.", value, **bound)
-    for words in ("02-c1", "The sky is green.", "Measured", "the bound is", "first cell"):
-        assert words in str(error.value)
-    assert isinstance(error.value, AssertionError)
-    assert lesson.claims == {}
-
-
-@pytest.mark.parametrize(
-    ("value", "bound"),
-    [(1.0, {"at_most": 1}), (1.0, {"at_least": 1}), ((0, 1), {"within": (0, 1)})],
-)
-def test_a_bound_includes_its_ends(lesson, value, bound):
-    outputs(lesson.claim, "02-c1", "At the end.", value, **bound)
-    assert lesson.claims["02-c1"].holds
-
-
-def test_wrong_claims_are_refused(lesson):
-    with pytest.raises(ValueError, match="exactly one bound"):
-        lesson.claim("02-c1", "No bound.", 1.0)
-    with pytest.raises(ValueError, match="exactly one bound"):
-        lesson.claim("02-c1", "Two bounds.", 1.0, at_least=0, at_most=2)
-    with pytest.raises(ValueError, match="looks like '02-c1'"):
-        lesson.claim("01-c1", "Another lesson.", 1.0, at_most=2)
-    with pytest.raises(ValueError, match="no value"):
-        lesson.claim("02-c1", "Nothing measured.", (), at_most=2)
-    outputs(lesson.claim, "02-c1", "First.", 1.0, at_most=2)
-    outputs(lesson.claim, "02-c1", "First.", 1.5, at_most=2)
-    with pytest.raises(ValueError, match=r"already says 'First\.'"):
-        lesson.claim("02-c1", "Second.", 1.0, at_most=2)
-
-
-@pytest.mark.parametrize(
-    ("value", "upper", "shown"),
-    [
-        (3.1e-13, 1e-9, "less than 1e-12"),
-        (0.0003121, 0.005, "0.000312"),
-        (256.04, 256.1, "256.0"),
-        (0.0, 1.0, "0"),
-        (1e-300, 0.0, "1e-300"),
-        (2_345_678.0, 1e7, "2.35e+06"),
-    ],
-)
-def test_a_value_is_shown_as_finely_as_its_bound_needs(value, upper, shown):
-    assert Claim("02-c1", "", (value,), None, upper).measured == shown
-
-
-def stored_notebook(folder, source_text, *stored):
-    data = [{claims.MIME: claim.as_json(), "text/plain": ""} for claim in stored]
-    cell = nbformat.v4.new_code_cell(source_text)
-    cell.outputs = [nbformat.v4.new_output("display_data", data=entry) for entry in data]
-    path = folder / "02-test.ipynb"
-    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), path)
-    return path
-
-
-CALL = 'lesson.claim("02-c1", "s", 1, at_most=2)'
-
-
-def test_stored_claims_are_checked_again(tmp_path, capsys):
-    path = stored_notebook(tmp_path, CALL, Claim("02-c1", "s", (1.0,), None, 2.0))
-    assert claims.collect(path)[0].holds
-    assert claims.print_stored(tmp_path) == claims.print_stored(tmp_path, "02") == 0
-    assert "at most 2" in capsys.readouterr().out
-
-
-def test_a_stored_claim_that_fails_or_is_missing_is_reported(tmp_path, capsys):
-    stored_notebook(tmp_path, CALL, Claim("02-c1", "s", (3.0,), None, 2.0))
-    assert claims.print_stored(tmp_path) == 1
-    assert "✗ fails" in capsys.readouterr().out
-    stored_notebook(tmp_path, CALL)
-    assert claims.print_stored(tmp_path) == 1
-    assert "claim 02-c1 has no stored result" in capsys.readouterr().out
-    with pytest.raises(FileNotFoundError, match="make lessons"):
-        claims.print_stored(tmp_path, "77")
-
-
-def test_a_text_without_a_notebook_is_reported(tmp_path, capsys):
-    stored_notebook(tmp_path, CALL, Claim("02-c1", "s", (1.0,), None, 2.0))
-    (tmp_path / "text").mkdir()
-    (tmp_path / "text" / "03-new.md").write_text("# New")
-    assert claims.print_stored(tmp_path) == 1
-    assert "lesson 03-new has no stored result" in capsys.readouterr().out
-
-
-def test_a_verdict_is_given_and_never_read_out_of_the_sentence(lesson, tmp_path):
-    sentence = "It is reproduced partly by chance."
-    outputs(lesson.claim, "02-c1", sentence, 1.0, at_most=2)
-    outputs(lesson.claim, "02-c2", "So it is.", 1.0, at_most=2, verdict="not")
-    path = stored_notebook(tmp_path, "", *lesson.claims.values())
-    assert [claims.judged(c) for c in claims.collect(path)] == ["", "not"]
-    rows = outputs(lesson.recap)[0]["text/plain"].splitlines()
-    assert rows[0].endswith("the paper")
-    assert rows[2].endswith("not")
-    assert claims.judged(Claim("02-c3", "No.", (3.0,), None, 2.0, verdict="not")) == ""
-    with pytest.raises(ValueError, match=r"reproduced, partly, not; 'maybe' came"):
-        lesson.claim("02-c4", "So it may be.", 1.0, at_most=2, verdict="maybe")
-
-
-def test_a_claim_that_was_stored_without_a_verdict_is_still_read(tmp_path):
-    path = stored_notebook(tmp_path, "", Claim("02-c1", "s", (1.0,), None, 2.0))
-    notebook = nbformat.read(path, as_version=4)
-    del notebook.cells[0].outputs[0].data[claims.MIME]["verdict"]
-    nbformat.write(notebook, path)
-    assert claims.stored_claims(tmp_path)["02-c1"][0].verdict == ""
-
-
-def test_recap_lists_the_claims_of_this_run(lesson):
-    outputs(lesson.claim, "02-c1", "First.", 1.0, at_most=2)
-    shown = outputs(lesson.recap)[0]
-    assert "02-c1" in shown["text/plain"]
-    assert "First." in shown["text/html"]
 
 
 # --- tables ------------------------------------------------------------------------------------

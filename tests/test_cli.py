@@ -36,26 +36,14 @@ def test_doctor_finds_a_cache_that_cannot_be_written(monkeypatch, tmp_path):
     assert "MUONLAB_CACHE" in cache.advice
 
 
-def write_notebook(folder, value, bound=(0.0, 1.0), made=("01-c1",)):
-    claim = {
-        "id": "01-c1",
-        "sentence": "A measured thing is small.",
-        "value": [value],
-        "bound": list(bound),
-        "holds": True,  # what the file says does not count: the value is checked again
-        "source": "",
-        "paper": "",
-    }
+def write_notebook(folder, value, made=("01-c1",)):
+    words = "\n".join(f'[{id}]\nsentence = "A thing is small."\nat_most = 1' for id in made)
+    (folder / "claims").mkdir()
+    (folder / "claims" / "01.toml").write_text(words)
+    claim = {"id": "01-c1", "value": [value]}
     data = {"application/vnd.muonlab.claim+json": claim, "text/plain": "claim"}
-    cells = [
-        {
-            "cell_type": "code",
-            "source": f'lesson.claim("{id}", "A measured thing is small.", value=x, at_most=1)',
-            "outputs": [{"output_type": "display_data", "data": data}] if id == "01-c1" else [],
-        }
-        for id in made
-    ]
-    (folder / "01-test.ipynb").write_text(json.dumps({"cells": cells}))
+    cell = {"cell_type": "code", "outputs": [{"output_type": "display_data", "data": data}]}
+    (folder / "01-test.ipynb").write_text(json.dumps({"cells": [cell]}))
 
 
 @pytest.mark.parametrize(

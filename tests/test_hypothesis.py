@@ -49,7 +49,7 @@ def test_a_finding_pairs_the_seeds_whatever_the_order_of_the_records():
     ],
 )
 def test_a_verdict_needs_the_whole_interval_on_one_side(low, high, by, is_, monkeypatch):
-    monkeypatch.setattr(Finding, "interval", Interval((low + high) / 2, low, high))
+    monkeypatch.setattr(Finding, "interval", Interval((low + high) / 2, low, high, 5))
     assert Finding(dataclasses.replace(VO, by=by), (), (), ()).verdict == is_
 
 

@@ -120,7 +120,8 @@ def test_every_figure_has_a_text_alternative_and_nothing_is_installed(lesson):
     code = "\n".join(sources(read(TEXTS[lesson]), "code"))
     assert not re.search(r"plt\.show|matplotlib|display\(|\.savefig", code), "use lesson.show"
     assert not re.search(r"^\s*[%!]|pip install|urlopen|urlretrieve|requests", code, re.MULTILINE)
-    assert code.count("lesson.show(") == len(re.findall(r"\balt=", code))
+    figures = re.findall(r"lesson\.(?:show|compare)\(", code)
+    assert len(figures) == len(re.findall(r"\balt=", code))
 
 
 @lessons
@@ -130,6 +131,71 @@ def test_every_claim_of_the_stored_notebook_holds(lesson):
     assert claims.missing(path) == []
     assert [c.id for c in stored if not c.holds] == []
     assert len({c.id for c in stored}) == len(stored)
+    data = [
+        o.data for c in nbformat.read(path, 4).cells for o in c.get("outputs", []) if "data" in o
+    ]
+    shown = [d["text/plain"] for d in data if claims.MIME in d]
+    assert shown == [repr(c) for c in stored], "the words have changed: run `make lessons`"
+
+
+@lessons
+def test_every_claim_of_the_file_is_filled_by_a_cell_and_every_id_of_a_cell_is_in_the_file(lesson):
+    code = "\n".join(sources(read(TEXTS[lesson]), "code"))
+    assert set(re.findall(r'"(\d\d-c\d+)"', code)) == claims.defined(lesson).keys()
+
+
+@lessons
+def test_a_claim_that_is_open_is_open(lesson):
+    """With more seeds it may say something: then it needs another sentence, and a bound."""
+    stored = claims.collect(notebook_path(TEXTS[lesson]))
+    assert {c.id: c.sign for c in stored if c.verdict == "open" and c.sign != "open"} == {}
+
+
+@lessons
+def test_no_sentence_of_a_claim_holds_its_verdict(lesson):
+    said = {c.id: c.sentence for c in claims.defined(lesson).values()}
+    assert [
+        id for id, s in said.items() if re.search(r"(?i)\breproduced\b|^partly|^open:", s)
+    ] == []
+
+
+@lessons
+def test_no_claim_is_given_one_end_of_an_interval(lesson):
+    """One end can be the kind one: "high >= 0" is easier to reach with fewer seeds."""
+    for source in sources(read(TEXTS[lesson]), "code"):
+        tree = ast.parse(source)
+        given = [node for node in ast.walk(tree) if called(node) == "lesson.claim"]
+        names = {n.id for call in given for n in ast.walk(call) if isinstance(n, ast.Name)}
+        made = [a.value for a in ast.walk(tree) if isinstance(a, ast.Assign) and names & set_by(a)]
+        assert not any(map(one_end, (*given, *made))), source
+
+
+def called(node):
+    return ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+
+
+def set_by(assignment):
+    return {n.id for t in assignment.targets for n in ast.walk(t) if isinstance(n, ast.Name)}
+
+
+def one_end(tree):
+    """Whether an end is taken; to count intervals on one side of 0 takes none."""
+    inside = {n for c in ast.walk(tree) if isinstance(c, ast.Compare) for n in ast.walk(c)}
+    ends = (n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr in ("low", "high"))
+    return any(end not in inside for end in ends)
+
+
+@pytest.mark.parametrize(
+    ("code", "taken"),
+    [
+        ("x.high", True),
+        ("[-i.low for i in x]", True),
+        ("x", False),
+        ("sum(i.low > 0 for i in x)", False),
+    ],
+)
+def test_one_end_is_found(code, taken):
+    assert one_end(ast.parse(code)) is taken
 
 
 def test_every_notebook_has_a_text():

@@ -1,27 +1,29 @@
-"""The table that sets the course beside the paper: built from claims."""
+"""The page that sets the course beside the paper: built from claims."""
 
+import re
 import tomllib
 
 import pytest
 
-from muonlab.classroom.claims import Claim
+from muonlab.classroom.claims import VERDICTS, Claim
 from muonlab.files import course
 from muonlab.publishing import book
+from muonlab.statistics import Interval
+
+ITEM = {"item": "Figure 1", "reports": "a | b < c", "claims": ["99-c1", "99-c2"]}
 
 
-def a_claim(verdict, value=1.0):
-    return Claim("99-c1", "So it is.", (value,), 0.0, 2.0, verdict=verdict)
+def a_claim(id="99-c1", verdict="reproduced", value=1.0):
+    return Claim(id, "So it is.", 0.0, 2.0, (value,), verdict=verdict)
+
+
+def stored(*verdicts):
+    made = [a_claim(f"99-c{n}", verdict) for n, verdict in enumerate(verdicts, start=1)]
+    return {claim.id: (claim, "99-end") for claim in made}
 
 
 def items():
     return tomllib.loads((course() / "book" / "paper.toml").read_text(encoding="utf-8"))["items"]
-
-
-def test_every_result_of_the_paper_has_a_row_and_a_verdict():
-    rows = book.verdicts().splitlines()[2:]
-    verdicts = {row.split(" | ")[1] for row in rows}
-    assert len(rows) == len(items())
-    assert verdicts <= {"reproduced", "partly", "not", "not tried"}
 
 
 def test_each_result_of_the_paper_has_claims_or_a_reason_why_not():
@@ -30,35 +32,60 @@ def test_each_result_of_the_paper_has_claims_or_a_reason_why_not():
         assert bool(item.get("claims")) != ("why_not" in item), item["item"]
 
 
-@pytest.mark.parametrize(
-    ("verdicts", "expected"),
-    [
-        (["reproduced"], "reproduced"),
-        (["reproduced", "partly"], "partly"),
-        (["not"], "not"),
-        (["not", "reproduced"], "partly"),
-    ],
-)
-def test_a_verdict_is_what_the_claims_say_together(verdicts, expected):
-    assert book.verdict_of([a_claim(verdict) for verdict in verdicts]) == expected
+def test_the_best_reproduction_and_the_worst_contradiction_are_on_the_page():
+    ids = {id for item in items() for id in item.get("claims", [])}
+    assert {"04-c4", "16-c7", "16-c8", "16-c9", "16-c10"} <= ids
 
 
-def test_a_claim_without_a_verdict_or_that_fails_is_refused():
-    with pytest.raises(ValueError, match="must hold and have a verdict="):
-        book.verdict_of([a_claim("")])
-    with pytest.raises(ValueError, match="must hold"):
-        book.verdict_of([a_claim("reproduced", value=9.0)])
+def test_every_result_has_a_section_and_every_claim_a_verdict_and_a_link_to_its_box():
+    page = book.verdicts()
+    assert re.findall(r"^## (.*)$", page, re.MULTILINE) == [item["item"] for item in items()]
+    rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| <a")]
+    ids = [id for item in items() for id in item.get("claims", [])]
+    links = [re.search(r'/\d\d-[\w-]+\.html#claim-(\d\d-c\d+)">(.*?)</a>', row[0]) for row in rows]
+    assert [link[1] for link in links] == [link[2] for link in links] == ids
+    assert {row[1] for row in rows} <= set(VERDICTS)
+    assert page.startswith(f"**{len(ids)} claims: ")
 
 
-def test_a_claim_that_no_lesson_makes_is_named():
-    item = {"item": "Figure 1", "reports": "something", "claims": ["99-c1"]}
-    with pytest.raises(ValueError, match="Figure 1: no lesson has the claims 99-c1"):
-        book.paper_table([item], {})
+def test_verdicts_are_counted_for_each_result_and_for_all():
+    known = stored("not", "reproduced", "not", "open")
+    twice = [ITEM, ITEM | {"item": "Figure 2", "claims": ["99-c3", "99-c4"]}]
+    made = book.paper_sections(twice, known)
+    assert re.findall(r"\*\*(.*?)\*\*", made) == [
+        "4 claims: 1 reproduced, 2 not, 1 open.",
+        "2 claims: 1 reproduced, 1 not.",
+        "2 claims: 1 not, 1 open.",
+    ]
 
 
-def test_a_row_links_to_the_lesson_and_shows_the_value():
-    item = {"item": "Figure 1", "reports": "something", "claims": ["99-c1"]}
-    stored = {"99-c1": (a_claim("reproduced"), "99-end")}
-    assert book.paper_table([item], stored).splitlines()[-1] == (
-        "| Figure 1 | reproduced | something | [99-c1](../lessons/99-end) So it is. Measured 1. |"
+def test_a_claim_that_is_unknown_without_a_verdict_or_fails_is_named():
+    for odd in ({}, stored(""), {"99-c1": (a_claim(value=9.0), "99-end")}):
+        with pytest.raises(ValueError, match="Figure 1: no lesson has, with a verdict, 99-c1"):
+            book.paper_sections([ITEM | {"claims": ["99-c1"]}], odd)
+
+
+def test_a_row_shows_the_effect_its_interval_its_unit_and_its_seeds():
+    effect = Claim(
+        "99-c1", "A < B", 0.0, value=(Interval(0.1, 0.05, 0.15, 4),), size=0.02, unit="nats",
+        paper="0.3", source="Table 1", verdict="partly",
+    )  # fmt: skip
+    row = book.claims_table([(effect, "99-end")]).splitlines()[-2]
+    assert row == (
+        '| <a href="../lessons/99-end.html#claim-99-c1">99-c1</a> | partly | A \\< B '
+        "| +0.100 \\[+0.050, +0.150\\] nats, n = 4 · all of it at least 0 | 0.3; Table 1 |"
     )
+
+
+def test_what_was_not_tried_says_why_and_nothing_in_the_words_becomes_markup():
+    item = {"item": "Table *2*", "reports": "a < b", "why_not": "<b> too [large]"}
+    assert book.paper_sections([item], {}).strip() == (
+        "## Table \\*2\\*\n\nThe paper reports: a \\< b.\n\n*Not tried.* \\<b\\> too \\[large\\]"
+    )
+
+
+def test_the_page_says_whose_the_words_are_and_what_is_tested():
+    text = " ".join((course() / "book" / "paper.md").read_text(encoding="utf-8").split())
+    assert "The words of the verdicts are ours; the bound beside them is tested." in text
+    for verdict in VERDICTS:
+        assert f"*{verdict}" in text.casefold()

@@ -181,12 +181,21 @@ def computed(notebook: nbformat.NotebookNode) -> set[Decimal]:
         for output in cell.outputs:
             data = output.get("data", {"text/plain": output.get("text", "")})
             if claims.MIME in data:
-                pool |= {Decimal(repr(value)) for value in data[claims.MIME]["value"]}
-                pool |= values(data[claims.MIME]["paper"])
+                parts = (v if isinstance(v, list) else [v] for v in data[claims.MIME]["value"])
+                pool |= {Decimal(repr(value)) for part in parts for value in part}
             elif not any("widget" in mime for mime in data) and "recap()" not in cell.source:
                 shown |= values(re.sub(r"What happened: \*\*.*?\*\*", "", data["text/plain"]))
         pool |= shown - values(strings(cell.source))
     return pool
+
+
+def bounds(lesson: str) -> set[Decimal]:
+    """What the lesson's claims are measured against: their bounds, sizes and the papers' values."""
+    pool = set()
+    for claim in claims.defined(lesson).values():
+        pool |= {Decimal(repr(x)) for x in (claim.lower, claim.upper, claim.size)}
+        pool |= values(claim.paper)
+    return {value for value in pool if value.is_finite()}
 
 
 def reported(lesson: str) -> set[Decimal]:
@@ -209,7 +218,7 @@ def pools(lesson: str) -> dict[str, set[Decimal]]:
     return {
         "output": computed(notebook),
         "code": set().union(*map(literals, code)),
-        "paper": reported(lesson),
+        "paper": reported(lesson) | bounds(lesson),
     }
 
 
@@ -327,19 +336,19 @@ def a_cell(source, text="", tags=(), **data):
 
 
 def test_what_a_cell_computed_counts_and_what_it_says_word_for_word_does_not():
-    claim = {"value": [0.3588], "sentence": "It is 0.44.", "paper": "0.359"}
+    claim = {"value": [0.3588, [0.1, -0.2, 0.4, 5]]}
     notebook = new_notebook(
         cells=[
             a_cell('lesson.say(f"{x:.2f} of 0.11")', "0.77 of 0.11"),
             a_cell("show(lr=0.55)", "94%, 1,536 and -2e-05"),
-            a_cell('lesson.claim("99-c1", "It is 0.44.", x)', **{claims.MIME: claim}),
+            a_cell('lesson.claim("99-c1", x)', "It is 0.44.", **{claims.MIME: claim}),
             a_cell("print(seconds)", "0.88", tags=["timing"]),
             a_cell("lesson.recap()", "0.66"),
             a_cell("lesson.reveal()", "What happened: **0.33**. It is 0.22."),
             a_cell("lesson.quiz()", "0.99", **{"application/vnd.jupyter.widget-view+json": {}}),
         ]
     )
-    expected = {"0.77", "0.94", "1536", "-0.00002", "0.3588", "0.359", "0.22"}
+    expected = {"0.77", "0.94", "1536", "-0.00002", "0.3588", "0.1", "-0.2", "0.4", "5", "0.22"}
     assert computed(notebook) == set(map(Decimal, expected))
 
 

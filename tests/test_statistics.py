@@ -6,7 +6,7 @@ import math
 import numpy
 import pytest
 
-from muonlab.statistics import contrast, paired_interval
+from muonlab.statistics import Interval, contrast, paired_interval, verdict
 
 
 def test_the_textbook_formula():
@@ -39,8 +39,39 @@ def test_a_bootstrap_over_a_few_seeds_would_promise_too_much(seeds, holds):
     assert ((low <= 0) & (high >= 0)).mean() == pytest.approx(holds, abs=0.03)
 
 
+def test_an_interval_knows_over_how_many_seeds_it_is():
+    assert paired_interval([1.0, 2.0, 4.0], [0.0, 0.0, 0.0]).n == 3
+    assert contrast([[1.0, 2.0, 4.0], [0.0, 0.0, 0.0]], 0).n == 3
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "size", "expected"),
+    [
+        (0.001, 0.5, 0.1, "shown"),
+        (-0.5, -0.001, 0.1, "shown"),
+        (0.001, 0.05, 0.1, "shown"),  # a direction, smaller than what matters
+        (-0.05, 0.05, 0.1, "no difference larger than 0.1"),
+        (-0.1, 0.1, 0.1, "no difference larger than 0.1"),
+        (0.0, 0.05, 0.1, "no difference larger than 0.1"),
+        (-0.05, 0.11, 0.1, "open"),
+        (-0.11, 0.05, 0.1, "open"),
+    ],
+)
+def test_a_verdict_needs_the_whole_interval(low, high, size, expected):
+    interval = Interval((low + high) / 2, low, high, 5)
+    assert verdict(interval, size) == expected
+    wide = interval._replace(low=low - 9, high=high + 9)
+    assert verdict(wide, size) == "open", "fewer seeds show less, not more"
+
+
+@pytest.mark.parametrize(("low", "size"), [(math.nan, 0.1), (0.1, 0.0), (0.1, -1.0)])
+def test_a_verdict_without_an_interval_or_a_size_is_refused(low, size):
+    with pytest.raises(ValueError, match="a finite interval and a size above 0"):
+        verdict(Interval(0.2, low, 0.3, 5), size)
+
+
 def test_equal_differences_give_a_point():
-    assert paired_interval([1.5, 2.5], [1.0, 2.0]) == (0.5, 0.5, 0.5)
+    assert paired_interval([1.5, 2.5], [1.0, 2.0]) == (0.5, 0.5, 0.5, 2)
 
 
 @pytest.mark.parametrize(("a", "b"), [([1.0], [1.0]), ([1.0, 2.0], [1.0]), ([], [])])

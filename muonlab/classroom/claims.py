@@ -1,22 +1,39 @@
-"""Claims: sentences that could be false, each with a measured value and a bound."""
+"""Claims: sentences that could be false, each with a measured value and a bound.
+
+What a claim says stands in lessons/claims/NN.toml, a table for each id. A cell measures its value,
+and the notebook stores that. The keys of a table:
+
+- sentence, unit: the words, and what the value is counted in;
+- at_least, at_most, within = [low, high]: one bound, inclusive;
+- size: of a difference, from where on it matters, in the unit. The value is then an Interval of
+  `muonlab.statistics`, or several, and each must lie within the bound as a whole: fewer seeds make
+  intervals wider, and help no claim;
+- source, paper: what the sentence is from, and the value there;
+- verdict: on a paper's result, in our word, one of VERDICTS. An open claim has no bound: it states
+  an interval that cannot tell, and tests nothing.
+"""
 
 import json
 import math
 import re
+import tomllib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Any
 
 from muonlab.classroom.output import Table
+from muonlab.classroom.widget import LESSONS
+from muonlab.statistics import Interval, verdict
 
 MIME = "application/vnd.muonlab.claim+json"
-LOOK = "border-left:4px solid #029e73;padding:0.2em 0.8em;margin:0.4em 0"
-SIGNS = ("✗ does not hold", "✓ holds")
-VERDICTS = ("reproduced", "partly", "not")  # on a paper's result
-NOTES = ("source", "paper", "verdict")
-CALL = re.compile(r'lesson\.claim\(\s*"([^"]*)"')
+LOOK = "border-left:4px solid {};padding:0.2em 0.8em;margin:0.4em 0"
+VERDICTS = ("reproduced", "partly", "not", "open", "other experiment")
+HEADS = ("claim", "verdict", "sentence", "measured · bound", "in the paper")
+TEXTS = ("sentence", "unit", "source", "paper", "verdict")
+BOUNDS = ("at_least", "at_most", "within")
+KEYS = dict.fromkeys(TEXTS, str) | dict.fromkeys(("size", *BOUNDS), int | float) | {"within": list}
 
 
 class ClaimDoesNotHold(AssertionError):
@@ -25,13 +42,15 @@ class ClaimDoesNotHold(AssertionError):
 
 @dataclass(frozen=True)
 class Claim:
-    """One sentence, the values measured for it, and the closed interval that they must lie in."""
+    """One sentence, the closed interval that its values must lie in, and the values measured."""
 
     id: str
     sentence: str
-    value: tuple[float, ...]
-    lower: float | None
-    upper: float | None
+    lower: float = -math.inf
+    upper: float = math.inf
+    value: tuple[Any, ...] = ()  # numbers; with a size, Intervals
+    size: float = 0
+    unit: str = ""
     source: str = ""
     paper: str = ""
     verdict: str = ""
@@ -39,31 +58,46 @@ class Claim:
     @property
     def holds(self) -> bool:
         """True when every value is finite and within the bound; NaN never is."""
-        low = -math.inf if self.lower is None else self.lower
-        high = math.inf if self.upper is None else self.upper
-        return all(math.isfinite(v) and low <= v <= high for v in self.value)
+        ends = [x for v in self.value for x in (v[:3] if self.size else (v,))]
+        return all(math.isfinite(x) and self.lower <= x <= self.upper for x in ends)
+
+    @property
+    def sign(self) -> str:
+        """Is ✗ fails or ✓ holds; of an open claim, what `statistics.verdict` says."""
+        if self.verdict == "open" and self.holds:
+            return "; ".join(verdict(interval, self.size) for interval in self.value)
+        return "✓ holds" if self.holds else "✗ fails"
+
+    @property
+    def judged(self) -> str:
+        """The verdict on a paper's result, or "" when there is none or the claim fails."""
+        return self.verdict if self.holds else ""
 
     @property
     def measured(self) -> str:
-        """The least and the greatest value, to a thousandth of the bound's scale; less is noise."""
+        """Each effect [its interval], unit and n; or the least and the greatest value and unit."""
+        if self.size:
+            seeds = " and ".join(dict.fromkeys(str(interval.n) for interval in self.value))
+            return f"{'; '.join(map(str, self.value))} {self.unit}, n = {seeds}"
         finite = all(map(math.isfinite, self.value))
         ends = (min(self.value), max(self.value)) if finite else self.value
-        return " to ".join(dict.fromkeys(map(self._rounded, ends)))
+        return f"{' to '.join(dict.fromkeys(map(self._rounded, ends)))} {self.unit}".strip()
 
     @property
     def bound(self) -> str:
         """The bound in words, such as `at most 0.7` or `0.68 to 1.21`."""
-        if self.lower is None:
-            return f"at most {self.upper:g}"
-        if self.upper is None:
-            return f"at least {self.lower:g}"
-        return f"{self.lower:g} to {self.upper:g}"
+        whole = "all of it " if self.size else ""
+        ends = [end for end in (self.lower, self.upper) if math.isfinite(end)]
+        if len(ends) == 1:
+            return f"{whole}at {'most' if math.isinf(self.lower) else 'least'} {ends[0]:g}"
+        return f"{whole}{self.lower:g} to {self.upper:g}" if ends else "no bound"
 
     def _rounded(self, value: float) -> str:
+        """To a thousandth of the bound's scale; less is noise."""
         if not math.isfinite(value):
             return str(value)
-        bounds = [abs(b) for b in (self.lower, self.upper) if b is not None]
-        if all(number.is_integer() for number in (value, *bounds)) and 1 < max(bounds) < 1e4:
+        bounds = [abs(b) for b in (self.lower, self.upper) if math.isfinite(b)]
+        if all(number.is_integer() for number in (value, *bounds)) and 1 <= max(bounds) < 1e4:
             return f"{value:.0f}"  # a count
         scale = max(bounds) or abs(value) or 1.0
         if abs(value) < scale / 1000 and value != 0:
@@ -72,26 +106,32 @@ class Claim:
         rounded = round(value, digits)
         return f"{rounded:.{max(digits, 0)}f}" if 1e-4 <= abs(rounded) < 1e6 else f"{rounded:.4g}"
 
+    @property
+    def row(self) -> tuple[str, ...]:
+        """The claim in a table below HEADS."""
+        theirs = "; ".join(filter(None, (self.paper, self.source)))
+        found = f"{self.measured} · {self.bound}"
+        return (self.id, self.judged or self.sign, self.sentence, found, theirs)
+
     def __repr__(self) -> str:
         facts = f"{self.sentence} | {self.measured} | {self.bound}"
-        return f"claim {self.id} {SIGNS[self.holds][2:]}: {facts}"
+        return f"claim {self.id} {self.sign.removeprefix('✓ ')}: {facts}"
 
     @property
     def html(self) -> str:
         """The claim as a box that a link can name."""
-        notes = {"source": self.source, "paper": self.paper}
-        facts = [f"measured <b>{self.measured}</b>", f"bound {self.bound}"]
-        facts += [f"{name}: {escape(text)}" for name, text in notes.items() if text]
+        notes = {"measured": self.measured, "the bound": self.bound, "source": self.source}
+        notes |= {"paper": self.paper, "the paper's result": self.judged}
+        facts = [f"{name} <b>{escape(text)}</b>" for name, text in notes.items() if text]
+        look = LOOK.format("#949494" if self.verdict == "open" else "#029e73")
         return (
-            f'<div id="claim-{self.id}" style="{LOOK}"><b>{SIGNS[self.holds]}</b> · '
+            f'<div id="claim-{self.id}" style="{look}"><b>{self.sign}</b> · '
             f"{escape(self.sentence)}<br><small>claim {self.id} · {' · '.join(facts)}</small></div>"
         )
 
     def as_json(self) -> dict[str, Any]:
         """Returns what the notebook stores, full precision, so that it can be checked again."""
-        texts = {name: getattr(self, name) for name in ("id", "sentence", *NOTES)}
-        bound = [self.lower, self.upper]
-        return {**texts, "value": list(self.value), "bound": bound, "holds": self.holds}
+        return {"id": self.id, "value": list(self.value)}
 
     def demand(self) -> None:
         """Raises ClaimDoesNotHold with the sentence, the value, the bound and what to do."""
@@ -103,68 +143,98 @@ class Claim:
             )
 
 
-def claim(
-    id: str,
-    sentence: str,
-    value: Any,
-    *,
-    within: tuple[float, float] | None = None,
-    at_least: float | None = None,
-    at_most: float | None = None,
-    **notes: str,
-) -> Claim:
-    """Returns a Claim; `Lesson.claim` says what belongs in it, a ValueError what is missing."""
-    if [within, at_least, at_most].count(None) != 2:
-        bounds = "within=(low, high), at_least= or at_most="
-        raise ValueError(f"claim {id} needs exactly one bound: {bounds}")
-    if (verdict := notes.get("verdict", "")) not in ("", *VERDICTS):
-        raise ValueError(f"claim {id}: verdict= is one of {', '.join(VERDICTS)}; {verdict!r} came")
-    values = tuple(map(float, value if isinstance(value, tuple | list) else (value,)))
+def defined(lesson: str, folder: Path = LESSONS) -> dict[str, Claim]:
+    """Returns the claims of a lesson's file by id, without values; ValueError says what is wrong.
+
+    `folder` holds the lessons and claims/.
+    """
+    path = folder / "claims" / f"{lesson}.toml"
+    if not path.exists():
+        raise ValueError(f"lesson {lesson} has no claims: expected {path.name} in lessons/claims")
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"lessons/claims/{path.name}: {error}") from error
+    return {id: _defined(lesson, id, table) for id, table in tables.items()}
+
+
+def _defined(lesson: str, id: str, table: dict[str, Any]) -> Claim:
+    where = f"lessons/claims/{lesson}.toml, {id}"
+    if not (isinstance(table, dict) and re.fullmatch(rf"{lesson}-c\d+", id)):
+        raise ValueError(f"{where}: expected a table with an id like [{lesson}-c1]")
+    if odd := [key for key, value in table.items() if not isinstance(value, KEYS.get(key, ()))]:
+        raise ValueError(
+            f"{where}: {odd[0]!r} is no key, or takes no such value: {', '.join(KEYS)}"
+        )
+    words = {key: table[key] for key in TEXTS if key in table}
+    size, bounds, judgement = table.get("size", 0), table.keys() & BOUNDS, words.get("verdict", "")
+    ends = table.get("within", [table.get("at_least", -math.inf), table.get("at_most", math.inf)])
+    alone = judgement == "open"
+    rules = {
+        "it needs a sentence": "sentence" not in table,
+        f"verdict is one of {', '.join(VERDICTS)}": judgement not in ("", *VERDICTS),
+        "a size is above 0 and needs a unit": "size" in table
+        and (size <= 0 or "unit" not in table),
+        "an open claim has a size and no bound": alone and (bounds or not size),
+        f"it needs one bound of {', '.join(BOUNDS)}": not alone and len(bounds) != 1,
+        "within is [low, high]": [isinstance(end, int | float) for end in ends] != [True, True],
+        "within of a size is [-size, size]": size and "within" in table and ends != [-size, size],
+    }
+    if broken := [rule for rule, breaks in rules.items() if breaks]:
+        raise ValueError(f"{where}: {broken[0]}")
+    return Claim(id, lower=float(ends[0]), upper=float(ends[1]), size=size, **words)
+
+
+def claim(id: str, value: Any, folder: Path = LESSONS) -> Claim:
+    """Returns the claim with a value: a number, an Interval, or a list of either.
+
+    ValueError: its file does not know the id. TypeError: an Interval and a size need each other.
+    """
+    known = defined(id[:2], folder)
+    if id not in known:
+        raise ValueError(f"no [{id}] in lessons/claims/{id[:2]}.toml; there are {', '.join(known)}")
+    many = isinstance(value, list | tuple) and not isinstance(value, Interval)
+    values, size = tuple(value) if many else (value,), known[id].size
     if not values:
-        raise ValueError(f"claim {id} has no value: give a number, or a tuple (low, high)")
-    lower, upper = (None if b is None else float(b) for b in within or (at_least, at_most))
-    return Claim(id, sentence, values, lower, upper, **notes)
-
-
-def judged(claim: Claim) -> str:
-    """Returns a claim's verdict on a paper's result, or "" when it has none or does not hold."""
-    return claim.verdict if claim.holds else ""
+        raise ValueError(f"claim {id} has no value: give a number, or a list of them")
+    if any(isinstance(v, Interval) != bool(size) for v in values):
+        raise TypeError(
+            f"claim {id} got {value!r}. With a size it is about a difference and takes whole "
+            "Intervals, as of paired_interval; without one it takes numbers."
+        )
+    return replace(known[id], value=values if size else tuple(map(float, values)))
 
 
 def as_table(claims: Iterable[Claim]) -> Table:
-    """Returns the claims as a table, with verdicts where one of them judges a paper's result."""
-    claims = list(claims)
-    heads = ["claim", "sentence", "measured", "bound", "holds?"]
-    rows = [
-        [c.id, c.sentence, c.measured, c.bound, "✓ holds" if c.holds else "✗ fails"] for c in claims
-    ]
-    if any(c.verdict for c in claims):
-        heads.append("the paper")
-        rows = [[*row, judged(c)] for row, c in zip(rows, claims, strict=True)]
-    return Table(heads, rows)
+    """Returns the claims as a table."""
+    return Table(HEADS, [claim.row for claim in claims], "claims")
 
 
 def collect(path: Path) -> list[Claim]:
-    """Returns the claims stored in a notebook, in order; each is checked against its own bound."""
-    outputs = (output for cell in _code_cells(path) for output in cell["outputs"])
-    return [_read(o["data"][MIME]) for o in outputs if MIME in o.get("data", {})]
+    """Returns the claims stored in a notebook, in order: its values, and the words of their file.
+
+    Each is checked against its bound when it is asked.
+    """
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    outputs = [output.get("data", {}) for cell in cells for output in cell.get("outputs", [])]
+    stored = [data[MIME] for data in outputs if MIME in data]
+    return [claim(s["id"], [*map(_read, s["value"])], path.parent) for s in stored]
 
 
-def _read(s: dict[str, Any]) -> Claim:
-    notes = {name: s.get(name, "") for name in NOTES}
-    return Claim(s["id"], s["sentence"], tuple(s["value"]), *s["bound"], **notes)
+def _read(value: Any) -> Any:
+    return Interval(*value) if isinstance(value, list) else value
 
 
-def stored_claims(lessons: Path) -> dict[str, tuple[Claim, str]]:
-    """Returns each claim of the notebooks in a folder by its id, with the name of its lesson."""
-    return {c.id: (c, path.stem) for path in sorted(lessons.glob("*.ipynb")) for c in collect(path)}
+def stored_claims(lessons: Path, before: str = "99") -> dict[str, tuple[Claim, str]]:
+    """Returns the claims in the notebooks before a lesson, by id, each with its lesson's name."""
+    paths = [path for path in sorted(lessons.glob("*.ipynb")) if path.name < before]
+    return {claim.id: (claim, path.stem) for path in paths for claim in collect(path)}
 
 
 def missing(path: Path) -> list[str]:
-    """Returns the ids of claims that a notebook's cells make and no output holds."""
-    source = "\n".join("".join(cell["source"]) for cell in _code_cells(path))
+    """Returns the ids of a lesson's file of claims that no output of its notebook fills."""
     stored = {claim.id for claim in collect(path)}
-    return [id for id in CALL.findall(source) if id not in stored]
+    return [id for id in defined(path.name[:2], path.parent) if id not in stored]
 
 
 def print_stored(folder: Path, lesson: str | None = None) -> int:
@@ -181,8 +251,3 @@ def print_stored(folder: Path, lesson: str | None = None) -> int:
     for what in lost:
         print(f"{what} has no stored result: run `make lessons`")
     return int(bool(lost) or not all(claim.holds for claim in claims))
-
-
-def _code_cells(path: Path) -> list[dict[str, Any]]:
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    return [cell for cell in cells if cell["cell_type"] == "code"]

@@ -21,6 +21,7 @@ from muonlab.records.runs import Contrast, by_contestant, contrasted
 from muonlab.statistics import Interval, paired_interval
 
 SEED = 0
+Rows = Iterable[Iterable[Any]] | Mapping[Any, Iterable[Any]]
 
 
 def start(lesson: str) -> "Lesson":
@@ -46,6 +47,11 @@ def _show_machine() -> None:
     }
     table = output.Table(list(facts), [list(facts.values())])
     output.show(table.text, html=table.html())
+
+
+def _cell(value: Any, digits: int) -> str:
+    value = value.item() if isinstance(value, torch.Tensor) else value
+    return f"{value:.{digits}f}" if isinstance(value, float) else str(value)
 
 
 class Lesson:
@@ -81,9 +87,14 @@ class Lesson:
             raise TypeError(f"show takes a matplotlib Figure; {type(figure).__name__} came")
         output.show(f"Figure: {alt}", html=svg.inline(figure, alt))
 
-    def table(self, heads: Iterable[object], rows: Iterable[Sequence[object]]) -> None:
-        """Shows a table; each cell of `rows` is written as it prints."""
-        table = output.Table([*map(str, heads)], [[str(cell) for cell in row] for row in rows])
+    def table(self, heads: Iterable[Any], rows: Rows, digits: int = 3) -> None:
+        """Shows a table; `rows` are lists, or by their first cell the lists of the others.
+
+        A number with a fraction is written with `digits` after the point, all else as it prints.
+        """
+        lists = [[n, *cells] for n, cells in rows.items()] if isinstance(rows, Mapping) else rows
+        shown = [[_cell(cell, digits) for cell in row] for row in lists]
+        table = output.Table([*map(str, heads)], shown)
         output.show(table.text, html=table.html())
 
     def compare(
@@ -94,6 +105,7 @@ class Lesson:
         unit: str,
         alt: str,
         matters: float = 0.0,
+        claims: Mapping[str, str] = {},
     ) -> dict[str, Interval]:
         """Draws effects with their 95 % intervals over seeds, and returns the intervals by name.
 
@@ -104,6 +116,7 @@ class Lesson:
             unit: what is measured, with its unit; it stands below the axis.
             alt: what the figure shows, in a sentence; the intervals are added to it.
             matters: the size from which on an effect matters; smaller ones lie in a shade.
+            claims: of some effects, the id of the claim that their interval decides.
 
         ValueError: a contestant that has no results, or results of unlike seeds.
         """
@@ -113,23 +126,22 @@ class Lesson:
         effects = {n: paired_interval(each, [0.0] * len(each)) for n, each in found.items()}
         figure = figures.forest(found, xlabel=unit, matters=matters)
         self.show(figure, f"{alt} " + "; ".join(f"{n} {e}" for n, e in effects.items()) + ".")
+        for name, id in claims.items():
+            self.claim(id, effects[name])
         return effects
 
     def say(self, text: str) -> None:
         """Shows Markdown, usually with numbers computed in this run."""
         output.show(text, markdown=text)
 
-    def claim(self, id: str, sentence: str, value: Any, **options: Any) -> None:
-        """Shows a claim that holds, or raises ClaimDoesNotHold.
+    def claim(self, id: str, value: Any) -> None:
+        """Shows a claim of lessons/claims/NN.toml that holds, or raises ClaimDoesNotHold.
 
-        value: a number, or a tuple (low, high). One bound, inclusive: within=(low, high), at_least=
-        or at_most=. source= and paper= name where the sentence and the paper's value are from;
-        verdict= says whether the paper's result is "reproduced", "partly" or "not".
+        value: a number, or of a difference an Interval, or a list of either. The file gives the
+        words, the unit and the bound: see `muonlab.classroom.claims`.
         """
         self._own(id, "c")
-        new = claims.claim(id, sentence, value, **options)
-        if id in self.claims and self.claims[id].sentence != sentence:
-            raise ValueError(f"{id} already says {self.claims[id].sentence!r}: take another id")
+        new = claims.claim(id, value)
         new.demand()
         self.claims[id] = new
         output.show(repr(new), {claims.MIME: new.as_json()}, html=new.html)

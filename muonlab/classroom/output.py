@@ -9,7 +9,8 @@ from IPython.display import display
 
 from muonlab.records.table import markdown, table
 
-LEFT = 'style="text-align:left"'
+LEFT = "text-align:left"
+SHORT = 16  # characters of a cell that never breaks over two lines
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class Table:
 
     heads: Sequence[str]
     rows: Sequence[Sequence[str]]
+    name: str = ""  # the class of the HTML, for a style sheet
 
     @property
     def text(self) -> str:
@@ -49,9 +51,16 @@ class Table:
         return markdown(self.heads, self.rows)
 
     def html(self, caption: str = "") -> str:
-        """Returns the table as HTML; what its cells hold is taken as plain text."""
+        """Returns the table as HTML; cells hold plain text, and ids and signs stay on one line."""
         named = f"<caption>{escape(caption)}</caption>" if caption else ""
-        head = "".join(f'<th scope="col" {LEFT}>{escape(h)}</th>' for h in self.heads)
-        cells = ([f"<td {LEFT}>{escape(cell)}</td>" for cell in row] for row in self.rows)
+        head = "".join(f'<th scope="col" style="{LEFT}">{escape(h)}</th>' for h in self.heads)
+        cells = (
+            [f'<td style="{_look(cell)}">{escape(cell)}</td>' for cell in r] for r in self.rows
+        )
         body = "".join(f"<tr>{''.join(row)}</tr>" for row in cells)
-        return f"<table>{named}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        start = f'<table class="{self.name}">' if self.name else "<table>"
+        return f"{start}{named}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _look(cell: str) -> str:
+    return f"{LEFT};white-space:nowrap" if len(cell) <= SHORT else LEFT

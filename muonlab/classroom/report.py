@@ -70,7 +70,7 @@ def write(html: str, path: Path) -> None:
 
 def told(finding: Finding) -> str:
     """Returns the result in a sentence or two."""
-    mean, low, high = finding.interval
+    mean, low, high, _ = finding.interval
     by = finding.hypothesis.by
     first = (
         f"Over {len(finding.seeds)} seeds, {_apart(finding)} is {mean:+.3f} nats, with a 95 % "

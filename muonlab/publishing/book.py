@@ -9,7 +9,8 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from typing import Any
 import nbformat
 
 from muonlab.classroom import explore
-from muonlab.classroom.claims import Claim, collect, judged, stored_claims
+from muonlab.classroom.claims import HEADS, VERDICTS, Claim, collect, stored_claims
 from muonlab.classroom.output import Table
 from muonlab.classroom.widget import Widget
 from muonlab.files import course
@@ -26,6 +27,7 @@ from muonlab.publishing.source import STATE
 from muonlab.studies.table1 import TIERS
 from muonlab.sweeps.results import recorded
 
+SPECIAL = re.compile(r"([\\`*_\[\]<>&$])")  # what Markdown would take for itself
 PART = re.compile(r"<!-- made: (\w+) ?(\w*) -->")
 TITLE = re.compile(r"^# (.*)$", re.MULTILINE)
 HEADER = re.compile(r"^> Read (\d+) min · do (\d+) min · needs ([^·]*)", re.MULTILINE)
@@ -42,19 +44,23 @@ def claims() -> str:
     """Returns a table of claims for each lesson, in Markdown."""
     return "\n\n".join(
         f"## {path.name[:2]} · {_found(TITLE, nbformat.read(path, as_version=4))[1]}\n\n"
-        + Table(
-            ("claim", "verdict", "the sentence", "here", "bound", "in the paper"),
-            [_claim(claim, path.stem) for claim in collect(path)],
-        ).markdown
+        + claims_table((claim, path.stem) for claim in collect(path))
         for path in lessons()
     )
 
 
-def _claim(claim: Claim, lesson: str) -> tuple[str, ...]:
-    link = f'<a href="../lessons/{lesson}.html#claim-{claim.id}">{claim.id}</a>'
-    theirs = "; ".join(filter(None, (claim.paper, claim.source)))
-    verdict = judged(claim) or ("holds" if claim.holds else "fails")
-    return (link, verdict, claim.sentence, claim.measured, claim.bound, theirs)
+def claims_table(claims: Iterable[tuple[Claim, str]]) -> str:
+    """Returns claims, each with the name of its lesson, as Markdown that leads to their boxes."""
+    rows = [
+        (f'<a href="../lessons/{lesson}.html#claim-{claim.id}">{claim.id}</a>', *cells)
+        for claim, lesson in claims
+        for cells in [map(_plain, claim.row[1:])]
+    ]
+    return f":::{{table}}\n:class: claims\n\n{Table(HEADS, rows).markdown}\n:::"
+
+
+def _plain(text: str) -> str:
+    return SPECIAL.sub(r"\\\1", text)
 
 
 def tiers() -> str:
@@ -69,44 +75,37 @@ def tiers() -> str:
 def verdicts() -> str:
     """Returns what book/paper.toml says that the paper reports, beside the lessons' verdicts."""
     items = tomllib.loads((course() / "book" / "paper.toml").read_text(encoding="utf-8"))["items"]
-    return paper_table(items, stored_claims(course() / "lessons"))
+    return paper_sections(items, stored_claims(course() / "lessons"))
 
 
-def paper_table(items: Sequence[Mapping[str, Any]], stored: Mapping[str, tuple[Claim, str]]) -> str:
-    """Returns the paper's results beside the claims, in Markdown.
+def paper_sections(
+    items: Sequence[Mapping[str, Any]], stored: Mapping[str, tuple[Claim, str]]
+) -> str:
+    """Returns the paper's results, each with its claims and their verdicts, in Markdown.
 
     Args:
         items: each has "item" and "reports", and either "claims", ids, or "why_not", a sentence.
-        stored: see `claims.stored_claims`; an id that no lesson has is a ValueError.
+        stored: see `claims.stored_claims`; an id that no lesson has, or a claim that fails or has
+            no verdict, is a ValueError.
     """
-    rows = []
+    parts, found = [], []
     for item in items:
         ids = item.get("claims", [])
-        if unknown := [id for id in ids if id not in stored]:
-            raise ValueError(f"{item['item']}: no lesson has the claims {', '.join(unknown)}")
-        ours = "<br>".join(_ours(*stored[id]) for id in ids) or item["why_not"]
-        verdict = verdict_of([stored[id][0] for id in ids]) if ids else "not tried"
-        rows.append((item["item"], verdict, item["reports"], ours))
-    return Table(("in the paper", "verdict", "what it reports", "here"), rows).markdown
+        if lost := [id for id in ids if id not in stored or not stored[id][0].judged]:
+            raise ValueError(f"{item['item']}: no lesson has, with a verdict, {', '.join(lost)}")
+        ours = [stored[id] for id in ids]
+        found += ours
+        said = claims_table(ours) if ours else f"*Not tried.* {_plain(item['why_not'])}"
+        told = f"The paper reports: {_plain(item['reports'])}. {counts(ours)}".strip()
+        parts.append(f"## {_plain(item['item'])}\n\n{told}\n\n{said}")
+    return "\n\n".join([counts(found), *parts])
 
 
-def verdict_of(claims: Sequence[Claim]) -> str:
-    """Returns what the claims say together: "reproduced" only when all of them do.
-
-    A claim without a verdict, or that does not hold, is a ValueError.
-    """
-    for claim in claims:
-        if not judged(claim):
-            raise ValueError(
-                f"claim {claim.id} is to judge the paper: it must hold and have a verdict= "
-                f"(lesson.claim); it says {claim.sentence!r}"
-            )
-    found = {judged(claim) for claim in claims}
-    return found.pop() if len(found) == 1 else "partly"
-
-
-def _ours(claim: Claim, lesson: str) -> str:
-    return f"[{claim.id}](../lessons/{lesson}) {claim.sentence} Measured {claim.measured}."
+def counts(claims: Sequence[tuple[Claim, str]]) -> str:
+    """Returns how many claims have each verdict, in words."""
+    number = Counter(claim.judged for claim, _ in claims)
+    told = [f"{number[verdict]} {verdict}" for verdict in VERDICTS if number[verdict]]
+    return f"**{len(claims)} claims: {', '.join(told)}.**" if told else ""
 
 
 def lesson_map() -> str:

@@ -161,5 +161,5 @@ def table1_data(frozen: Iterable[Record], retuned: Iterable[Record]) -> dict[str
 
 def _table(losses: Losses) -> dict[str, Any]:
     gap = [a - m for a, m in zip(losses[ADAMW], losses[MUON], strict=True)]
-    interval = list(paired_interval(losses[ADAMW], losses[MUON])) if len(gap) > 1 else gap
+    interval = list(paired_interval(losses[ADAMW], losses[MUON])[:3]) if len(gap) > 1 else gap
     return {"loss": losses, "share": recovered(losses), "gap": interval}

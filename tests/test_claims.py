@@ -1,0 +1,326 @@
+"""Claims: their files, what a cell passes, what a reader sees, and what no claim may be."""
+
+import json
+import math
+import re
+from dataclasses import replace
+from unittest import mock
+
+import nbformat
+import pytest
+import torch
+
+from muonlab.classroom import Lesson, claims, output
+from muonlab.classroom.claims import Claim, ClaimDoesNotHold
+from muonlab.statistics import Interval, paired_interval
+
+WIDE, NARROW = Interval(0.01, -0.02, 0.04, 3), Interval(0.01, 0.005, 0.015, 10)
+FILE = """
+[02-c1]
+sentence = "It holds."
+within = [0.68, 1.21]
+
+[02-c2]
+sentence = "A ends above B."
+unit = "nats"
+at_least = 0
+size = 0.02
+source = "a paper"
+paper = "0.1"
+verdict = "reproduced"
+
+[02-c3]
+sentence = "Three seeds cannot tell."
+unit = "nats"
+size = 0.02
+verdict = "open"
+
+[02-c4]
+sentence = "A and B end within 0.02 of each other."
+unit = "nats"
+within = [-0.02, 0.02]
+size = 0.02
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "claims").mkdir()
+    (tmp_path / "claims" / "02.toml").write_text(FILE)
+    for function in (claims.defined, claims.claim):
+        changed = (*function.__defaults__[:-1], tmp_path)
+        monkeypatch.setattr(function, "__defaults__", changed)
+    return tmp_path
+
+
+@pytest.fixture
+def lesson(folder):
+    return Lesson("02")
+
+
+def shown(call, *args):
+    found = []
+    with mock.patch.object(output, "display", found.append):
+        call(*args)
+    return found[0]._repr_mimebundle_()
+
+
+def write(folder, text):
+    (folder / "claims" / "02.toml").write_text(text)
+
+
+def test_a_claim_that_holds_leaves_text_html_and_data(lesson):
+    left = shown(lesson.claim, "02-c1", (torch.tensor(0.6812), torch.tensor(1.2049)))
+    assert left["text/plain"] == "claim 02-c1 holds: It holds. | 0.681 to 1.205 | 0.68 to 1.21"
+    assert left[claims.MIME].keys() == {"id", "value"}, "the words stay in the file"
+    assert left[claims.MIME]["value"] == pytest.approx([0.6812, 1.2049])
+    assert '<div id="claim-02-c1"' in left["text/html"]
+    assert "<b>✓ holds</b> · It holds." in left["text/html"]
+
+
+def test_a_difference_shows_its_effect_interval_unit_and_seeds(lesson):
+    interval = paired_interval([1.0, 1.1, 1.3], [0.8, 0.85, 1.1])
+    left = shown(lesson.claim, "02-c2", interval)
+    assert f"{interval} nats, n = 3 | all of it at least 0" in left["text/plain"]
+    assert "the paper's result <b>reproduced</b>" in left["text/html"]
+
+
+def test_an_open_claim_states_its_interval_and_is_neither_right_nor_wrong(lesson):
+    left = shown(lesson.claim, "02-c3", WIDE)
+    assert left["text/plain"].startswith("claim 02-c3 open: Three seeds cannot tell.")
+    assert "<b>open</b> · " in left["text/html"]
+    assert not re.search("[✓✗]", left["text/html"])
+    assert "#029e73" not in left["text/html"], "no green"
+    assert lesson.claims["02-c3"].row[1] == "open"
+    with pytest.raises(ClaimDoesNotHold):
+        lesson.claim("02-c3", Interval(math.nan, math.nan, math.nan, 3))
+
+
+def test_an_open_claim_that_more_seeds_decide_says_so():
+    decided = Claim("02-c3", "Cannot tell.", value=(NARROW,), size=0.02, verdict="open")
+    assert decided.sign == "shown"
+    small = replace(decided, value=(WIDE._replace(high=0.01),))
+    assert small.sign == "no difference larger than 0.02"
+
+
+@pytest.mark.parametrize(
+    ("value", "lower", "upper"),
+    [
+        (0.5, 0.6, math.inf),
+        (0.5, -math.inf, 0.4),
+        ((0.7, 1.3), 0.68, 1.21),
+        (math.nan, -math.inf, 1.0),
+        (math.nan, 1.0, math.inf),
+        (math.inf, 1.0, math.inf),
+        ((0.7, math.nan), 0.0, 1.0),
+    ],
+)
+def test_a_false_claim_raises_with_sentence_value_bound_and_advice(value, lower, upper):
+    values = value if isinstance(value, tuple) else (value,)
+    with pytest.raises(ClaimDoesNotHold) as error:
+        Claim("02-c1", "The sky is green.", lower, upper, values).demand()
+    for words in ("02-c1", "The sky is green.", "Measured", "the bound is", "first cell"):
+        assert words in str(error.value)
+    assert isinstance(error.value, AssertionError)
+
+
+def test_a_claim_that_fails_is_not_kept(lesson):
+    with pytest.raises(ClaimDoesNotHold):
+        lesson.claim("02-c1", 5.0)
+    assert lesson.claims == {}
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(-math.inf, 1), (1, math.inf), (1, 1), (0, 1)])
+def test_a_bound_includes_its_ends(lower, upper):
+    assert Claim("02-c1", "At the end.", lower, upper, (1.0,)).holds
+
+
+@pytest.mark.parametrize("id", ["02-c2", "02-c4"])
+def test_a_wider_interval_never_helps_a_claim(folder, id):
+    """The same mean from fewer seeds: what held may fail, and what failed never holds."""
+    for mean in (-0.03, -0.01, 0.0, 0.01, 0.03):
+        held = [
+            claims.claim(id, Interval(mean, mean - half, mean + half, 5)).holds
+            for half in (0.001, 0.01, 0.02, 0.1)
+        ]
+        assert held == sorted(held, reverse=True)
+    assert not claims.claim(id, [NARROW, Interval(0.0, -1.0, 1.0, 2)]).holds, "nor among others"
+
+
+@pytest.mark.parametrize("value", [0.04, WIDE.high, WIDE[1:3], [NARROW, 0.1]])
+def test_one_end_of_an_interval_is_no_difference(folder, value):
+    with pytest.raises(TypeError, match="takes whole Intervals"):
+        claims.claim("02-c2", value)
+
+
+def test_an_interval_needs_a_claim_about_a_difference(folder):
+    with pytest.raises(TypeError, match="without one it takes numbers"):
+        claims.claim("02-c1", NARROW)
+
+
+def test_wrong_calls_are_refused(lesson):
+    with pytest.raises(ValueError, match=r"no \[02-c9\] in lessons/claims/02\.toml; there are 02"):
+        lesson.claim("02-c9", 1.0)
+    with pytest.raises(ValueError, match="looks like '02-c1'"):
+        lesson.claim("01-c1", 1.0)
+    with pytest.raises(ValueError, match="no value"):
+        lesson.claim("02-c1", ())
+    with pytest.raises(ValueError, match=r"expected 07\.toml"):
+        claims.defined("07")
+
+
+GOOD = 'sentence = "s"\nunit = "nats"\nsize = 0.1\n'
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("at_least = 0", "it needs a sentence"),
+        ('sentence = "s"', "it needs one bound of at_least, at_most, within"),
+        ('sentence = "s"\nat_least = 0\nat_most = 2', "it needs one bound"),
+        ('sentence = "s"\nat_lest = 0', "'at_lest' is no key"),
+        ('sentence = "s"\nat_least = "0"', "'at_least' is no key, or takes no such value"),
+        ('sentence = "s"\nwithin = [1]', r"within is \[low, high\]"),
+        ('sentence = "s"\nwithin = [0, "1"]', r"within is \[low, high\]"),
+        ('sentence = "s"\nat_least = 0\nverdict = "maybe"', "verdict is one of reproduced, partly"),
+        ('sentence = "s"\nat_least = 0\nsize = 0.1', "a size is above 0 and needs a unit"),
+        ('sentence = "s"\nunit = "nats"\nat_least = 0\nsize = 0', "a size is above 0"),
+        (f'{GOOD}at_least = 0\nverdict = "open"', "an open claim has a size and no bound"),
+        ('sentence = "s"\nverdict = "open"', "an open claim has a size and no bound"),
+        (f"{GOOD}within = [-9, 0.1]", r"within of a size is \[-size, size\]"),
+        (f"{GOOD}verdict = 'not'", "it needs one bound"),
+    ],
+)
+def test_what_a_file_may_not_say(folder, table, message):
+    write(folder, f"[02-c1]\n{table}\n")
+    with pytest.raises(ValueError, match=rf"lessons/claims/02\.toml, 02-c1: {message}"):
+        claims.defined("02")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('sentence = "s"', "expected a table with an id"),
+        ('[03-c1]\nsentence = "s"\nat_least = 0', "03-c1: expected a table with an id"),
+        ("[02-c1]\n[02-c1]", "02.toml: Cannot declare"),
+    ],
+)
+def test_a_file_holds_tables_of_its_own_lesson_each_once(folder, text, message):
+    write(folder, text)
+    with pytest.raises(ValueError, match=message):
+        claims.defined("02")
+
+
+def test_words_units_and_verdicts_are_text_and_not_html():
+    made = Claim("02-c1", "<b>a</b>", 0.0, 2.0, (1.0,), unit="<i>", source="<u>", paper="&")
+    page = made.html + claims.as_table([made]).html()
+    for raw in ("<b>a", "<i>", "<u>"):
+        assert raw not in page
+    assert "&lt;i&gt;" in page
+
+
+def test_a_verdict_is_never_read_out_of_the_sentence():
+    said = Claim("02-c1", "It is reproduced partly by chance.", 0.0, 2.0, (1.0,))
+    assert said.judged == ""
+    assert said.row[1] == "✓ holds"
+    judging = replace(said, verdict="not")
+    assert (judging.judged, judging.row[1]) == ("not", "not")
+    failing = replace(judging, value=(9.0,))
+    assert (failing.judged, failing.row[1]) == ("", "✗ fails")
+
+
+@pytest.mark.parametrize(
+    ("value", "upper", "told"),
+    [
+        (3.1e-13, 1e-9, "less than 1e-12"),
+        (0.0003121, 0.005, "0.000312"),
+        (256.04, 256.1, "256.0"),
+        (0.0, 1.0, "0"),
+        (1e-300, 0.0, "1e-300"),
+        (2_345_678.0, 1e7, "2.35e+06"),
+    ],
+)
+def test_a_value_is_shown_as_finely_as_its_bound_needs(value, upper, told):
+    assert Claim("02-c1", "", upper=upper, value=(value,)).measured == told
+
+
+def test_several_intervals_are_all_shown_with_their_seeds():
+    made = Claim("02-c2", "s", 0.0, value=(NARROW, WIDE), size=0.1, unit="nats")
+    assert made.measured == f"{NARROW}; {WIDE} nats, n = 10 and 3"
+
+
+# --- what notebooks store ----------------------------------------------------------------------
+
+
+def stored_notebook(folder, *stored):
+    data = [{claims.MIME: claim.as_json(), "text/plain": ""} for claim in stored]
+    cell = nbformat.v4.new_code_cell("")
+    cell.outputs = [nbformat.v4.new_output("display_data", data=entry) for entry in data]
+    path = folder / "02-test.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), path)
+    return path
+
+
+def all_four(folder):
+    values = {"02-c1": 1.0, "02-c2": NARROW, "02-c3": WIDE, "02-c4": NARROW}
+    return [claims.claim(id, value, folder) for id, value in values.items()]
+
+
+def test_values_come_from_the_notebook_and_words_from_the_file(folder):
+    path = stored_notebook(folder, *all_four(folder))
+    assert claims.collect(path) == all_four(folder)
+    write(folder, FILE.replace("It holds.", "So it is.").replace("1.21", "0.9"))
+    first = claims.collect(path)[0]
+    assert first.sentence == "So it is."
+    assert not first.holds, "checked against the bound of today"
+    assert claims.stored_claims(folder)["02-c1"][1] == "02-test"
+    assert claims.stored_claims(folder, before="02") == {}, "a lesson does not read itself"
+
+
+def test_stored_claims_are_printed_with_words_values_and_verdicts(folder, capsys):
+    stored_notebook(folder, *all_four(folder))
+    assert claims.print_stored(folder) == claims.print_stored(folder, "02") == 0
+    printed = capsys.readouterr().out
+    for words in ("✓ holds", "reproduced", "open", f"{NARROW} nats, n = 10", "0.68 to 1.21"):
+        assert words in printed
+
+
+def test_a_stored_claim_that_fails_or_is_missing_is_reported(folder, capsys):
+    good = all_four(folder)
+    stored_notebook(folder, replace(good[0], value=(3.0,)), *good[1:])
+    assert claims.print_stored(folder) == 1
+    assert "✗ fails" in capsys.readouterr().out
+    stored_notebook(folder, *good[1:])
+    assert claims.missing(folder / "02-test.ipynb") == ["02-c1"]
+    assert claims.print_stored(folder) == 1
+    assert "claim 02-c1 has no stored result" in capsys.readouterr().out
+    with pytest.raises(FileNotFoundError, match="make lessons"):
+        claims.print_stored(folder, "77")
+
+
+def test_a_text_without_a_notebook_is_reported(folder, capsys):
+    stored_notebook(folder, *all_four(folder))
+    (folder / "text").mkdir()
+    (folder / "text" / "03-new.md").write_text("# New")
+    assert claims.print_stored(folder) == 1
+    assert "lesson 03-new has no stored result" in capsys.readouterr().out
+
+
+def test_a_stored_claim_that_no_file_knows_is_named(folder):
+    path = stored_notebook(folder, replace(all_four(folder)[0], id="02-c77"))
+    with pytest.raises(ValueError, match=r"no \[02-c77\]"):
+        claims.collect(path)
+
+
+def test_what_is_stored_is_plain_json(folder):
+    stored = json.loads(json.dumps(all_four(folder)[1].as_json()))
+    assert stored == {"id": "02-c2", "value": [list(NARROW)]}
+
+
+def test_recap_lists_the_claims_of_this_run_and_breaks_no_id_or_sign(lesson):
+    shown(lesson.claim, "02-c1", 1.0)
+    recap = shown(lesson.recap)
+    assert "02-c1" in recap["text/plain"]
+    for cell in ("02-c1", "✓ holds"):
+        assert f'white-space:nowrap">{cell}</td>' in recap["text/html"]
+    assert 'class="claims"' in recap["text/html"]
