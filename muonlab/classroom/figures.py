@@ -194,7 +194,6 @@ def _spectra(axes: Axes, values: Mapping[str, Numbers], logy: bool) -> None:
         axes.plot(at, s, label=label, markersize=5, markevery=_every(at), **look)
     axes.set(xlabel="number, largest first", ylabel="singular value")
     _scales(axes, False, logy)
-    axes.xaxis.set_major_locator(MaxNLocator(7, integer=True))
     if not logy:
         axes.set_ylim(bottom=0)
 
@@ -220,16 +219,14 @@ def _rows(axes: Axes, names: list[str], below: list[str] | None = None) -> None:
     axes.set_yticks([])
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.spines["left"].set_visible(False)
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+    at: dict[str, Any] = {"x": -0.03, "ha": "right", "transform": axes.get_yaxis_transform()}
     for row, name in enumerate(names):
-        at: dict[str, Any] = {
-            "x": -0.03,
-            "y": row,
-            "ha": "right",
-            "transform": axes.get_yaxis_transform(),
-        }
-        axes.text(s=name, va="bottom" if below else "center", **at)
         if below:
-            axes.text(s=below[row], va="top", fontsize=10.5, **at)
+            axes.text(y=row - 0.03, s=name, va="bottom", **at)
+            axes.text(y=row + 0.05, s=below[row], va="top", fontsize=10.5, **at)
+        else:
+            axes.text(y=row, s=name, va="center", **at)
 
 
 def _effect(
@@ -242,15 +239,18 @@ def _effect(
 
 def _scales(axes: Axes, logx: bool, logy: bool) -> None:
     axes.set(xscale="log" if logx else "linear", yscale="log" if logy else "linear")
-    for axis in [axes.xaxis] * (not logx) + [axes.yaxis] * (not logy):
-        axis.set_major_locator(MaxNLocator(7))  # by itself it depends on the layout, and that on it
+    drawn = sorted({float(x) for line in axes.lines for x in np.asarray(line.get_xdata())})
+    # so many ticks and no more: by themselves they depend on the layout, and that on them
+    if not logx:
+        axes.xaxis.set_major_locator(MaxNLocator(7, integer=all(x.is_integer() for x in drawn)))
+    if not logy:
+        axes.yaxis.set_major_locator(MaxNLocator(7))
     for axis in [axes.xaxis] * logx + [axes.yaxis] * logy:
         low, high = axis.get_view_interval()
         between = (1.0,) if high > 300 * low else (1.0, 2.0, 5.0)
         axis.set_major_locator(LogLocator(subs=between, numticks=7))
         axis.set_major_formatter(FuncFormatter(_plain))
         axis.set_minor_formatter(NullFormatter())
-    drawn = sorted({float(value) for line in axes.lines for value in np.asarray(line.get_xdata())})
     if logx and len(drawn) <= 10:  # a few sizes: name each, instead of powers of ten
         axes.set_xticks(drawn, labels=[f"{value:g}" for value in drawn])
         axes.minorticks_off()
