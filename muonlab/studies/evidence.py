@@ -349,6 +349,13 @@ def tuned(*searches: Search, seeds: int, before: tuple[Search, ...] = ()) -> Stu
 
 
 FIRST = (RACE[1200],)
+SEARCHES = {
+    search.name: search
+    for search in (
+        *(*RACE.values(), *MEMORIES.values(), RATES, ISOTROPY, TABLE, NORMUON, LATENT, BATCH),
+        *(FACTS_400, FACTS_1200, IMBALANCE, IN_CONTEXT, ROUTES),
+    )
+}
 EVIDENCE = {
     "pilot": Study((), {"pilot": pilot}),
     **{f"race-{steps}": race(steps) for steps in RACE},
