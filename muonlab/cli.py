@@ -21,9 +21,11 @@ from muonlab.files import course
 from muonlab.records.record import Record, append
 from muonlab.records.store import RESULTS, path_of, write_manifest
 from muonlab.records.table import fits, runs_table
+from muonlab.studies.evidence import SEARCHES
 from muonlab.studies.grids import PHASES, PRESETS, STUDIES, phases
 from muonlab.studies.hypothesis import Hypothesis, judge
 from muonlab.sweeps.results import problems, read_runs, recorded
+from muonlab.sweeps.search import outcome
 from muonlab.sweeps.study import Place
 from muonlab.sweeps.sweep import sweep
 from muonlab.training.config import TrainConfig
@@ -88,6 +90,8 @@ def _parser() -> argparse.ArgumentParser:
     results.add_argument("--where", **values, help="only runs with these values")
     text = "differences to this setting, paired over seeds"
     results.add_argument("--against", **values, help=text)
+    text = "how the search of that name chose: best values, and what more trials were worth"
+    results.add_argument("--search", action="store_true", help=text)
     results.add_argument("--check", action="store_true", help="check the manifest and each record")
     page = _verb(verbs, "report", _report, "judge a hypothesis by recorded runs: one HTML file")
     page.add_argument("runs", help="a phase that has been run, or a file of records (.jsonl)")
@@ -194,6 +198,11 @@ def _results(options: argparse.Namespace) -> int:
         return int(bool(found))
     if options.name is None:
         print(*(f"{n}: {len(recorded(n, folder))} runs" for n in _names(folder)), sep="\n")
+        return 0
+    if options.search:
+        if options.name not in SEARCHES:
+            raise ValueError(f"--search needs one of {', '.join(SEARCHES)}; got {options.name!r}")
+        print(outcome(SEARCHES[options.name], Place(folder)))
         return 0
     where, against = dict(options.where), dict(options.against)
     print(runs_table(_runs(options.name, folder), where, against))

@@ -9,7 +9,7 @@ import pytest
 
 from muonlab.records import record
 from muonlab.studies.evidence import MEMORIES, RACE, knobs, sides
-from muonlab.sweeps.search import Knob, Search, expected_best
+from muonlab.sweeps.search import Knob, Search, expected_best, outcome
 from muonlab.sweeps.study import HERE, Place
 from muonlab.training.config import TrainConfig
 
@@ -77,6 +77,21 @@ def test_a_later_round_looks_around_the_best_so_far_and_may_leave_the_range(tmp_
     assert found[1] in (best["normuon"], *grid[8:])
     [edge] = [text for text in search.at_edge(at) if "lr" in text]
     assert edge.startswith("('muon',): lr at 10")
+    head, muon, _ = outcome(search, at).splitlines()
+    assert head.split()[-10:] == [
+        "after",
+        "1",
+        "after",
+        "4",
+        "after",
+        "8",
+        "after",
+        "16",
+        "after",
+        "24",
+    ]
+    assert f"lr {found[0].lr:.4g} (10" in muon
+    assert muon.endswith(f"{search.budget(at)['muon',][-1]:.4f}")
     trials = search.trials(at)
     assert [[len(r) for r in rounds] for rounds in trials.values()] == [[16, 8], [16, 8]]
 

@@ -14,6 +14,7 @@ from typing import Any
 from scipy.stats import qmc
 
 from muonlab.records.record import Record
+from muonlab.records.table import table
 from muonlab.sweeps.results import by_config, read_runs
 from muonlab.sweeps.study import Contest, Grid, Phase, Place, Tuning, badness, cross
 from muonlab.training.config import TrainConfig
@@ -164,3 +165,29 @@ def expected_best(rounds: list[list[float]]) -> list[float]:
             found.append(sum(cases) / comb(size, n))
         best = min(best, *results)
     return found
+
+
+def outcome(search: Search, at: Place) -> str:
+    """Returns a table of a search: each contestant's best values, and what its trials were worth.
+
+    Behind a value stands where it lies in its range, 0 % to 100 %; a round may go beyond.
+    """
+    budgets, who = search.budget(at), search.tunings[0].contestant
+    ends = [sum(search.rounds[: n + 1]) for n in range(len(search.rounds))]
+    counts = sorted({1, 4, ends[0] // 2, *ends})
+    rows = []
+    for config in search.best(at):
+        values = [
+            f"{knob.fields.split()[0]} {_shown(knob, config)} ({knob.position(config):.0%})"
+            for knob in search.knobs(config)
+        ]
+        budget = budgets[who(config)]
+        rows.append(
+            [str(who(config)), "; ".join(values), *(f"{budget[n - 1]:.4f}" for n in counts)]
+        )
+    return table(["contestant", "best", *(f"after {n}" for n in counts)], rows)
+
+
+def _shown(knob: Knob, config: TrainConfig) -> str:
+    value = knob.value(config)
+    return f"{1 - value if knob.average else value:.4g}"

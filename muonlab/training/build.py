@@ -59,7 +59,7 @@ def _apart(group: dict[str, Any], config: TrainConfig) -> Iterator[dict[str, Any
         own = {"rate": "adamw_matrix_lr", "lr": config.adamw_matrix_lr}
     if config.adamw_matrix_beta1 is not None:
         own["betas"] = (config.adamw_matrix_beta1, config.betas[1])
-    if not own and len({*config.matrix_lr_factors, 1.0}) == 1:
+    if not own and not config.matrix_decay and set(config.matrix_lr_factors) == {1.0}:
         outer, inner = group["params"], []  # as it is
     if outer:
         yield group | {"params": outer}
@@ -67,8 +67,12 @@ def _apart(group: dict[str, Any], config: TrainConfig) -> Iterator[dict[str, Any
     for name, p in inner:
         of.setdefault(_factor(name, config.matrix_lr_factors), []).append((name, p))
     for factor, params in of.items():
-        rate = {"lr": (group | own)["lr"] * factor, "factor": factor} if factor != 1 else {}
-        yield group | own | rate | {"params": params}
+        part = group | own | {"params": params}
+        if factor != 1:
+            part |= {"lr": part["lr"] * factor, "factor": factor}
+        if config.matrix_decay:  # the rule multiplies it by the rate
+            part["weight_decay"] += config.matrix_decay / part["lr"]
+        yield part
 
 
 def _factor(name: str, factors: tuple[float, ...]) -> float:

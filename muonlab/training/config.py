@@ -60,6 +60,7 @@ class TrainConfig:
     betas: tuple[float, float] = _option((0.9, 0.95), "AdamW's two averages")
     adamw_matrix_beta1: float | None = _option(None, "the first for matrices, if it is to differ")
     weight_decay: float = _option(0.0, "decoupled decay, for both; 0 as in arXiv 2509.26030")
+    matrix_decay: float = _option(0.0, "of matrices: what a step at the full rate takes off")
     pretraining: int = _option(0, "steps of AdamW on docs, at lesson 04's rates, that come first")
     steps: int = _option(200, "updates of the weights")
     batch: int = _option(16, "sequences in a batch")
@@ -104,7 +105,7 @@ class TrainConfig:
             _within(name, getattr(self, name), 1, math.inf, whole=True)
         for name in ("experts", "pretraining", "seed", "spectra_every"):
             _within(name, getattr(self, name), 0, 2**63, whole=True)
-        for name in ("lr", "adamw_lr", "weight_decay", "warmup", "decay"):
+        for name in ("lr", "adamw_lr", "weight_decay", "matrix_decay", "warmup", "decay"):
             _within(name, getattr(self, name), 0, math.inf)
         if self.adamw_matrix_lr is not None:
             _within("adamw_matrix_lr", self.adamw_matrix_lr, 0, math.inf)
