@@ -221,6 +221,17 @@ def test_all_claims_are_on_their_page_and_lead_to_their_cells():
 
 
 @pytest.mark.parametrize("name", ["claims", "paper"])
+@pytest.mark.parametrize("width", [1280, 800])
+def test_no_table_of_claims_is_cut(visit, name, width):
+    tables = visit(HTML / "book" / f"{name}.html", width).locator("table.claims")
+    over = tables.evaluate_all(
+        "t => t.map(x => x.getBoundingClientRect().right"
+        " - x.closest('article').getBoundingClientRect().right)"
+    )
+    assert max(over) <= 1
+
+
+@pytest.mark.parametrize("name", ["claims", "paper"])
 def test_on_a_phone_a_claim_is_a_card_and_nothing_is_cut(visit, name):
     page = visit(HTML / "book" / f"{name}.html", width=375)
     rows = page.locator("table.claims tbody tr")

@@ -105,7 +105,8 @@ def counts(claims: Sequence[tuple[Claim, str]]) -> str:
     """Returns how many claims have each verdict, in words."""
     number = Counter(claim.judged for claim, _ in claims)
     told = [f"{number[verdict]} {verdict}" for verdict in VERDICTS if number[verdict]]
-    return f"**{len(claims)} claims: {', '.join(told)}.**" if told else ""
+    many = "claim" if len(claims) == 1 else "claims"
+    return f"**{len(claims)} {many}: {', '.join(told)}.**" if told else ""
 
 
 def lesson_map() -> str:
