@@ -73,7 +73,7 @@ def test_a_row_shows_the_effect_its_interval_its_unit_and_its_seeds():
     row = book.claims_table([(effect, "99-end")]).splitlines()[-2]
     assert row == (
         '| <a href="../lessons/99-end.html#claim-99-c1">99-c1</a> | partly | A \\< B '
-        "| +0.100 \\[+0.050, +0.150\\] nats, n = 4 · all of it at least 0 | 0.3; Table 1 |"
+        "| +0.100 \\[+0.050, +0.150\\] nats, n = 4 · bound: all of it at least 0 | 0.3; Table 1 |"
     )
 
 

@@ -30,7 +30,7 @@ from muonlab.statistics import Interval, verdict
 MIME = "application/vnd.muonlab.claim+json"
 LOOK = "border-left:4px solid {};padding:0.2em 0.8em;margin:0.4em 0"
 VERDICTS = ("reproduced", "partly", "not", "open", "other experiment")
-HEADS = ("claim", "verdict", "sentence", "measured · bound", "in the paper")
+HEADS = ("claim", "verdict", "sentence", "measured", "in the paper")
 TEXTS = ("sentence", "unit", "source", "paper", "verdict")
 BOUNDS = ("at_least", "at_most", "within")
 KEYS = dict.fromkeys(TEXTS, str) | dict.fromkeys(("size", *BOUNDS), int | float) | {"within": list}
@@ -90,7 +90,7 @@ class Claim:
         ends = [end for end in (self.lower, self.upper) if math.isfinite(end)]
         if len(ends) == 1:
             return f"{whole}at {'most' if math.isinf(self.lower) else 'least'} {ends[0]:g}"
-        return f"{whole}{self.lower:g} to {self.upper:g}" if ends else "no bound"
+        return f"{whole}{self.lower:g} to {self.upper:g}" if ends else "none"
 
     def _rounded(self, value: float) -> str:
         """To a thousandth of the bound's scale; less is noise."""
@@ -110,7 +110,7 @@ class Claim:
     def row(self) -> tuple[str, ...]:
         """The claim in a table below HEADS."""
         theirs = "; ".join(filter(None, (self.paper, self.source)))
-        found = f"{self.measured} · {self.bound}"
+        found = f"{self.measured} · bound: {self.bound}"
         return (self.id, self.judged or self.sign, self.sentence, found, theirs)
 
     def __repr__(self) -> str:
@@ -120,7 +120,7 @@ class Claim:
     @property
     def html(self) -> str:
         """The claim as a box that a link can name."""
-        notes = {"measured": self.measured, "the bound": self.bound, "source": self.source}
+        notes = {"measured": self.measured, "bound": self.bound, "source": self.source}
         notes |= {"paper": self.paper, "the paper's result": self.judged}
         facts = [f"{name} <b>{escape(text)}</b>" for name, text in notes.items() if text]
         look = LOOK.format("#949494" if self.verdict == "open" else "#029e73")
