@@ -112,7 +112,8 @@ def page(window):
 # --- numbers -----------------------------------------------------------------------------------
 
 VIEWED = """async ([source, points, data]) => {
-  const module = await import(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
+  const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+  const module = (await import(url)).default;
   const controls = module.controls.map(({ format, ...rest }) => rest);
   const defaults = Object.fromEntries(controls.map((c) => [c.name, c.value]));
   const at = points.map((point) => ({ ...defaults, ...point }));
@@ -122,8 +123,7 @@ VIEWED = """async ([source, points, data]) => {
 
 def viewed(page, name):
     """The controls of an explorer, the points in full, and the series its script makes of them."""
-    source = explore.source(name) + "\nexport { controls, view };"
-    return page.evaluate(VIEWED, [source, POINTS[name], data(name)])
+    return page.evaluate(VIEWED, [explore.module(name), POINTS[name], data(name)])
 
 
 def test_every_explorer_has_an_oracle():
@@ -142,6 +142,10 @@ def test_numbers_and_sentence_are_those_of_the_package(name, page, tmp_path):
         for axis, columns in (("y", expected.y), ("x", expected.x)):
             for found, column in zip((s[axis] for s in series), columns, strict=bool(columns)):
                 check_equal(found, column, expected.tolerance, f"{axis} at {point}")
+        ranges = [[s["low"], s["high"]] for s in series if "low" in s]
+        assert len(ranges) == len(expected.ranges), point
+        for found, both in zip(ranges, expected.ranges, strict=True):
+            check_equal(found, both, expected.tolerance, f"ranges at {point}")
         for phrase in expected.phrases:
             assert re.search(rf"(?<![\d.]){re.escape(phrase)}(?!\d)", sentence), (phrase, sentence)
 
@@ -150,7 +154,8 @@ def check_that_points_reach_everywhere(controls, values):
     assert len(values) >= 5
     for control in controls:
         found = {point[control["name"]] for point in values}
-        wanted = control.get("options") or [control.get("min"), control.get("max")]
+        ends = [control.get("min", 1), control.get("max", control.get("cells"))]
+        wanted = control.get("options") or ends
         assert found >= set(wanted), control["name"]
 
 
@@ -225,7 +230,9 @@ LOOKS = """(group) => [...group.children].map((series) => {
   const [line, marker] = series.querySelectorAll("path");
   const hidden = line.getAttribute("stroke-width") === "0";
   const dash = hidden ? "none" : line.getAttribute("stroke-dasharray");
-  return `${dash} ${marker ? marker.getAttribute("d").replace(/[^a-z]/g, "").slice(0, 4) : ""}`;
+  const drawn = marker?.getAttribute("fill") ? marker.getAttribute("d") : "";
+  const shape = drawn.split("z")[0].split("l").slice(1);
+  return `${dash} ${shape}`;
 })"""
 
 
