@@ -79,7 +79,7 @@ function view({ alpha, beta, K, optimizer, turn }) {
   const [best, worst] = extremes(kinds, unit);
   return {
     title: `${optimizer}: ${L} of ${K} facts share ${Math.round(alpha * 100)} % of the questions`,
-    x: { label: found === null ? "step size" : `step size (1: the best fact reaches ${GOAL})`, range: [0, WIDEST] },
+    x: { label: found === null ? "step size" : `step size (1: the best fact reaches ${GOAL})`, short: "step size", range: [0, WIDEST] },
     y: { label: "probability of the right answer", range: [0, 1.03] },
     series: [
       { label: "best fact", x, y: curves.map((c) => c[0]), marker: true },

@@ -77,7 +77,7 @@ function shares(d, last) {
     x: { label: "facts", range: [0, last] },
     y: { label: "share recalled", range: [0, 1.05] },
     series,
-    marks: [{ x: d, label: "d" }],
+    marks: [{ x: d, label: `d = ${d}` }],
     sentence: `Of ${last} facts, random keys recall ${percent(series[0].y.at(-1))}, orthogonal keys ${percent(series[1].y.at(-1))}.`,
   };
 }

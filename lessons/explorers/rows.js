@@ -44,8 +44,8 @@ function view({ rows, columns, spread, steps, factor }) {
   const how = exact ? "the exact polar factor" : steps === 1 ? "1 step" : `${steps} steps`;
   return {
     title: `${rows} × ${columns}, ${rows > columns ? "tall" : rows < columns ? "wide" : "square"}: ${how}`,
-    x: { label: "row, shortest first", range: [1, rows] },
-    y: { label: "norm of the row, over the root mean square", range: [0, 3] },
+    x: { label: "row, shortest first", short: "row", range: [1, rows] },
+    y: { label: "norm, 1: the root mean square", range: [0, 3] },
     series: [
       { label: "momentum", x, y: before },
       { label: "orthogonalized", who: "Muon", x, y: after, marker: true },

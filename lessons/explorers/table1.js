@@ -48,7 +48,7 @@ function view({ row, source, kind }, data) {
   return {
     title: `${kind}, ${source}: Muon takes ${name}${name.startsWith("all") ? "" : ", AdamW the rest"}`,
     x: shares
-      ? { label: "share of the gap: 0 is all AdamW, 1 all Muon", range: [Math.min(-0.5, least - 0.1), Math.max(1.2, most + 0.1)] }
+      ? { label: "share of the gap: 0 is all AdamW, 1 all Muon", range: [Math.min(-0.1, least - 0.1), Math.max(1.2, most + 0.1)] }
       : { label: "nats below all AdamW", unit: "nats", range: [1.2 * least, 1.1 * most] },
     y: { label: "row of the table", range: [0, rows.length + 1], names: rows, chosen: name },
     series: [{ label: "the chosen row", x: [0, chosen], y: [at, at], dash: "" }, ...seeds],

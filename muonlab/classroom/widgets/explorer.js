@@ -77,7 +77,7 @@ function explorer({ controls, view, changed: adjust }) {
       maps.replaceChildren(...(picture.maps ?? []).map((one) => map(one, state(), changed)));
       maps.children[focused]?.querySelector("[tabindex='0']")?.focus({ preventScroll: true });
       canvas.replaceChildren(plot(picture, place));
-      below.replaceChildren(legend(picture.series));
+      below.replaceChildren(legend(picture.series, place.unplaced));
       reader.update(picture, place, canvas.firstChild);
       grips.update(picture, place);
       if (sentence.textContent !== picture.sentence) sentence.textContent = picture.sentence;

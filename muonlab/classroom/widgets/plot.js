@@ -103,6 +103,8 @@ const MARKERS = {
   cross: corners(PLUS.map(([x, y]) => [0.7 * (x - y), 0.7 * (x + y)])),
 };
 
+const DOTTED = { stroke: "currentColor", "stroke-width": 1.2, "stroke-dasharray": "1 3" };
+
 function points(series, { x, y }) {
   return series.x.map((value, i) => [x(value), y(series.y[i])]);
 }
@@ -148,13 +150,18 @@ function curve(series, number, all, place) {
   return drawn({ ...series, bars }, number, points(series, place), 3 * (number - (all.length - 1) / 2));
 }
 
-function legend(series) {
+// Names of the curves, and of the dotted lines whose label found no free place beside them.
+function legend(series, unplaced) {
   const items = series.map((s, number) => {
     const sample = svg("svg", { viewBox: "0 0 34 12", "aria-hidden": "true" });
     sample.append(drawn({ ...s, marker: false }, number, [[0, 6], [34, 6]]), drawn({ ...s, line: false }, number, [[17, 6]]));
     return element("span", {}, sample, s.label);
   });
-  return element("div", { class: "muonlab-legend" }, ...items);
+  const dots = unplaced.map((label) => {
+    const sample = svg("svg", { viewBox: "0 0 34 12", "aria-hidden": "true" }, svg("line", { x1: 0, x2: 34, y1: 6, y2: 6, ...DOTTED }));
+    return element("span", { class: "muonlab-mark" }, sample, label);
+  });
+  return element("div", { class: "muonlab-legend" }, ...items, ...dots);
 }
 
 // --- axes and marks ----------------------------------------------------------------------------
@@ -187,38 +194,44 @@ function axes(picture, place) {
 // The pixels that a label should not cover: every curve, every few pixels.
 function busy(picture, place) {
   return picture.series.flatMap((series) => {
-    const at = points(series, place);
+    const at = points(series, place).map(([px, py]) => [px, Math.max(0, Math.min(place.h, py))]); // the rest is not seen
     return at.flatMap(([px, py], i) => {
       const [qx, qy] = i && series.line !== false ? at[i - 1] : [px, py];
-      const count = Math.min(200, Math.ceil(Math.hypot(px - qx, py - qy) / 4)) || 1;
+      const count = Math.ceil(Math.hypot(px - qx, py - qy) / 4) || 1;
       return Array.from({ length: count }, (_, k) => [px + ((qx - px) * k) / count, py + ((qy - py) * k) / count]);
     }).filter(exists);
   });
 }
 
-// A label beside its line, where it covers least.
+// A label beside its line, where it covers nothing; null when there is no such place.
 function beside(line, place, taken) {
   const { x, y, left, right, bottom } = place, width = LETTER * line.label.length + 6;
-  const spots = Array.from({ length: 9 }, (_, i) => i / 8).flatMap((share) => "y" in line
+  const spots = Array.from({ length: 17 }, (_, i) => i / 16).flatMap((share) => "y" in line
     ? [-4, SIZE + 3].map((dy) => [right - width - share * (right - left - width), y(line.y) + dy])
     : [-width - 2, 4].map((dx) => [x(line.x) + dx, TOP + SIZE + share * (bottom - TOP - 2 * SIZE)]));
   const within = spots.filter(([px, py]) => px >= left - 2 && px + width <= right + 8 && py - SIZE >= TOP - 2 && py <= bottom);
-  const cost = ([px, py]) => taken.filter(([qx, qy]) => qx > px - 4 && qx < px + width + 4 && qy > py - SIZE - 2 && qy < py + 5).length;
-  const costs = (within.length ? within : spots).map((spot) => [cost(spot), spot]);
-  const [, [px, py]] = costs.reduce((best, next) => (next[0] < best[0] ? next : best));
+  const free = ([px, py]) => !taken.some(([qx, qy]) => qx > px - 4 && qx < px + width + 4 && qy > py - SIZE && qy < py + 4);
+  const spot = within.find(free);
+  if (!spot) return null;
+  const [px, py] = spot;
   for (let i = 0; i <= width; i += 6) taken.push([px + i, py - 10], [px + i, py - 4], [px + i, py]);
   return text(line.label, px + 3, py, { class: "muonlab-label" });
 }
 
 function marks(picture, place) {
   const { x, y, left, right, bottom } = place, taken = busy(picture, place);
-  const dotted = { stroke: "currentColor", "stroke-width": 1.2, "stroke-dasharray": "1 3" };
   const lines = (picture.marks ?? []).map((line) => ("y" in line
     ? { x1: left, x2: right, y1: y(line.y), y2: y(line.y) }
     : { x1: x(line.x), x2: x(line.x), y1: TOP, y2: bottom }));
   for (const { x1, x2, y1, y2 } of lines) // nor other lines
     for (let i = 0; i <= 60; i++) taken.push([x1 + ((x2 - x1) * i) / 60, y1 + ((y2 - y1) * i) / 60]);
-  return [...lines.map((ends) => svg("line", { ...ends, ...dotted })), ...(picture.marks ?? []).filter(({ label }) => label).map((line) => beside(line, place, taken))];
+  place.unplaced = [];
+  const labels = (picture.marks ?? []).filter(({ label }) => label).flatMap((line) => {
+    const label = beside(line, place, taken);
+    if (!label) place.unplaced.push(line.label);
+    return label ? [label] : [];
+  });
+  return [...lines.map((ends) => svg("line", { ...ends, ...DOTTED })), ...labels];
 }
 
 function plot(picture, place) {

@@ -62,7 +62,8 @@ function readout() {
     canvas.append(cursor);
     bubble.hidden = false;
     const beside = picture.square && canvas.parentNode.offsetWidth > place.w + 200; // room on the right
-    const low = beside ? TOP : picture.square || picture.y.names ? Math.min(first.py + 12, place.bottom - bubble.offsetHeight) : TOP;
+    const high = found.reduce((sum, { py }) => sum + py, 0) / found.length < (TOP + place.bottom) / 2; // keep away from the curves
+    const low = beside ? TOP : picture.square || picture.y.names ? Math.min(first.py + 12, place.bottom - bubble.offsetHeight) : high ? place.bottom - bubble.offsetHeight - 4 : TOP;
     const side = first.px > place.w / 2 ? first.px - bubble.offsetWidth - 12 : first.px + 12;
     const across = beside ? place.w : Math.max(0, Math.min(side, place.w - bubble.offsetWidth));
     bubble.style.transform = `translate(${across}px, ${Math.max(0, low)}px)`;
