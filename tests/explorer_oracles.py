@@ -272,7 +272,7 @@ def _crosstalk(x, d, count, draws):
     scores = torch.stack([_scores(*draw) for draw in draws])  # [draw, value, key]
     own = scores.diagonal(dim1=1, dim2=2).flatten()
     others = scores[:, ~torch.eye(count, dtype=torch.bool)].flatten()
-    edges = torch.linspace(-3, 5, 81, dtype=torch.float64)
+    edges = torch.linspace(-3, 5, 41, dtype=torch.float64)
     y = [100 * torch.histogram(s, edges).hist / len(s) for s in (own, others)]
     lost = 1 - mean([_recalled(each) for each in scores])
     spread = others.std(correction=0).item()
@@ -378,7 +378,7 @@ def manysteps(x, rule, alpha, K, steps):
     if rule == COUPLED:
         p = memory.two_block(K, K // 5, alpha)
         run = memory.train(p, *memory.coupled_blocks(), name, lr, steps)
-        correct = run.correct[:, [0, K // 5]]
+        correct = torch.stack([run.correct.amax(1), run.correct.amin(1)], 1)
     else:
         run = run_blocks(K, K // 5, alpha, name, lr, steps)
         correct = run.correct
@@ -388,7 +388,11 @@ def manysteps(x, rule, alpha, K, steps):
         correct = run.correct[:, [0, -1]]
     gaps = run.gap.tolist()
     ends = [fixed(v, 3) for v in correct[-1].tolist()]
-    phrases = [f"right with probability {ends[0]}, a rare one with {ends[1]}"]
+    names = ("the best known fact", "the worst known")
+    names = names if rule == COUPLED else ("a frequent fact", "a rare one")
+    phrases = [
+        f"{names[0]} is answered right with probability {ends[0]}, {names[1]} with {ends[1]}"
+    ]
     if max(gaps) >= 5e-5:  # otherwise no step is the worst
         phrases.append(f"gap is {fixed(max(gaps), 4)}, at step {gaps.index(max(gaps))}.")
     return Expected(y=[correct[:, 0], correct[:, 1]], phrases=phrases)
@@ -584,7 +588,9 @@ def breakeven(x, extra, saved):
         return brentq(lambda fewer: float(seconds(longer, fewer) - 10_000), 0, 100, xtol=1e-12)
 
     ratio = seconds(extra, saved) / 10_000
-    longer = f"{fixed(float(100 * abs(ratio - 1)), 1)} % {'longer' if ratio > 1 else 'less long'} than"
+    longer = (
+        f"{fixed(float(100 * abs(ratio - 1)), 1)} % {'longer' if ratio > 1 else 'less long'} than"
+    )
     return Expected(
         x=[x[0], [extra]],
         y=[[needed(longer) for longer in x[0]], [saved]],

@@ -241,7 +241,10 @@ def test_arrow_keys_and_clicks_choose_a_cell_of_the_map_and_its_curve(title, pag
     losses = [float(cell.inner_text()) for cell in cells.all()]
     chosen = [cell.get_attribute("aria-checked") for cell in cells.all()].index("true")
     assert losses[chosen] == min(losses)
-    for number, keys in ((0, ["ArrowUp"] * 4 + ["ArrowLeft"] * 4), (5, ["ArrowDown", "ArrowRight"])):
+    for number, keys in (
+        (0, ["ArrowUp"] * 4 + ["ArrowLeft"] * 4),
+        (5, ["ArrowDown", "ArrowRight"]),
+    ):
         cells.nth(chosen).focus()
         for key in keys:
             page.keyboard.press(key)
@@ -354,7 +357,9 @@ def test_a_range_over_seeds_is_read_with_its_ends(page, tmp_path):
     page.keyboard.press("Home")
     page.keyboard.press("ArrowRight")
     line = page.locator(".muonlab-readout div").nth(1).inner_text()
-    assert numbers(line) == pytest.approx([first[part][1] for part in ("y", "low", "high")], rel=1e-3)
+    assert numbers(line) == pytest.approx(
+        [first[part][1] for part in ("y", "low", "high")], rel=1e-3
+    )
 
 
 def test_a_finger_reads_off_a_phone(browser, tmp_path):
@@ -436,7 +441,9 @@ def test_a_picture_says_its_finding_and_needs_no_colour(name, page, tmp_path):
         assert label == (f"{title}. {sentence}" if title else sentence)
         looks = explorer.locator("svg[role=img] g[clip-path]").evaluate(LOOKS)
         assert len(set(looks)) == len(looks)
-        assert len(explorer.locator(".muonlab-legend > :not(.muonlab-mark)").all_inner_texts()) == len(looks)
+        assert len(
+            explorer.locator(".muonlab-legend > :not(.muonlab-mark)").all_inner_texts()
+        ) == len(looks)
         assert all(explorer.locator(".muonlab-legend span").all_inner_texts())
 
 

@@ -50,7 +50,7 @@ function run({ rule, alpha, K, steps }) {
     const D = RULES[rule](descent(W, K, L, p, q), K, L);
     W = Object.fromEntries(Object.entries(W).map(([name, value]) => [name, value + lr * D[name]]));
   }
-  return { frequent, rare };
+  return [frequent, rare];
 }
 
 // Sign descent with coupled embeddings, where three facts share three axes. The answers are made of
@@ -78,23 +78,25 @@ function runCoupled({ alpha, K, steps }) {
       sort.own = own;
     });
   }
-  return { all: sorts[0].curve.map((at, i) => [...at, ...sorts[1].curve[i]]), frequent: sorts[0].curve.map((at) => at[0]), rare: sorts[1].curve.map((at) => at[0]) };
+  return [Math.max, Math.min].map((end) => sorts[0].curve.map((at, i) => end(...at, ...sorts[1].curve[i])));
 }
 
 function view(values) {
-  const { frequent, rare, all } = values.rule === COUPLED ? runCoupled(values) : run(values);
-  const x = frequent.map((_, i) => i);
-  const gaps = frequent.map((value, i) => (all ? Math.max(...all[i]) - Math.min(...all[i]) : Math.abs(value - rare[i])));
+  const mixed = values.rule === COUPLED; // frequent and rare facts alike are known well or badly
+  const names = mixed ? ["the best known fact", "the worst known"] : ["a frequent fact", "a rare one"];
+  const [first, second] = mixed ? runCoupled(values) : run(values);
+  const x = first.map((_, i) => i);
+  const gaps = first.map((value, i) => Math.abs(value - second[i]));
   const worst = Math.max(...gaps), at = gaps.indexOf(worst);
   return {
     title: `${values.rule}, ${values.K} facts`,
     x: { label: "step" },
     y: { label: "probability of the right answer", range: [0, 1] },
     series: [
-      { label: "a frequent fact", x, y: frequent, marker: true },
-      { label: "a rare fact", x, y: rare, marker: true },
+      { label: names[0], x, y: first, marker: true },
+      { label: names[1], x, y: second, marker: true },
     ],
     sentence: `The largest gap is ${worst.toFixed(4)}${worst < 5e-5 ? "" : `, at step ${at}`}. ` +
-      `At the end a frequent fact is answered right with probability ${frequent.at(-1).toFixed(3)}, a rare one with ${rare.at(-1).toFixed(3)}.`,
+      `At the end ${names[0]} is answered right with probability ${first.at(-1).toFixed(3)}, ${names[1]} with ${second.at(-1).toFixed(3)}.`,
   };
 }

@@ -61,7 +61,7 @@ function view({ steps, a, b, c, preset, show, axis }) {
   const low = Math.min(...image), high = Math.max(...image);
   const slope = triples.reduce((size, [first]) => size * first, 1);
   const grips = express || distance ? [] : GRIPS;
-  const numbers = express ? "a, b, c by Polar Express, others in each step" : `p(x) = ${a} x ${term(b, "x³")} ${term(c, "x⁵")}`;
+  const numbers = express ? "Polar Express, whose a, b and c change from step to step" : `p(x) = ${a} x ${term(b, "x³")} ${term(c, "x⁵")}`;
   return {
     title: `${steps} ${steps === 1 ? "step" : "steps"} of ${numbers}`,
     x: { label: "singular value before", short: "before", log, range: log ? [1e-4, 1] : [0, 1] },

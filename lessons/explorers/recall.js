@@ -2,7 +2,7 @@
 
 const TIE = 1e-9; // closer than this: the same but for rounding
 const DRAWS = [1, 2, 3, 4]; // of keys and values: a single one would show its own luck
-const WIDTH = 0.1, LEAST = -3, BINS = 80; // of the histogram
+const WIDTH = 0.2, LEAST = -3, BINS = 40; // of the histogram
 
 function chance(seed) { // mulberry32, then Box and Muller: the same numbers on every machine
   let state = seed * 0x9e3779b9;

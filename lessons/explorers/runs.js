@@ -43,6 +43,6 @@ function view({ muon, adamw, part, axis }, { runs, range }) {
     series: chosen.flatMap((run) => curves(run, part, axis)),
     maps: Object.keys(NAMES).map((optimizer) => chart(optimizer, part, runs, span)),
     sentence: `${told.join("; ")}. ` + (part === "overall" ? "No curve is smoothed" : "Lines join the held-out measurements") +
-      (axis === "seconds" ? "; each step stands at its run's mean pace." : "."),
+      (axis === "seconds" && part === "overall" ? "; each step stands at its run's mean pace." : "."),
   };
 }

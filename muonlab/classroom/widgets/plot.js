@@ -4,7 +4,7 @@
 //   series: [{ label, x, y, who, marker, line, dash, low, high }]; who: a name of optimizers.json
 //   marks: [{ x or y, label }], dotted lines; handles: see handles.js; maps: see explorer.js
 
-const TOP = 10, RIGHT = 14, BOTTOM = 42, SIZE = 12, LETTER = 6.6; // of a text, in pixels
+const TOP = 10, RIGHT = 14, BOTTOM = 42, SIZE = 12; // in pixels, the last of a text
 
 function svg(tag, attributes = {}, ...children) {
   const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -12,6 +12,10 @@ function svg(tag, attributes = {}, ...children) {
   node.append(...children);
   return node;
 }
+
+const paper = document.createElement("canvas").getContext("2d");
+paper.font = `bold ${SIZE}px sans-serif`;
+const wide = (words) => Math.max(6 * words.length, 1.05 * paper.measureText(words).width);
 
 // --- numbers -----------------------------------------------------------------------------------
 
@@ -74,7 +78,7 @@ function frame(picture, width) {
   const rows = picture.y.names, high = rows ? 18 * (rows.length + 1) : Math.max(190, Math.min(310, width * 0.56 - 52));
   const lines = rows ? rows.map((_, i) => i + 1) : ticks(ranges[1], picture.y.log, high / 50);
   const words = rows ?? names(lines);
-  const left = 28 + LETTER * Math.max(...words.map((word) => word.length));
+  const left = 28 + Math.max(...words.map(wide));
   const bottom = TOP + (picture.square ? w - left - RIGHT : high); // square: one unit is as long upwards as sideways
   const x = scale(picture.x, ranges[0], left, w - RIGHT);
   return { w, h: bottom + BOTTOM, left, right: w - RIGHT, bottom, ranges, lines, words, x, y: scale(picture.y, ranges[1], bottom, TOP) };
@@ -176,7 +180,7 @@ function axes(picture, place) {
   const middle = { "text-anchor": "middle" };
   const across = ticks(place.ranges[0], picture.x.log, (right - left) / 80), said = names(across), parts = [];
   across.forEach((tick, i) => {
-    const half = (LETTER * said[i].length) / 2, at = Math.min(x(tick), w - half);
+    const half = wide(said[i]) / 2, at = Math.min(x(tick), w - half);
     parts.push(svg("line", { x1: x(tick), x2: x(tick), y1: TOP, y2: bottom, ...grid }));
     parts.push(text(said[i], at, bottom + 16, middle));
   });
@@ -186,7 +190,7 @@ function axes(picture, place) {
     parts.push(text(place.words[i], left - 6, y(tick) + 4, { "text-anchor": "end", ...(chosen ? { "font-weight": "bold" } : {}) }));
   });
   const centre = (TOP + bottom) / 2;
-  parts.push(text(picture.x.label, (left + right) / 2, h - 8, middle));
+  parts.push(text(picture.x.label, Math.min((left + right) / 2, w - wide(picture.x.label) / 2), h - 8, middle));
   parts.push(text(picture.y.label, 12, centre, { ...middle, transform: `rotate(-90 12 ${centre})` }));
   return parts;
 }
@@ -205,7 +209,7 @@ function busy(picture, place) {
 
 // A label beside its line, where it covers nothing; null when there is no such place.
 function beside(line, place, taken) {
-  const { x, y, left, right, bottom } = place, width = LETTER * line.label.length + 6;
+  const { x, y, left, right, bottom } = place, width = wide(line.label) + 6;
   const spots = Array.from({ length: 17 }, (_, i) => i / 16).flatMap((share) => "y" in line
     ? [-4, SIZE + 3].map((dy) => [right - width - share * (right - left - width), y(line.y) + dy])
     : [-width - 2, 4].map((dx) => [x(line.x) + dx, TOP + SIZE + share * (bottom - TOP - 2 * SIZE)]));
