@@ -622,6 +622,7 @@ GRADIENT, SIGN, COUPLED = (
     "sign descent (decoupled)",
     "sign descent (coupled)",
 )
+VALUE, DISTANCE, LINEAR, LOG = "the value", "its distance from 1", "linear", "logarithmic"
 TABLES = ["the paper, 160M", "here, the paper's protocol", "here, re-tuned"]
 METRICS = ["effective rank", "entropy", "top energy", "quartile ratio"]
 POINTS = {
@@ -638,10 +639,8 @@ POINTS = {
         c=[2.0315, 12, 0, 12, -4, 0.375, 1.5, 2.0315, 1, 1],
         preset=["jordan", "custom", "cubic", "custom", "custom", "classical quintic", "custom"]
         + ["Polar Express"] * 3,
-        show=["the value", "its distance from 1", "its distance from 1", *["the value"] * 4]
-        + ["its distance from 1", "the value", "the value"],
-        axis=["linear", "linear", "logarithmic", "linear", "logarithmic", "linear", "logarithmic"]
-        + ["logarithmic", "logarithmic", "linear"],
+        show=[VALUE, DISTANCE, DISTANCE, *[VALUE] * 4, DISTANCE, VALUE, VALUE],
+        axis=[LINEAR, LINEAR, LOG, LINEAR, LOG, LINEAR, LOG, LOG, LOG, LINEAR],
     ),
     "scales": points(rows=[8, 5, 13, 5, 13, 9], columns=[10, 13, 5, 5, 13, 9]),
     "runs": points(

@@ -23,8 +23,14 @@ function view({ long, short, turn }) {
       { label: "its polar factor", who: "polar factor", dash: "6 4", ...image(1, 1) },
     ],
     handles: [
-      { label: "end of the long axis", x: long * cos, y: long * sin, sets: ["turn", "long"], move: (x, y) => ({ long: Math.hypot(x, y), turn: degrees(x, y) }) },
-      { label: "end of the short axis", x: -short * sin, y: short * cos, sets: ["turn", "short"], move: (x, y) => ({ short: Math.hypot(x, y), turn: degrees(y, -x) }) },
+      {
+        label: "end of the long axis", x: long * cos, y: long * sin, sets: ["turn", "long"],
+        move: (x, y) => ({ long: Math.hypot(x, y), turn: degrees(x, y) }),
+      },
+      {
+        label: "end of the short axis", x: -short * sin, y: short * cos, sets: ["turn", "short"],
+        move: (x, y) => ({ short: Math.hypot(x, y), turn: degrees(y, -x) }),
+      },
     ],
     sentence:
       `The matrix stretches by ${long.toFixed(1)} and ${short.toFixed(1)}, so its singular values are these two. ` +

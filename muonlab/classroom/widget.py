@@ -17,7 +17,7 @@ def script(*names: str) -> str:
 
 
 def colours() -> str:
-    """Returns the colours of optimizers.json as CSS variables, for light pages and for dark ones."""
+    """Returns the colours of optimizers.json as CSS variables, for light pages and dark ones."""
     table = json.loads(script("optimizers.json"))
 
     def variables(theme: str) -> str:

@@ -23,14 +23,17 @@ function control(spec, values, changed) {
 function map({ name, who, title, rows, columns, cells }, values, changed) {
   const buttons = cells.map((row) => row.map(({ value, text, strength, label }) => {
     const chosen = values[name] === value;
-    const style = `background: color-mix(in srgb, ${look({ who }, 0).colour} ${Math.round(8 + 37 * strength)}%, var(--muonlab-paper))`;
-    const node = element("button", { type: "button", role: "radio", "aria-checked": chosen, "aria-label": label, tabindex: chosen ? 0 : -1, style }, text);
+    const share = `${Math.round(8 + 37 * strength)}%`; // pale enough for the number on it
+    const style = `background: color-mix(in srgb, ${look({ who }, 0).colour} ${share}, var(--muonlab-paper))`;
+    const states = { role: "radio", "aria-checked": chosen, "aria-label": label, tabindex: chosen ? 0 : -1 };
+    const node = element("button", { type: "button", ...states, style }, text);
     node.addEventListener("click", () => changed({ [name]: value }));
     return node;
   }));
   const heads = columns.map((words) => element("span", { "aria-hidden": "true" }, words));
   const lines = buttons.map((row, i) => [element("span", { "aria-hidden": "true" }, rows[i]), ...row]);
-  const grid = element("div", { class: "muonlab-cells", style: `grid-template-columns: auto repeat(${columns.length}, 1fr)` }, element("span", {}), ...heads, ...lines.flat());
+  const style = `grid-template-columns: auto repeat(${columns.length}, 1fr)`;
+  const grid = element("div", { class: "muonlab-cells", style }, element("span", {}), ...heads, ...lines.flat());
   grid.addEventListener("keydown", (event) => {
     const [dx, dy] = KEYS[event.key] ?? [0, 0];
     if (!dx && !dy) return;

@@ -73,7 +73,8 @@ function scale(axis, range, from, to) {
 
 // Where everything stands: the four edges of the plot, and what turns numbers into pixels.
 function frame(picture, width) {
-  const ranges = ["x", "y"].map((axis) => extent(picture[axis], picture.series.flatMap((s) => [...s[axis], ...(axis === "y" ? [...(s.low ?? []), ...(s.high ?? [])] : [])])));
+  const drawn = (part) => picture.series.flatMap((series) => series[part] ?? []);
+  const ranges = [extent(picture.x, drawn("x")), extent(picture.y, ["y", "low", "high"].flatMap(drawn))];
   const w = picture.square ? Math.min(width, 420) : width;
   const rows = picture.y.names, high = rows ? 18 * (rows.length + 1) : Math.max(190, Math.min(310, width * 0.56 - 52));
   const lines = rows ? rows.map((_, i) => i + 1) : ticks(ranges[1], picture.y.log, high / 50);
@@ -94,7 +95,10 @@ const around = (radii, turn) => corners(radii.map((r, i) => {
   const angle = 2 * Math.PI * (i / radii.length + turn);
   return [r * Math.sin(angle), -r * Math.cos(angle)];
 }));
-const PLUS = [[-1.5, -5], [1.5, -5], [1.5, -1.5], [5, -1.5], [5, 1.5], [1.5, 1.5], [1.5, 5], [-1.5, 5], [-1.5, 1.5], [-5, 1.5], [-5, -1.5], [-1.5, -1.5]];
+const PLUS = [
+  [-1.5, -5], [1.5, -5], [1.5, -1.5], [5, -1.5], [5, 1.5], [1.5, 1.5],
+  [1.5, 5], [-1.5, 5], [-1.5, 1.5], [-5, 1.5], [-5, -1.5], [-1.5, -1.5],
+];
 const MARKERS = {
   circle: around(Array(16).fill(4), 0),
   square: around(Array(4).fill(5), 1 / 8),
@@ -139,13 +143,15 @@ function look(series, number) {
 function drawn(series, number, at, shift = 0) {
   const { colour, marker, dash } = look(series, number);
   const width = series.line === false ? 0 : 2.2;
-  const parts = [svg("path", { d: path(at), class: "muonlab-line", fill: "none", stroke: colour, "stroke-width": width, "stroke-dasharray": dash })];
+  const line = { class: "muonlab-line", fill: "none", stroke: colour, "stroke-width": width, "stroke-dasharray": dash };
+  const parts = [svg("path", { d: path(at), ...line })];
   if (series.marker) {
     const every = at.length <= 30 ? 1 : Math.ceil(at.length / 8);
     const shapes = at.filter((point, i) => i % every === 0 && exists(point)).map(([px, py]) => marker(px, py));
     parts.push(svg("path", { d: shapes.join(""), fill: colour }));
   }
-  if (series.bars) parts.push(svg("path", { d: series.bars.map(([px, low, high]) => path([[px + shift, low], [px + shift, high]])).join(""), stroke: colour, "stroke-width": 1.2 }));
+  const bars = series.bars?.map(([px, low, high]) => path([[px + shift, low], [px + shift, high]]));
+  if (bars) parts.push(svg("path", { d: bars.join(""), stroke: colour, "stroke-width": 1.2 }));
   return svg("g", {}, ...parts);
 }
 

@@ -44,26 +44,38 @@ function readout() {
   const pad = element("div", { class: "muonlab-pad", role: "slider", tabindex: "0", "aria-label": "Read off the picture", "aria-valuemin": "0" });
   let picture, place, canvas, stops = [], at = 0, cursor;
 
+  function headline(head) { // where it is read
+    if (picture.square) return [];
+    if (picture.y.names) return [place.words[nearest(place.lines.map(place.y), stops[at])]];
+    return [`${picture.x.short ?? picture.x.label}: ${said(picture.x, head)}`];
+  }
+
   function show() {
     const found = readings(picture, place, stops[at]);
     if (!found.length) return hide();
     const first = found.reduce((a, b) => (Math.abs(b.px - stops[at]) < Math.abs(a.px - stops[at]) ? b : a));
     const head = picture.square ? null : first.series.x[first.i];
-    const title = picture.square ? "" : picture.y.names ? place.words[nearest(place.lines.map(place.y), stops[at])] : `${picture.x.short ?? picture.x.label}: ${said(picture.x, head)}`;
-    const lines = found.map((reading) => told(picture, reading, head));
-    bubble.replaceChildren(...[title, ...lines].filter(Boolean).map((line) => element("div", {}, line)));
-    pad.setAttribute("aria-valuetext", [title, ...lines].filter(Boolean).join("; "));
+    const lines = [...headline(head), ...found.map((reading) => told(picture, reading, head))];
+    bubble.replaceChildren(...lines.map((line) => element("div", {}, line)));
+    pad.setAttribute("aria-valuetext", lines.join("; "));
     pad.setAttribute("aria-valuenow", String(at));
     cursor?.remove();
     const ring = { r: 5, fill: "none", stroke: "currentColor", "stroke-width": 1.5 };
-    const guide = picture.square || picture.y.names ? [] : [svg("line", { x1: first.px, x2: first.px, y1: TOP, y2: place.bottom, stroke: "currentColor" })];
-    const rings = found.filter(({ py }) => py >= TOP - 6 && py <= place.bottom + 6).map(({ px, py }) => svg("circle", { cx: px, cy: py, ...ring }));
-    cursor = svg("g", { class: "muonlab-cursor" }, ...guide, ...rings);
+    const seen = found.filter(({ py }) => py >= TOP - 6 && py <= place.bottom + 6);
+    cursor = svg("g", {}, ...seen.map(({ px, py }) => svg("circle", { cx: px, cy: py, ...ring })));
+    const upright = { x1: first.px, x2: first.px, y1: TOP, y2: place.bottom, stroke: "currentColor" };
+    if (!picture.square && !picture.y.names) cursor.append(svg("line", upright));
     canvas.append(cursor);
     bubble.hidden = false;
+    put(first, found);
+  }
+
+  // Beside the point, and away from the curves.
+  function put(first, found) {
     const beside = picture.square && canvas.parentNode.offsetWidth > place.w + 200; // room on the right
-    const high = found.reduce((sum, { py }) => sum + py, 0) / found.length < (TOP + place.bottom) / 2; // keep away from the curves
-    const low = beside ? TOP : picture.square || picture.y.names ? Math.min(first.py + 12, place.bottom - bubble.offsetHeight) : high ? place.bottom - bubble.offsetHeight - 4 : TOP;
+    const high = found.reduce((sum, { py }) => sum + py, 0) / found.length < (TOP + place.bottom) / 2;
+    const lowest = place.bottom - bubble.offsetHeight - 4, below = picture.square || picture.y.names;
+    const low = beside ? TOP : below ? Math.min(first.py + 12, lowest) : high ? lowest : TOP;
     const side = first.px > place.w / 2 ? first.px - bubble.offsetWidth - 12 : first.px + 12;
     const across = beside ? place.w : Math.max(0, Math.min(side, place.w - bubble.offsetWidth));
     bubble.style.transform = `translate(${across}px, ${Math.max(0, low)}px)`;
@@ -87,7 +99,10 @@ function readout() {
   function key(event) {
     const last = stops.length - 1, stride = Math.max(1, Math.round(last / 50)); // a curve in 50 strides
     const back = picture.y.names ? -1 : 1; // rows: upwards is back
-    const moves = { ArrowLeft: -stride, ArrowRight: stride, ArrowUp: stride * back, ArrowDown: -stride * back, PageUp: 5 * stride, PageDown: -5 * stride, Home: -last, End: last };
+    const moves = {
+      ArrowLeft: -stride, ArrowRight: stride, ArrowUp: stride * back, ArrowDown: -stride * back,
+      PageUp: 5 * stride * back, PageDown: -5 * stride * back, Home: -last, End: last,
+    };
     if (event.key === "Escape") return hide();
     if (!(event.key in moves)) return;
     event.preventDefault();
@@ -109,9 +124,11 @@ function readout() {
     at = Math.max(0, before === undefined ? Math.floor(stops.length / 2) : nearest(stops, before));
     pad.hidden = !stops.length;
     pad.setAttribute("aria-valuemax", String(Math.max(0, stops.length - 1)));
-    Object.assign(pad.style, { left: `${place.left}px`, top: `${TOP}px`, width: `${place.right - place.left}px`, height: `${place.bottom - TOP}px` });
-    if (!pad.getAttribute("aria-valuetext")) Object.entries({ valuenow: at, valuetext: "not read yet" }).forEach(([name, value]) => pad.setAttribute(`aria-${name}`, value));
-    if (!bubble.hidden) show();
+    const edges = { left: place.left, top: TOP, width: place.right - place.left, height: place.bottom - TOP };
+    for (const [name, value] of Object.entries(edges)) pad.style[name] = `${value}px`;
+    if (!bubble.hidden) return show();
+    pad.setAttribute("aria-valuenow", String(at));
+    pad.setAttribute("aria-valuetext", "not read yet");
   }
   return { nodes: [pad, bubble], update, hide };
 }
