@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
 from functools import cache
-from itertools import pairwise, product
+from itertools import cycle, pairwise, product
 
 import torch
 from scipy.optimize import brentq
@@ -41,6 +41,7 @@ class Expected:
     y: list
     phrases: list[str]
     x: list = field(default_factory=list)  # only where x is no free choice of the script
+    ranges: list = field(default_factory=list)  # (low, high) of each series that has them
     tolerance: float = 1e-9  # relative, and absolute below 1
 
 
@@ -121,8 +122,8 @@ def norms(x, angle, p):
     )
 
 
-def polynomial(x, steps, a, b, c, preset, axis):
-    after = scalar_map((a, b, c), steps)
+def polynomial(x, steps, a, b, c, preset, show, axis):
+    after = scalar_map("polar_express" if preset == "Polar Express" else (a, b, c), steps)
     grid = torch.cat([torch.linspace(math.log(0.002), 0, 400_001).double().exp(), float64([1.0])])
     image = after(grid)
     phrases = ["grow without bound"]
@@ -132,7 +133,11 @@ def polynomial(x, steps, a, b, c, preset, axis):
         ends = fixed(image.min().item(), 3), fixed(image.max().item(), 3)
         slope = torch.func.grad(after)(float64(0.0)).item()
         phrases = [f"end between {ends[0]} and {ends[1]}", f"factor of {significant(slope, 3)}"]
-    return Expected(y=[after(float64(x[0])), x[1]], phrases=phrases)
+    value, last = show == "the value", float64(x[-1])
+    y = [after(float64(x[0])) if value else (1 - after(float64(x[0]))).abs()]
+    if value and preset != "Polar Express":
+        y.append(scalar_map((a, b, c), 1)(float64(x[1])))
+    return Expected(y=[*y, last if value else 1 - last], phrases=phrases, tolerance=1e-8)
 
 
 def power(x, effect, spread, seeds, show):
@@ -236,21 +241,59 @@ def mulberry32(seed):
         yield size * math.cos(2 * math.pi * uniform())
 
 
-def recall(x, d, most, seed):
-    normal, count = mulberry32(seed), int(x[0][-1])
+def _draw(seed, d, count):
+    normal = mulberry32(seed)
     drawn = float64([[[next(normal) for _ in range(d)] for _ in range(count)] for _ in range(2)])
     keys, values = (drawn / drawn.norm(dim=-1, keepdim=True)).mT
     straight = torch.eye(d).double().repeat(1, math.ceil(count / d))[:, :count]
-    y = [[_recalled(E[:, :n], values[:, :n]) for n in map(int, x[0])] for E in (keys, straight)]
+    return {"random": keys, "orthogonal": straight}, values
+
+
+def recall(x, d, most, show):
+    count = d * most
+    draws = [_draw(seed, d, count) for seed in range(1, 5)]
+    if show != "share recalled":
+        keys = show.split()[2]
+        return _crosstalk(x, d, count, [(both[keys], values) for both, values in draws])
+    y, ranges = [], []
+    for kind in ("random", "orthogonal"):
+        found = [
+            [_recalled(_scores(both[kind][:, :n], values[:, :n])) for both, values in draws]
+            for n in map(int, x[0])
+        ]
+        y.append([mean(shares) for shares in found])
+        ranges.append(([min(shares) for shares in found], [max(shares) for shares in found]))
     ends = [f"{nearest(100 * series[-1])} %" for series in y]
-    said = f"Of {d * most} facts, random keys recall {ends[0]}, orthogonal keys {ends[1]}"
-    return Expected(y=y, phrases=[said])
+    said = f"Of {count} facts, random keys recall {ends[0]}, orthogonal keys {ends[1]}"
+    return Expected(y=y, ranges=ranges, phrases=[said])
 
 
-def _recalled(keys, values):
+def _crosstalk(x, d, count, draws):
+    scores = torch.stack([_scores(*draw) for draw in draws])  # [draw, value, key]
+    own = scores.diagonal(dim1=1, dim2=2).flatten()
+    others = scores[:, ~torch.eye(count, dtype=torch.bool)].flatten()
+    edges = torch.linspace(-3, 5, 41, dtype=torch.float64)
+    y = [100 * torch.histogram(s, edges).hist / len(s) for s in (own, others)]
+    lost = 1 - mean([_recalled(each) for each in scores])
+    spread = others.std(correction=0).item()
+    return Expected(
+        x=[(edges[1:] + edges[:-1]) / 2] * 2,
+        y=y,
+        phrases=[
+            f"others score {fixed(spread, 2)} more or less: one of {count - 1} is",
+            f"for {nearest(100 * lost)} % of the facts",
+        ],
+    )
+
+
+def _scores(keys, values):
+    return values.mT @ memory.store(keys, values) @ keys
+
+
+def _recalled(scores):
     """As memory.recall, which leaves it to rounding which of two equal answers wins."""
-    scores = (values.mT @ memory.store(keys, values) @ keys).round(decimals=9)
-    return (scores.argmax(0) == torch.arange(len(scores))).double().mean().item()
+    best = scores.round(decimals=9).argmax(0)
+    return (best == torch.arange(len(scores))).double().mean().item()
 
 
 def zipf(x, exponent, power, known):
@@ -330,17 +373,26 @@ def _probability(p):
 
 
 def manysteps(x, rule, alpha, K, steps):
-    name = {"gradient descent": "gd", "sign descent (decoupled)": "sign", "Muon": "muon"}[rule]
+    name = {GRADIENT: "gd", SIGN: "sign", COUPLED: "sign", "Muon": "muon"}[rule]
     lr = {"gd": 0.4 * K, "sign": 0.1, "muon": 0.5}[name]
-    run = run_blocks(K, K // 5, alpha, name, lr, steps)
-    correct = run.correct
-    if K <= 60:  # the whole matrices
+    if rule == COUPLED:
+        p = memory.two_block(K, K // 5, alpha)
+        run = memory.train(p, *memory.coupled_blocks(), name, lr, steps)
+        correct = torch.stack([run.correct.amax(1), run.correct.amin(1)], 1)
+    else:
+        run = run_blocks(K, K // 5, alpha, name, lr, steps)
+        correct = run.correct
+    if K <= 60 and rule != COUPLED:  # the whole matrices
         eye = torch.eye(K).double()
         run = memory.train(memory.two_block(K, K // 5, alpha), eye, eye, name, lr, steps)
         correct = run.correct[:, [0, -1]]
     gaps = run.gap.tolist()
     ends = [fixed(v, 3) for v in correct[-1].tolist()]
-    phrases = [f"right with probability {ends[0]}, a rare one with {ends[1]}"]
+    names = ("the best known fact", "the worst known")
+    names = names if rule == COUPLED else ("a frequent fact", "a rare one")
+    phrases = [
+        f"{names[0]} is answered right with probability {ends[0]}, {names[1]} with {ends[1]}"
+    ]
     if max(gaps) >= 5e-5:  # otherwise no step is the worst
         phrases.append(f"gap is {fixed(max(gaps), 4)}, at step {gaps.index(max(gaps))}.")
     return Expected(y=[correct[:, 0], correct[:, 1]], phrases=phrases)
@@ -362,12 +414,20 @@ def runs(x, muon, adamw, part, axis):
         f"head) ends at {fixed(run.held_out[-1][part], 3)}"
         for name, rate, run in zip(["Muon", "AdamW"], rates, chosen, strict=True)
     ]
-    found = [[[at[what] for at in run.held_out] for run in chosen] for what in (axis, part)]
-    return Expected(x=found[0], y=found[1], phrases=told)
+    found, steps = {axis: [], part: []}, range(1, 151)
+    for run in chosen:
+        if part == "overall":
+            end = run.held_out[-1]
+            found[axis].append([step * (end[axis] / end["step"]) for step in steps])
+            found[part].append([round(loss, 2) for loss in run.train_loss])
+        for what in (axis, part):
+            found[what].append([at[what] for at in run.held_out])
+    said = "No curve is smoothed" if part == "overall" else "Lines join the held-out"
+    return Expected(x=found[axis], y=found[part], phrases=[*told, said])
 
 
 def facts(x, step, first, second, kind):
-    y, told = [], []
+    y, ranges, told = [], [], []
     for name in dict.fromkeys([first, second]):
         seeds = [
             at["accuracy"]
@@ -379,6 +439,7 @@ def facts(x, step, first, second, kind):
         means = [mean(group) for group in zip(*seeds, strict=True)]
         low, high = (whole_percent(f(seed[-1] for seed in seeds)) for f in (min, max))
         y.append(means)
+        ranges.append([[f(group) for group in zip(*seeds, strict=True)] for f in (min, max)])
         last = len(selections(len(means) - 1)) - 1
         told.append(
             f"group {last}: {whole_percent(means[-1])}, from {low} to {high} over {len(seeds)}"
@@ -388,7 +449,7 @@ def facts(x, step, first, second, kind):
         told.append(
             f"{name}: {border if right else 'below one half' if right == 0 else 'at least'}"
         )
-    return Expected(y=y, phrases=told)
+    return Expected(y=y, ranges=ranges, phrases=told)
 
 
 @cache
@@ -417,20 +478,20 @@ def isotropy(x, step, metric, group, kind, runs):
     if group == "W_gate" and kind == "not gated":
         return Expected(y=[], phrases=["A layer that is not gated has no W_gate."])
     field = metric.replace(" ", "_")
-    y, told = [], []
+    y, ranges, told = [], [], []
     for name in names:
         seeds = _spectra(kind, name, group)[..., Isotropy._fields.index(field)]
         band = [
             [float(f"{v:.4g}") for v in ends.tolist()]
             for ends in (seeds.mean(0), seeds.amin(0), seeds.amax(0))
         ]
-        bars = [v for low, high in zip(*band[1:], strict=True) for v in (math.nan, low, high)]
-        y.append([*band[0], *bars])
+        y.append(band[0])
+        ranges.append(band[1:])
         now = [_metric(metric, ends[step // 10]) for ends in band]
         told.append(
             f"{name} {now[0]} ({now[1]} to {now[2]})" if now[1] != now[2] else f"{name} {now[0]}"
         )
-    return Expected(y=y, phrases=[f"Step {step}", *told])
+    return Expected(y=y, ranges=ranges, phrases=[f"Step {step}", *told])
 
 
 def _metric(metric, v):
@@ -451,7 +512,7 @@ def _losses(source, gated):
 
 
 def table1_rows(x, row, source, kind):
-    losses, name = _losses(source, kind == "gated"), table1.ROW_NAMES[row - 1]
+    losses, name = _losses(source, kind == "gated"), row
     rows = [known for known in table1.ROW_NAMES if known in losses]
     adamw, muon = losses["all AdamW"], losses["all Muon"]
     shares = {
@@ -517,7 +578,7 @@ def share(x, width, tokens, layers, steps, gpus):
     )
 
 
-def breakeven(x, extra, saved, hours):
+def breakeven(x, extra, saved):
     """A run of 100 steps in exact fractions; the line is found by bisection, not by formula."""
 
     def seconds(longer, fewer):
@@ -527,14 +588,14 @@ def breakeven(x, extra, saved, hours):
         return brentq(lambda fewer: float(seconds(longer, fewer) - 10_000), 0, 100, xtol=1e-12)
 
     ratio = seconds(extra, saved) / 10_000
-    told = "which is even" if ratio == 1 else f"hours {'saved' if ratio < 1 else 'lost'}"
-    gained = abs(hours * float(1 - ratio))
+    longer = (
+        f"{fixed(float(100 * abs(ratio - 1)), 1)} % {'longer' if ratio > 1 else 'less long'} than"
+    )
     return Expected(
         x=[x[0], [extra]],
         y=[[needed(longer) for longer in x[0]], [saved]],
         phrases=[
-            f"Training takes {float(hours * ratio):.2f} hours instead of {hours}",
-            told if ratio == 1 else f"{gained:.2f} {told}",
+            f"The run takes {'as long as' if ratio == 1 else longer} with AdamW",
             f"To be even, {needed(extra):.1f} % of the steps must be saved.",
         ],
     )
@@ -556,7 +617,12 @@ def points(**columns):
 
 KINDS = ["not gated", "gated"]
 WAYS = ["Muon", "AdamW", "SGD with momentum", "Muon(VO, FFN)", "Muon(QK)"]
-GRADIENT, SIGN = "gradient descent", "sign descent (decoupled)"
+GRADIENT, SIGN, COUPLED = (
+    "gradient descent",
+    "sign descent (decoupled)",
+    "sign descent (coupled)",
+)
+VALUE, DISTANCE, LINEAR, LOG = "the value", "its distance from 1", "linear", "logarithmic"
 TABLES = ["the paper, 160M", "here, the paper's protocol", "here, re-tuned"]
 METRICS = ["effective rank", "entropy", "top energy", "quartile ratio"]
 POINTS = {
@@ -567,12 +633,14 @@ POINTS = {
         angle=[20, 0, 360, 90, 270, 130, 215, 180, 90], p=[10, 0, 20, 19, 18, 1, 5, 20, 12]
     ),
     "polynomial": points(
-        steps=[5, 0, 8, 1, 8, 3, 2],
-        a=[3.4445, 5, 1.5, 0, 5, 1.875, 2.5],
-        b=[-4.775, 2, -0.5, -8, 2, -1.25, -3],
-        c=[2.0315, 4, 0, 4, -1, 0.375, 1.5],
-        preset=["jordan", "custom", "cubic", "custom", "custom", "classical quintic", "custom"],
-        axis=["linear", "linear", "logarithmic", "linear", "logarithmic", "linear", "logarithmic"],
+        steps=[5, 0, 8, 1, 8, 3, 2, 5, 8, 1],
+        a=[3.4445, 6, 1.5, 0, 6, 1.875, 2.5, 3.4445, 1, 1],
+        b=[-4.775, 4, -0.5, -16, 4, -1.25, -3, -4.775, 1, 1],
+        c=[2.0315, 12, 0, 12, -4, 0.375, 1.5, 2.0315, 1, 1],
+        preset=["jordan", "custom", "cubic", "custom", "custom", "classical quintic", "custom"]
+        + ["Polar Express"] * 3,
+        show=[VALUE, DISTANCE, DISTANCE, *[VALUE] * 4, DISTANCE, VALUE, VALUE],
+        axis=[LINEAR, LINEAR, LOG, LINEAR, LOG, LINEAR, LOG, LOG, LOG, LINEAR],
     ),
     "scales": points(rows=[8, 5, 13, 5, 13, 9], columns=[10, 13, 5, 5, 13, 9]),
     "runs": points(
@@ -581,7 +649,12 @@ POINTS = {
         part=["overall", "head", "tail", "overall", "head", "tail"],
         axis=["step", "seconds", "step", "seconds", "seconds", "step"],
     ),
-    "recall": points(d=[24, 8, 48, 48, 16, 8], most=[4, 8, 1, 3, 2, 2], seed=[1, 9, 5, 2, 3, 1]),
+    "recall": points(
+        d=[24, 8, 48, 16, 24, 8, 48],
+        most=[4, 8, 1, 3, 4, 8, 1],
+        show=["share recalled"] * 4
+        + [f"scores with {kind} keys" for kind in ("random", "orthogonal", "random")],
+    ),
     "zipf": points(
         exponent=[1, 0, 2, 0, 0.75, 2],
         power=[12, 8, 16, 16, 10, 8],
@@ -595,10 +668,10 @@ POINTS = {
         turn=[0, 0, 1, 0.5, 1, 1, 0, 0.37, 0.05],
     ),
     "manysteps": points(
-        rule=[GRADIENT, "Muon", SIGN, GRADIENT, "Muon", SIGN, "Muon"],
-        alpha=[0.8, 0.8, 0.8, 0.3, 0.99, 0.99, 0.3],
-        K=[495, 495, 495, 15, 15, 45, 990],
-        steps=[60, 60, 60, 200, 10, 30, 200],
+        rule=[GRADIENT, "Muon", SIGN, GRADIENT, "Muon", SIGN, "Muon", *[COUPLED] * 4],
+        alpha=[0.8, 0.8, 0.8, 0.3, 0.99, 0.99, 0.3, 0.8, 0.3, 0.99, 0.6],
+        K=[495, 495, 495, 15, 15, 45, 990, 495, 15, 45, 150],
+        steps=[60, 60, 60, 200, 10, 30, 200, 60, 20, 40, 70],
     ),
     "facts": [
         {"step": step, "first": first, "second": second, "kind": kind}
@@ -640,7 +713,6 @@ POINTS = {
     "breakeven": points(
         extra=[40, 0, 200, 25, 37, 3],
         saved=[10, 0, 70, 20, 61, 7],
-        hours=[10, 1, 100, 10, 9, 24],
     ),
     "isotropy": points(
         step=[0, 150, 70, 10, 150, 40],
@@ -651,7 +723,8 @@ POINTS = {
     ),
     "table1": [
         {"row": row, "source": source, "kind": kind}
-        for row, (source, kind) in zip([4, 21, 7, 1, 10, 20], product(TABLES, KINDS), strict=True)
-    ]
-    + [{"row": 7, "source": TABLES[1], "kind": KINDS[1]}],
+        for row, (source, kind) in zip(
+            cycle(table1.ROW_NAMES), [*product(TABLES, KINDS)] * 4, strict=False
+        )
+    ],
 }

@@ -149,8 +149,10 @@ def test_every_live_figure_reacts_and_every_quiz_answers(path, visit):
     for explorer in page.locator(".muonlab-explorer").all():
         sentence = explorer.locator(".muonlab-sentence")
         before = sentence.inner_text()
-        explorer.locator("input[type=range]").first.focus()
-        page.keyboard.press("ArrowRight")
+        control = explorer.locator("input[type=range], select").first
+        control.focus()
+        slider = control.get_attribute("type") == "range"
+        page.keyboard.press("ArrowRight" if slider else "ArrowDown")
         assert sentence.inner_text() != before
     questions = page.locator(".muonlab-quiz [role=group]")
     assert questions.count() == 4

@@ -14,11 +14,12 @@ from muonlab.classroom import explore
 from muonlab.classroom.explorer_data import bands_data, facts_data, runs_data
 from muonlab.classroom.predict import Prediction
 from muonlab.classroom.quiz import Quiz
-from muonlab.classroom.widget import Widget
+from muonlab.classroom.widget import Widget, script
 from muonlab.publishing.release import LESSONS
 from muonlab.publishing.source import STATE
 from muonlab.studies.table1 import table1_data
 from muonlab.sweeps.results import recorded
+from muonlab.theory import scalar_map
 
 pytestmark = pytest.mark.browser
 browser = browser  # the fixture of test_browser
@@ -73,7 +74,9 @@ def opened(page, states, folder):
     texts = [(kind, json.dumps(part).replace("</", "<\\/")) for kind, part in parts]
     body = "\n".join(f'<script type="{kind}">{text}</script>' for kind, text in texts)
     path = folder / "page.html"
-    path.write_text(f"<!doctype html><meta charset=utf-8><body>{body}<script>{loader}</script>")
+    style = "<style>body { font-family: sans-serif }</style>"  # wide, as the book's
+    page_text = f"<!doctype html><meta charset=utf-8>{style}<body>{body}<script>{loader}</script>"
+    path.write_text(page_text)
     page.goto(path.as_uri())
     page.locator(".muonlab").nth(len(states) - 1).wait_for()
     return page
@@ -112,7 +115,8 @@ def page(window):
 # --- numbers -----------------------------------------------------------------------------------
 
 VIEWED = """async ([source, points, data]) => {
-  const module = await import(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
+  const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+  const module = (await import(url)).default;
   const controls = module.controls.map(({ format, ...rest }) => rest);
   const defaults = Object.fromEntries(controls.map((c) => [c.name, c.value]));
   const at = points.map((point) => ({ ...defaults, ...point }));
@@ -122,8 +126,7 @@ VIEWED = """async ([source, points, data]) => {
 
 def viewed(page, name):
     """The controls of an explorer, the points in full, and the series its script makes of them."""
-    source = explore.source(name) + "\nexport { controls, view };"
-    return page.evaluate(VIEWED, [source, POINTS[name], data(name)])
+    return page.evaluate(VIEWED, [explore.module(name), POINTS[name], data(name)])
 
 
 def test_every_explorer_has_an_oracle():
@@ -142,6 +145,10 @@ def test_numbers_and_sentence_are_those_of_the_package(name, page, tmp_path):
         for axis, columns in (("y", expected.y), ("x", expected.x)):
             for found, column in zip((s[axis] for s in series), columns, strict=bool(columns)):
                 check_equal(found, column, expected.tolerance, f"{axis} at {point}")
+        ranges = [[s["low"], s["high"]] for s in series if "low" in s]
+        assert len(ranges) == len(expected.ranges), point
+        for found, both in zip(ranges, expected.ranges, strict=True):
+            check_equal(found, both, expected.tolerance, f"ranges at {point}")
         for phrase in expected.phrases:
             assert re.search(rf"(?<![\d.]){re.escape(phrase)}(?!\d)", sentence), (phrase, sentence)
 
@@ -150,7 +157,8 @@ def check_that_points_reach_everywhere(controls, values):
     assert len(values) >= 5
     for control in controls:
         found = {point[control["name"]] for point in values}
-        wanted = control.get("options") or [control.get("min"), control.get("max")]
+        ends = [control.get("min", 1), control.get("max", control.get("cells"))]
+        wanted = control.get("options") or ends
         assert found >= set(wanted), control["name"]
 
 
@@ -198,7 +206,7 @@ def moves(page, explorer, control):
 def test_every_control_reacts_and_says_its_name_and_value(name, page, tmp_path):
     opened(page, at_points(name), tmp_path)
     explorers = page.locator(".muonlab-explorer").all()
-    specs = viewed(page, name)[0]
+    specs = [spec for spec in viewed(page, name)[0] if "cells" not in spec]
     for spec in specs:
         role = "combobox" if "options" in spec else "slider"
         controls = [e.get_by_role(role, name=spec["label"], exact=True) for e in explorers]
@@ -221,11 +229,205 @@ def test_every_control_reacts_and_says_its_name_and_value(name, page, tmp_path):
         page.keyboard.press("Tab")
 
 
+MAPS = ("Muon: where each pair of rates ends", "AdamW: where each pair of rates ends")
+
+
+@pytest.mark.parametrize("title", MAPS)
+def test_arrow_keys_and_clicks_choose_a_cell_of_the_map_and_its_curve(title, page, tmp_path):
+    opened(page, at_points("runs")[:1], tmp_path)
+    explorer, who = page.locator(".muonlab-explorer"), title.split(":")[0]
+    cells = page.get_by_role("radiogroup", name=title).get_by_role("radio")
+    assert cells.count() == 16
+    losses = [float(cell.inner_text()) for cell in cells.all()]
+    chosen = [cell.get_attribute("aria-checked") for cell in cells.all()].index("true")
+    assert losses[chosen] == min(losses)
+    for number, keys in (
+        (0, ["ArrowUp"] * 4 + ["ArrowLeft"] * 4),
+        (5, ["ArrowDown", "ArrowRight"]),
+    ):
+        cells.nth(chosen).focus()
+        for key in keys:
+            page.keyboard.press(key)
+        chosen = number
+        assert cells.nth(number).get_attribute("aria-checked") == "true"
+        assert cells.nth(number).evaluate("node => node === document.activeElement")
+        assert told_end(explorer, who) == losses[number]
+    before = seen(explorer)
+    cells.nth(15).click()
+    assert told_end(explorer, who) == losses[15]
+    assert seen(explorer)[1] != before[1]
+
+
+def told_end(explorer, who):
+    sentence = explorer.get_by_role("status").inner_text()
+    return float(re.search(rf"{who} \(.*?\) ends at ([\d.]+\d)", sentence).group(1))
+
+
+# --- reading off, and dragging -----------------------------------------------------------------
+
+NUMBER = r"-?[\d,.]+(?:e-?\d+)?"
+
+
+def reading(explorer):
+    """The lines of the read-out, and the words that a screen reader says."""
+    lines = explorer.locator(".muonlab-readout div").all_inner_texts()
+    return lines, explorer.locator(".muonlab-pad").get_attribute("aria-valuetext")
+
+
+def numbers(words):
+    return [float(found.replace(",", "")) for found in re.findall(NUMBER, words)]
+
+
+def check_reading(lines, series):
+    """Each line is a point of the series that it names, to four digits."""
+
+    def named(line):
+        name = line.rsplit(": ", 1)[0]
+        return [s for s in series if name in (s["label"], re.split("[,:]", s["label"])[0])]
+
+    head = None
+    if not named(lines[0]):  # where it is read: a number, or the name of a row
+        first, *lines = lines
+        head = numbers(first.rsplit(": ", 1)[1])[0] if ": " in first else None
+    assert lines
+    for line in lines:
+        found = numbers(line.rsplit(": ", 1)[1])
+        points = [p for s in named(line) for p in zip(s["x"], s["y"], strict=True)]
+        assert any(is_read(found, point, head) for point in points if None not in point), line
+
+
+def is_read(found, point, head):
+    def close(a, b):
+        return abs(a - b) <= 6e-4 * max(abs(b), 1e-4)
+
+    x, y = point
+    if len(found) >= 2 and close(found[0], x) and close(found[1], y):
+        return True  # a point of a plane
+    if close(found[0], x) and head is None:
+        return True  # a row has a name instead of a number
+    at = found[-1] if len(found) == 2 else head
+    return at is not None and close(found[0], y) and close(at, x)
+
+
+@pytest.mark.parametrize("name", explore.names())
+def test_the_pointer_and_the_keys_read_off_what_is_drawn(name, page, tmp_path):
+    opened(page, at_points(name)[:1], tmp_path)
+    explorer, pad = page.locator(".muonlab-explorer"), page.locator(".muonlab-pad")
+    bubble = page.locator(".muonlab-readout")
+    series = viewed(page, name)[2][0]
+    assert not bubble.is_visible()
+    box = pad.bounding_box()
+    for share in (0.02, 0.37, 0.71):
+        page.mouse.move(box["x"] + share * box["width"], box["y"] + 0.6 * box["height"])
+        lines, words = reading(explorer)
+        assert "; ".join(lines) == words
+        check_reading(lines, series)
+        inner, outer = bubble.bounding_box(), explorer.locator(".muonlab-figure").bounding_box()
+        assert outer["x"] - 1 <= inner["x"] <= outer["x"] + outer["width"] - inner["width"] + 1
+    page.mouse.move(0, 0)
+    assert not bubble.is_visible()
+    pad.focus()
+    said = {}
+    for key in ("Home", "ArrowRight", "End", "ArrowLeft"):
+        page.keyboard.press(key)
+        said[key] = reading(explorer)[1]
+        check_reading(reading(explorer)[0], series)
+    assert len(set(said.values())) >= 3
+    assert page.evaluate("window.scrollY") == 0
+    page.keyboard.press("Escape")
+    assert not bubble.is_visible()
+
+
+def test_the_ends_of_a_curve_are_read_at_its_ends(page, tmp_path):
+    opened(page, at_points("share")[:1], tmp_path)
+    series = viewed(page, "share")[2][0]
+    page.locator(".muonlab-pad").focus()
+    for key, at in (("Home", 0), ("End", -1)):
+        page.keyboard.press(key)
+        lines = page.locator(".muonlab-readout div").all_inner_texts()
+        assert numbers(lines[0])[0] == series[0]["x"][at]
+        read = [numbers(line.rsplit(": ", 1)[1])[0] for line in lines[1:]]
+        assert read == pytest.approx([s["y"][at] for s in series], rel=1e-3)
+
+
+def test_a_range_over_seeds_is_read_with_its_ends(page, tmp_path):
+    opened(page, at_points("facts")[:1], tmp_path)
+    first = viewed(page, "facts")[2][0][0]
+    page.locator(".muonlab-pad").focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    line = page.locator(".muonlab-readout div").nth(1).inner_text()
+    assert numbers(line) == pytest.approx(
+        [first[part][1] for part in ("y", "low", "high")], rel=1e-3
+    )
+
+
+def test_a_finger_reads_off_a_phone(browser, tmp_path):
+    context = browser.new_context(viewport={"width": 375, "height": 800}, has_touch=True)
+    page = opened(context.new_page(), at_points("isotropy")[:1], tmp_path)
+    box = page.locator(".muonlab-pad").bounding_box()
+    page.touchscreen.tap(box["x"] + 0.7 * box["width"], box["y"] + 0.3 * box["height"])
+    inner = page.locator(".muonlab-readout").bounding_box()
+    assert inner["x"] >= 0
+    assert inner["x"] + inner["width"] <= 375
+    assert "Muon:" in page.locator(".muonlab-readout").inner_text()
+    assert page.locator(".muonlab-pad").evaluate("n => getComputedStyle(n).touchAction") == "pan-y"
+    context.close()
+
+
+DRAGGED = ["circle", "norms", "polynomial", "zipf", "breakeven", "power", "isotropy"]
+DRAGGED += ["scales", "share", "cache"]
+
+
+@pytest.mark.parametrize("name", DRAGGED)
+def test_points_are_dragged_by_the_mouse_and_by_the_keys(name, page, tmp_path):
+    opened(page, at_points(name)[:1], tmp_path)
+    explorer, handles = page.locator(".muonlab-explorer"), page.locator(".muonlab-handle")
+    assert handles.count()
+    for number in range(handles.count()):
+        handle = handles.nth(number)
+        assert handle.get_attribute("aria-label").endswith(", in the picture")
+        before, box = seen(explorer), handle.bounding_box()
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 40, box["y"] - 16, steps=3)
+        page.mouse.move(box["x"] + 76, box["y"] - 30)
+        page.mouse.up()
+        assert seen(explorer) != before
+        moved = handle.bounding_box()
+        assert abs(moved["x"] - box["x"]) + abs(moved["y"] - box["y"]) > 10
+        page.mouse.move(box["x"] + 152, box["y"] - 20)  # it was let go
+        assert handle.bounding_box() == moved
+        handle.focus()
+        before, words = seen(explorer), handle.get_attribute("aria-valuetext")
+        page.keyboard.press("ArrowLeft")
+        page.keyboard.press("ArrowDown")
+        assert seen(explorer) != before
+        assert handle.get_attribute("aria-valuetext") != words
+
+
+def test_the_polynomial_goes_through_the_point_that_was_dragged(page, tmp_path):
+    opened(page, at_points("polynomial")[:1], tmp_path)
+    handle = page.locator(".muonlab-handle").nth(1)
+    handle.focus()
+    for _ in range(8):
+        page.keyboard.press("ArrowDown")
+    title = page.locator(".muonlab-title").inner_text().replace("−", "-").replace(" ", "")
+    a, b, c = map(float, re.search(r"=([\d.]+)x([+-][\d.]+)x³([+-][\d.]+)x⁵", title).groups())
+    at, height = numbers(handle.get_attribute("aria-valuetext"))
+    assert at == 0.6
+    assert height == pytest.approx(a * at + b * at**3 + c * at**5, abs=1e-3)
+    assert height < scalar_map("jordan", 1)(torch.tensor(0.6)).item() - 0.1
+    assert page.get_by_role("combobox", name="numbers by").input_value() == "custom"
+
+
 LOOKS = """(group) => [...group.children].map((series) => {
   const [line, marker] = series.querySelectorAll("path");
   const hidden = line.getAttribute("stroke-width") === "0";
   const dash = hidden ? "none" : line.getAttribute("stroke-dasharray");
-  return `${dash} ${marker ? marker.getAttribute("d").replace(/[^a-z]/g, "").slice(0, 4) : ""}`;
+  const drawn = marker?.getAttribute("fill") ? marker.getAttribute("d") : "";
+  const shape = drawn.split("z")[0].split("l").slice(1);
+  return `${dash} ${shape}`;
 })"""
 
 
@@ -239,7 +441,7 @@ def test_a_picture_says_its_finding_and_needs_no_colour(name, page, tmp_path):
         assert label == (f"{title}. {sentence}" if title else sentence)
         looks = explorer.locator("svg[role=img] g[clip-path]").evaluate(LOOKS)
         assert len(set(looks)) == len(looks)
-        assert len(explorer.locator(".muonlab-legend span").all_inner_texts()) == len(looks)
+        assert explorer.locator(".muonlab-legend > :not(.muonlab-mark)").count() == len(looks)
         assert all(explorer.locator(".muonlab-legend span").all_inner_texts())
 
 
@@ -265,6 +467,74 @@ def test_a_narrow_page_fits_and_its_targets_are_large_enough(touch, least, brows
     assert page.evaluate("document.documentElement.scrollWidth") <= 375
     assert page.locator("svg[role=img]").evaluate_all(CUT) == []
     context.close()
+
+
+CROSSED = """(svgs) => svgs.flatMap((svg) => {
+  const frame = svg.getBoundingClientRect(), zoom = frame.width / svg.viewBox.baseVal.width;
+  const texts = [...svg.querySelectorAll("text")];
+  const boxes = texts.map((text) => text.getBoundingClientRect());
+  const over = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
+    && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 2;
+  const pairs = boxes.flatMap((a, i) => boxes.slice(i + 1).map((b, j) => [a, b, i, i + 1 + j]));
+  const found = pairs.filter(([a, b]) => over(a, b))
+    .map(([a, b, i, j]) => `${texts[i].textContent} | ${texts[j].textContent}`);
+  const marked = boxes.filter((_, i) => texts[i].matches(".muonlab-label"));
+  for (const line of svg.querySelectorAll(".muonlab-line")) {
+    if (line.getAttribute("stroke-width") === "0") continue;
+    const length = line.getTotalLength();
+    for (let at = 0; at < length; at += 2) {
+      const point = line.getPointAtLength(at);
+      const x = frame.left + zoom * point.x, y = frame.top + zoom * point.y;
+      const struck = (b) => x > b.left && x < b.right && y > b.top + 3 && y < b.bottom - 3;
+      if (marked.some(struck)) found.push("a curve strikes a label through");
+    }
+  }
+  return [...new Set(found)];
+})"""
+SELECTS = """(selects) => selects.flatMap((select) => {
+  const canvas = document.createElement("canvas").getContext("2d");
+  const style = getComputedStyle(select);
+  canvas.font = style.font;
+  const arrow = 16, padding = parseFloat(style.paddingLeft) + parseFloat(style.paddingRight);
+  const wide = (text) => canvas.measureText(text).width > select.clientWidth - padding - arrow;
+  return [...select.options].map((option) => option.text).filter(wide);
+})"""
+
+
+@pytest.mark.parametrize("width", [1440, 375])
+@pytest.mark.parametrize("name", explore.names())
+def test_no_label_is_cut_or_struck_through(name, width, page, tmp_path):
+    page.set_viewport_size({"width": width, "height": 900})
+    opened(page, at_points(name), tmp_path)
+    pictures = page.locator("svg[role=img]")
+    assert pictures.evaluate_all(CUT) == []
+    assert pictures.evaluate_all(CROSSED) == []
+    assert page.locator("select").evaluate_all(SELECTS) == []
+
+
+STROKES = """(explorer) => {
+  const lines = [...explorer.querySelectorAll("svg[role=img] g[clip-path] > g")];
+  const names = [...explorer.querySelectorAll(".muonlab-legend > span")];
+  return lines.map((line, i) => {
+    const [first, second] = line.querySelectorAll("path");
+    const drawn = ["stroke", "stroke-dasharray"].map((name) => first.getAttribute(name));
+    return [names[i].textContent.split(",")[0], drawn.join(" ")];
+  });
+}"""
+
+
+def test_an_optimizer_looks_the_same_wherever_it_is_drawn(page, tmp_path):
+    ways = [{"first": "Muon", "second": "AdamW"}, {"first": "AdamW", "second": "Muon"}]
+    states = [{"name": "facts", "values": way, "data": data("facts")} for way in ways]
+    states += [at_points("isotropy")[0], at_points("runs")[1]]
+    opened(page, states, tmp_path)
+    looks = {}
+    for explorer in page.locator(".muonlab-explorer").all():
+        for name, drawn in explorer.evaluate(STROKES):
+            looks.setdefault(name, set()).add(drawn)
+    assert sorted(looks) == ["AdamW", "Muon"]
+    assert [len(found) for found in looks.values()] == [1, 1]
+    assert looks["AdamW"] != looks["Muon"]
 
 
 INK = """(nodes) => nodes.map((node) => {
@@ -301,8 +571,11 @@ def test_texts_and_lines_stand_out_in_light_and_dark(theme, page, tmp_path):
     page.add_style_tag(content=f"html {{{variables}}} body {{background: {paper}}}")
     options = page.locator(".muonlab-option")
     options.evaluate_all("nodes => nodes.forEach((node) => node.click())")
-    for number in range(1, 7):  # the colours of the series, whether or not a picture needs all
-        probe = f"<i class=colour style='color: var(--muonlab-{number})'>"
+    table = json.loads(script("optimizers.json"))
+    kinds = [("who", "contestants"), ("series", "series")]
+    colours = [f"{kind}-{i}" for kind, part in kinds for i in range(len(table[part]))]
+    for colour in colours:  # of the series, whether or not a picture needs all
+        probe = f"<i class=colour style='color: var(--muonlab-{colour})'>"
         add = "(el, probe) => el.insertAdjacentHTML('beforeend', probe)"
         page.locator(".muonlab").first.evaluate(add, probe)
     for selector, least in ((f":is({TEXTS}):not(.colour)", 4.5), (".muonlab-line, .colour", 3)):

@@ -25,6 +25,10 @@ def test_the_explorer_gets_every_finished_run_best_first():
     ends = [run["overall"][-1] for run in data["runs"]]
     assert len(ends) == 32
     assert ends == sorted(ends)
+    assert {len(run["train"]) for run in data["runs"]} == {150}
+    low, high = data["range"]["overall"]
+    assert low < min(min(run["train"]) for run in data["runs"])
+    assert data["runs"][0]["train"][0] < high
     low, high = data["range"]["tail"]
     assert all(low < loss < high for run in data["runs"] for loss in run["tail"])
 

@@ -3,7 +3,7 @@ const EACH = 2; // bytes a number, in bf16
 
 const count = (number) => number.toLocaleString("en");
 const power = (e) => count(2 ** e);
-const format = { latent: (n) => `${n}/8`, context: power, batch: power };
+const format = { latent: (n) => `${12.5 * n} %`, context: power, batch: power };
 
 function size(bytes) {
   const unit = bytes >= 2 ** 30 ? 30 : bytes >= 2 ** 20 ? 20 : 10;
@@ -22,12 +22,13 @@ function view({ heads, head, latent, context, batch }) {
   return {
     title: `Width ${count(width)}, ${heads} ${heads === 1 ? "head" : "heads"}: the cache of one layer`,
     x: { label: "tokens of a sequence", log: true, range: [x[0], x[11]] },
-    y: { label: "MiB", log: true, range: [1e-3, 3e5] },
+    y: { label: "MiB", unit: "MiB", log: true, range: [1e-3, 3e5] },
     series: [
       { label: "multi-head", x, y: curve(numbers[0]) },
       { label: "latent", x, y: curve(numbers[1]) },
       { label: "now", x: [2 ** context, 2 ** context], y: now.map((v) => v / 2 ** 20), line: false, marker: "square" },
     ],
+    handles: [{ label: "tokens of a sequence", x: 2 ** context, sets: ["context"], move: (x) => ({ context: Math.log2(x) }) }],
     sentence:
       `Of a token, multi-head attention keeps ${count(numbers[0])} numbers and latent attention ${count(numbers[1])}: ` +
       `${(100 * (1 - numbers[1] / numbers[0])).toFixed(0)} % less. For ${sequences} of ${power(context)} tokens ` +

@@ -1,5 +1,10 @@
 // Lesson 00: a 2×2 matrix turns the unit circle into an ellipse; its polar factor turns it into a circle.
 
+// The slider turns by half a circle; an ellipse is then the same again.
+function degrees(x, y) {
+  return ((Math.atan2(y, x) * 180) / Math.PI + 360) % 180;
+}
+
 function view({ long, short, turn }) {
   const angle = (turn * Math.PI) / 180;
   const [cos, sin] = [Math.cos(angle), Math.sin(angle)];
@@ -15,7 +20,17 @@ function view({ long, short, turn }) {
     y: { label: "second coordinate", range: [-3.2, 3.2] },
     series: [
       { label: "the matrix", ...image(long, short) },
-      { label: "its polar factor", dash: "6 4", ...image(1, 1) },
+      { label: "its polar factor", who: "polar factor", dash: "6 4", ...image(1, 1) },
+    ],
+    handles: [
+      {
+        label: "end of the long axis", x: long * cos, y: long * sin, sets: ["turn", "long"],
+        move: (x, y) => ({ long: Math.hypot(x, y), turn: degrees(x, y) }),
+      },
+      {
+        label: "end of the short axis", x: -short * sin, y: short * cos, sets: ["turn", "short"],
+        move: (x, y) => ({ short: Math.hypot(x, y), turn: degrees(y, -x) }),
+      },
     ],
     sentence:
       `The matrix stretches by ${long.toFixed(1)} and ${short.toFixed(1)}, so its singular values are these two. ` +

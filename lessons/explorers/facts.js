@@ -19,16 +19,16 @@ function view({ step, first, second, kind }, data) {
   const at = data.steps.indexOf(step), groups = data.asked.map((_, g) => g), rarest = groups.length - 1;
   const names = first === second ? [first] : [first, second];
   const series = [], sentences = [];
-  names.forEach((name, i) => {
+  names.forEach((name) => {
     const seeds = data.accuracy[kind][name].map((steps) => steps[at]);
     const means = groups.map((g) => seeds.reduce((sum, seed) => sum + seed[g], 0) / seeds.length);
-    const shape = ["circle", "square"][i];
-    series.push({ label: `${name}, mean of ${seeds.length} seeds`, x: groups, y: means, marker: shape, dash: ["", "8 4"][i] });
+    const [low, high] = [Math.min, Math.max].map((end) => groups.map((g) => end(...seeds.map((seed) => seed[g]))));
+    series.push({ label: `${name}, mean and range of ${seeds.length} seeds`, who: name, x: groups, y: means, low, high, marker: true });
     sentences.push(told(name, seeds, means, rarest));
   });
   return {
     title: `Feed-forward layer ${kind}, step ${step}. The person of group 0 is chosen ${data.asked[0]} times, one of group ${rarest} once.`,
-    x: { label: "group of people, frequent to rare", range: [-0.2, rarest + 0.2] },
+    x: { label: "group of people, frequent to rare", short: "group", range: [-0.2, rarest + 0.2] },
     y: { label: "first-token accuracy", range: [0, 1.05] },
     series,
     marks: [{ y: 0.5, label: "one half" }],

@@ -9,16 +9,6 @@ const METRICS = {
 };
 const RUNS = { "AdamW and Muon": ["AdamW", "Muon"], "and the two controls": ["AdamW", "Muon", "flat Adam", "noisy Adam"] };
 
-// One path: the means as a line, then a short upright line at each step from the lowest seed to the highest.
-function withRange(steps, band, shift) {
-  const x = [...steps], y = [...band.mean];
-  steps.forEach((step, i) => {
-    x.push(NaN, step + shift, step + shift);
-    y.push(NaN, band.low[i], band.high[i]);
-  });
-  return { x, y };
-}
-
 function view({ step, metric, group, kind, runs }, data) {
   const { field, better, shown } = METRICS[metric];
   const at = data.steps.indexOf(step), bands = data.bands[kind][group] ?? {};
@@ -34,10 +24,11 @@ function view({ step, metric, group, kind, runs }, data) {
     title: `${group}, ${kind}: ${metric}; ${better} means more isotropic`,
     x: { label: "training step", range: [-3, end + 3] },
     y: { label: metric },
-    series: names.map((name, i) => ({
-      label: `${name}, mean and range of ${data.seeds[kind][name]} seeds`,
-      ...withRange(data.steps, bands[name][field], i - (names.length - 1) / 2),
-    })),
+    series: names.map((name) => {
+      const { mean, low, high } = bands[name][field];
+      return { label: `${name}, mean and range of ${data.seeds[kind][name]} seeds`, who: name, x: data.steps, y: mean, low, high, marker: true };
+    }),
+    handles: names.length ? [{ label: "training step", x: step, sets: ["step"], move: (x) => ({ step: x }) }] : [],
     marks: names.length ? [{ x: step, label: `step ${step}` }] : [],
     sentence: names.length
       ? `Step ${step}${step ? "" : ", before training"}, ${metric} with the range over seeds: ${told.join("; ")}.${missing}`

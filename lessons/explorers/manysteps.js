@@ -2,6 +2,7 @@
 // The same recurrences as muonlab/theory/theorems.py; there the tests compare them with dense matrices.
 
 const RULES = { "gradient descent": gradient, "sign descent (decoupled)": signs, Muon: polar };
+const COUPLED = "sign descent (coupled)";
 
 function logs(x, others) {
   const all = [[x, 1], ...others].filter(([, n]) => n > 0);
@@ -49,23 +50,53 @@ function run({ rule, alpha, K, steps }) {
     const D = RULES[rule](descent(W, K, L, p, q), K, L);
     W = Object.fromEntries(Object.entries(W).map(([name, value]) => [name, value + lr * D[name]]));
   }
-  return { frequent, rare };
+  return [frequent, rare];
+}
+
+// Sign descent with coupled embeddings, where three facts share three axes. The answers are made of
+// blocks of three: a group's own (frequent, rare), and those of two groups (rows, then columns).
+function runCoupled({ alpha, K, steps }) {
+  const L = K / 5, count = [L / 3, (K - L) / 3], p = [alpha / L, (1 - alpha) / (K - L)];
+  const { keys, values } = coupled(1), three = [0, 1, 2];
+  const zero = () => three.map(() => [0, 0, 0]);
+  const sorts = [0, 1].map((sort) => ({ own: zero(), far: [zero(), zero()], curve: [] })); // by the sort of the column
+  const moved = (block, surprise) => {
+    const signs = product(product(values, surprise), transposed(keys)).map((row) => row.map(Math.sign));
+    const step = product(product(transposed(values), signs), keys);
+    return block.map((row, i) => row.map((v, j) => v + 0.1 * step[i][j]));
+  };
+  for (let step = 0; step <= steps; step++) {
+    sorts.forEach((sort, s) => {
+      const others = [0, 1].map((r) => count[r] - Number(r === s));
+      const right = three.map((j) => logs(sort.own[j][j], three.flatMap((i) => [
+        ...(i === j ? [] : [[sort.own[i][j], 1]]), [sort.far[0][i][j], others[0]], [sort.far[1][i][j], others[1]],
+      ])));
+      sort.curve.push(three.map((j) => right[j](sort.own[j][j])));
+      const surprise = (block, own) => block.map((row, i) => row.map((v, j) => p[s] * (Number(own && i === j) - right[j](v))));
+      const own = moved(sort.own, surprise(sort.own, true));
+      sort.far = sort.far.map((block) => moved(block, surprise(block, false)));
+      sort.own = own;
+    });
+  }
+  return [Math.max, Math.min].map((end) => sorts[0].curve.map((at, i) => end(...at, ...sorts[1].curve[i])));
 }
 
 function view(values) {
-  const { frequent, rare } = run(values);
-  const x = frequent.map((_, i) => i);
-  const gaps = frequent.map((value, i) => Math.abs(value - rare[i]));
+  const mixed = values.rule === COUPLED; // frequent and rare facts alike are known well or badly
+  const names = mixed ? ["the best known fact", "the worst known"] : ["a frequent fact", "a rare one"];
+  const [first, second] = mixed ? runCoupled(values) : run(values);
+  const x = first.map((_, i) => i);
+  const gaps = first.map((value, i) => Math.abs(value - second[i]));
   const worst = Math.max(...gaps), at = gaps.indexOf(worst);
   return {
     title: `${values.rule}, ${values.K} facts`,
     x: { label: "step" },
     y: { label: "probability of the right answer", range: [0, 1] },
     series: [
-      { label: "a frequent fact", x, y: frequent, marker: true },
-      { label: "a rare fact", x, y: rare, marker: true },
+      { label: names[0], x, y: first, marker: true },
+      { label: names[1], x, y: second, marker: true },
     ],
     sentence: `The largest gap is ${worst.toFixed(4)}${worst < 5e-5 ? "" : `, at step ${at}`}. ` +
-      `At the end a frequent fact is answered right with probability ${frequent.at(-1).toFixed(3)}, a rare one with ${rare.at(-1).toFixed(3)}.`,
+      `At the end ${names[0]} is answered right with probability ${first.at(-1).toFixed(3)}, ${names[1]} with ${second.at(-1).toFixed(3)}.`,
   };
 }

@@ -41,9 +41,13 @@ function view({ angle, p: slider }) {
     y: { label: "second coordinate", range: [-1.5, 1.5] },
     series: [
       { label: "all steps of length 1", x: ball.map((v) => v[0]), y: ball.map((v) => v[1]) },
-      { label: "gradient", x: [0, g[0]], y: [0, g[1]], dash: "6 4" },
+      { label: "gradient", who: "gradient", x: [0, g[0]], y: [0, g[1]] },
       { label: "steepest step", x: [0, d[0]], y: [0, d[1]], marker: true },
     ],
+    handles: [{
+      label: "the gradient", x: g[0], y: g[1], sets: ["angle", "angle"],
+      move: (x, y) => ({ angle: ((Math.atan2(y, x) * 180) / Math.PI + 360) % 360 }),
+    }],
     sentence:
       `With p = ${pText(p)}, the steepest step for the gradient ${show(g)} is ${show(d)}. ` +
       `It promises a gain of ${promise.toFixed(2)}.`,

@@ -1,18 +1,7 @@
 // One update from W = 0: what it does to the best and the worst known of K facts, by optimizer.
 // Facts that look alike to the optimizer are counted, not listed, so K = 3000 costs what K = 30 does.
 
-const VALUE_ANGLES = [3.638, 2.949, 5.218];
-const KEY_ANGLES = [1.715, 0.876, 3.098];
 const GOAL = 0.9, WIDEST = 3;
-
-const product = (A, B) => A.map((row) => B[0].map((_, j) => row.reduce((sum, a, k) => sum + a * B[k][j], 0)));
-const transposed = (A) => A[0].map((_, j) => A.map((row) => row[j]));
-
-function euler(angles) {
-  const z = (t) => [[Math.cos(t), -Math.sin(t), 0], [Math.sin(t), Math.cos(t), 0], [0, 0, 1]];
-  const y = (t) => [[Math.cos(t), 0, Math.sin(t)], [0, 1, 0], [-Math.sin(t), 0, Math.cos(t)]];
-  return product(product(z(angles[0]), y(angles[1])), z(angles[2]));
-}
 
 // A kind of fact: the logit of its right answer, and [logit, how many] of all other answers.
 function gradientKinds(K, L, a, b) {
@@ -32,7 +21,7 @@ function muonKinds(K, L, a, b) {
 }
 
 function signKinds(K, L, a, b, turn) {
-  const values = euler(VALUE_ANGLES.map((t) => t * turn)), keys = euler(KEY_ANGLES.map((t) => t * turn));
+  const { keys, values } = coupled(turn);
   const logits = (block) => {
     const signs = product(product(values, block), transposed(keys)).map((row) => row.map(Math.sign));
     return product(product(transposed(values), signs), keys);
@@ -90,11 +79,11 @@ function view({ alpha, beta, K, optimizer, turn }) {
   const [best, worst] = extremes(kinds, unit);
   return {
     title: `${optimizer}: ${L} of ${K} facts share ${Math.round(alpha * 100)} % of the questions`,
-    x: { label: found === null ? "step size" : `step size (1: the best fact reaches ${GOAL})`, range: [0, WIDEST] },
+    x: { label: found === null ? "step size" : `step size (1: the best fact reaches ${GOAL})`, short: "step size", range: [0, WIDEST] },
     y: { label: "probability of the right answer", range: [0, 1.03] },
     series: [
-      { label: "best fact", x, y: curves.map((c) => c[0]), marker: "circle" },
-      { label: "worst fact", x, y: curves.map((c) => c[1]), marker: "square" },
+      { label: "best fact", x, y: curves.map((c) => c[0]), marker: true },
+      { label: "worst fact", x, y: curves.map((c) => c[1]), marker: true },
       { label: "gap Δ", x, y: gaps },
     ],
     marks: [{ x: 1, label: "compare here" }],

@@ -41,11 +41,12 @@ function view({ effect, spread, seeds, show }) {
   return {
     title: `Seeds for a difference of ${nats(effect)} nats, with a spread of ${nats(spread)}`,
     x: { label: "seeds", range: [2, 30] },
-    y: percent ? { label: "chance, percent", range: [0, 100] } : { label: "half the width, nats", range: [0, 4 * Math.max(effect, spread)] },
+    y: percent ? { label: "chance, %", unit: "%", range: [0, 100] } : { label: "half the width, nats", unit: "nats", range: [0, 4 * Math.max(effect, spread)] },
     series: [
       { label: percent ? "chance to see it" : "half the width", x: SEEDS, y },
-      { label: "your seeds", x: [seeds], y: [y[seeds - 2]], line: false, marker: "circle" },
+      { label: "your seeds", x: [seeds], y: [y[seeds - 2]], line: false, marker: true },
     ],
+    handles: [{ label: "seeds", x: seeds, y: y[seeds - 2], sets: ["seeds"], move: (x) => ({ seeds: x }) }],
     marks: [percent ? { y: 80, label: "80 %" } : { y: effect, label: "the true difference" }],
     sentence: `With ${seeds} seeds the interval reaches ${nats(widths[seeds - 2])} nats either way, and shows the difference in ${(100 * chances[seeds - 2]).toFixed(0)} % of such experiments. For 80 % it takes ${told}.`,
   };

@@ -17,20 +17,18 @@ function momentum(rows, columns, spread) {
   });
 }
 
-const transpose = (X) => X[0].map((_, j) => X.map((row) => row[j]));
-const product = (A, B) => A.map((row) => B[0].map((_, j) => row.reduce((sum, a, k) => sum + a * B[k][j], 0)));
 const norms = (X) => X.map((row) => Math.hypot(...row));
 
 function orthogonalized(G, steps, [a, b, c]) {
   const tall = G.length > G[0].length;
   const size = Math.hypot(...norms(G));
-  let X = (tall ? transpose(G) : G).map((row) => row.map((v) => v / size));
+  let X = (tall ? transposed(G) : G).map((row) => row.map((v) => v / size));
   for (let step = 0; step < steps; step++) {
-    const A = product(X, transpose(X)), square = product(A, A);
+    const A = product(X, transposed(X)), square = product(A, A);
     const P = A.map((row, i) => row.map((v, j) => (i === j ? a : 0) + b * v + c * square[i][j]));
     X = product(P, X);
   }
-  return tall ? transpose(X) : X;
+  return tall ? transposed(X) : X;
 }
 
 // each norm as a multiple of the root of the mean square, the shortest first
@@ -46,11 +44,11 @@ function view({ rows, columns, spread, steps, factor }) {
   const how = exact ? "the exact polar factor" : steps === 1 ? "1 step" : `${steps} steps`;
   return {
     title: `${rows} × ${columns}, ${rows > columns ? "tall" : rows < columns ? "wide" : "square"}: ${how}`,
-    x: { label: "row, shortest first", range: [1, rows] },
-    y: { label: "norm of the row, over the root mean square", range: [0, 3] },
+    x: { label: "row, shortest first", short: "row", range: [1, rows] },
+    y: { label: "norm, 1: the root mean square", range: [0, 3] },
     series: [
       { label: "momentum", x, y: before },
-      { label: "orthogonalized", x, y: after, marker: true },
+      { label: "orthogonalized", who: "Muon", x, y: after, marker: true },
     ],
     marks: [{ y: 1, label: "NorMuon's first step" }],
     sentence: `The longest row of the momentum is ${ratio(before)} times as long as the shortest; after ${how}, ${ratio(after)} times.`,

@@ -23,12 +23,13 @@ function view({ width, tokens, layers, steps, gpus }) {
   return {
     title: `Width ${power(width)}, ${power(tokens)} tokens a step, ${layers === 1 ? "1 layer" : `${layers} layers`}`,
     x: { label: "GPUs", log: true, range: [1, 1024] },
-    y: { label: "Muon's part of the step, %", range: [0, 100] },
+    y: { label: "Muon's part of the step, %", unit: "%", range: [0, 100] },
     series: [
-      { label: "each matrix has one owner", x, y: owned, marker: "circle" },
-      { label: "every GPU orthogonalizes all", x, y: whole, marker: "square", dash: "6 4" },
+      { label: "each matrix has one owner", x, y: owned, marker: true },
+      { label: "every GPU orthogonalizes all", x, y: whole, marker: true },
     ],
     marks: [{ x: 2 ** gpus, label: gpus ? `${power(gpus)} GPUs` : "1 GPU" }],
+    handles: [{ label: "GPUs", x: 2 ** gpus, sets: ["gpus"], move: (x) => ({ gpus: Math.log2(x) }) }],
     sentence:
       `Of all operations Muon's are ${shown(whole[0])}. ` +
       `With ${gpus ? `${power(gpus)} GPUs` : "1 GPU"} it takes ${shown(owned[gpus])} of the step when each matrix has one owner, ` +

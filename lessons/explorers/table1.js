@@ -2,13 +2,8 @@
 // A gap that is too uncertain to divide by is not: the picture then counts nats.
 // data: {tables: {kind: {paper | frozen | retuned: {loss: {name: [seed]}, share: the same, gap}}}}
 // gap: AdamW's loss minus Muon's: [mean, low, high] over the seeds, or [one run].
-const ROWS = [
-  "all AdamW", "Q", "K", "QK", "V", "O", "VO", "W_in", "W_out", "W_gate", "FFN", "VO+W_in", "VO+W_out",
-  "VO+W_in+W_gate", "VO+W_out+W_gate", "VO+W_in+W_out", "V+FFN", "O+FFN", "QK+FFN", "VO+FFN", "all Muon",
-];
+const ROWS = controls.find(({ name }) => name === "row").options; // the first is all AdamW, the last all Muon
 const SOURCES = { "the paper, 160M": "paper", "here, the paper's protocol": "frozen", "here, re-tuned": "retuned" };
-
-const format = { row: (v) => ROWS[v - 1] };
 
 function mean(values) {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
@@ -40,24 +35,24 @@ function told(name, table) {
 }
 
 function view({ row, source, kind }, data) {
-  const table = data.tables[kind][SOURCES[source]], name = ROWS[row - 1];
+  const table = data.tables[kind][SOURCES[source]], name = row;
   const shares = divisible(table), value = shares ? table.share : gained(table);
   const rows = ROWS.filter((known) => known in table.loss), height = (known) => rows.indexOf(known) + 1;
   const seeds = value["all Muon"].map((_, seed) => ({
     label: table.gap.length > 1 ? `seed ${seed + 1}` : "the paper's run",
     x: rows.map((known) => value[known][seed]), y: rows.map(height),
-    line: false, marker: ["circle", "square", "triangle"][seed % 3],
+    line: false, marker: true,
   }));
   const drawn = seeds.flatMap((seed) => seed.x), least = Math.min(...drawn), most = Math.max(...drawn);
   const chosen = name in table.loss ? mean(value[name]) : NaN, at = height(name);
   return {
     title: `${kind}, ${source}: Muon takes ${name}${name.startsWith("all") ? "" : ", AdamW the rest"}`,
     x: shares
-      ? { label: "share of the gap: 0 is all AdamW, 1 all Muon", range: [Math.min(-0.5, least - 0.1), Math.max(1.9, most + 0.4)] }
-      : { label: "nats below all AdamW", range: [1.2 * least, 1.6 * most] },
-    y: { label: "row of the table", range: [0, rows.length + 1], named: true },
+      ? { label: "share of the gap: 0 is all AdamW, 1 all Muon", range: [Math.min(-0.1, least - 0.1), Math.max(1.2, most + 0.1)] }
+      : { label: "nats below all AdamW", unit: "nats", range: [1.2 * least, 1.1 * most] },
+    y: { label: "row of the table", range: [0, rows.length + 1], names: rows, chosen: name },
     series: [{ label: "the chosen row", x: [0, chosen], y: [at, at], dash: "" }, ...seeds],
-    marks: rows.map((known) => ({ y: height(known), label: known === name ? `▸ ${known}` : known })),
+    marks: [{ x: 0, label: "" }, ...(shares ? [{ x: 1, label: "" }] : [])],
     sentence: told(name, table),
   };
 }

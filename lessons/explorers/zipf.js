@@ -40,8 +40,9 @@ function view({ exponent, power, known }) {
     series: [
       { label: "covered by the words up to this rank", x, y: x.map((r) => covered[r]) },
       { label: "if all words were equally frequent", x, y: x.map((r) => r / words) },
-      { label: "the known words", x: [Math.max(1, learned)], y: [covered[learned]], line: false, marker: "square" },
+      { label: "the known words", x: [Math.max(1, learned)], y: [covered[learned]], line: false, marker: true },
     ],
+    handles: [{ label: "known words", x: Math.max(1, learned), y: covered[learned], sets: ["known"], move: (x) => ({ known: (100 * x) / words }) }],
     marks: [{ y: HEAD, label: "the head ends" }, { y: MIDDLE, label: "the tail begins" }],
     sentence:
       `Head: ${count(head)} ${head === 1 ? "word" : "words"}, ${percent(head / words)} of them. ` +

@@ -1,11 +1,12 @@
 """Explorers: sliders and one picture, drawn in the page from two files of lessons/explorers/.
 
 NAME.toml declares the controls, in order: a slider has a label, min, max, step and a value to begin
-with; a list has a label, options and a value. NAME.js draws: `view(values, data)` returns the
-picture and a sentence; `format`, if there is one, says a control's value in words; `changed(name,
-values)`, if there is one, sets controls that depend on another. A cell shows it by
-`lesson.explore(NAME, data)`; data that come from records are made in `explorer_data`.
-`tests/explorer_oracles.py` must hold an oracle and points for each.
+with; a list has a label, options and a value; a map has a label, cells (how many) and the number of
+one. NAME.js draws: `view(values, data)` returns the picture and a sentence (widgets/plot.js says
+how), points that can be dragged (handles.js) and maps (explorer.js); `format`, if there is one,
+says a control's value in words; `changed(name, values)`, if there is one, sets controls that depend
+on another. A cell shows it by `lesson.explore(NAME, data)`; data that come from records are made in
+`explorer_data`. `tests/explorer_oracles.py` must hold an oracle and points for each.
 """
 
 import json
@@ -17,7 +18,12 @@ import traitlets
 from muonlab.classroom.widget import LESSONS, Widget, script
 
 FOLDER = LESSONS / "explorers"
-KINDS = ({"label", "value", "options"}, {"label", "value", "min", "max", "step"})
+KINDS = (
+    {"label", "value", "options"},
+    {"label", "value", "min", "max", "step"},
+    {"label", "value", "cells"},
+)
+SCRIPTS = ("dom.js", "matrix.js", "plot.js", "readout.js", "handles.js", "explorer.js")
 WIRE = """
 const chosen = (() => {{  // a scope of its own: an explorer may use any name
 {source}
@@ -38,11 +44,11 @@ def names() -> list[str]:
 
 
 def controls(name: str) -> list[dict[str, Any]]:
-    """Returns an explorer's controls in order; ValueError names one that is neither kind."""
+    """Returns an explorer's controls in order; ValueError names one of no known kind."""
     declared = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
     for control, spec in declared.items():
         if spec.keys() not in KINDS:
-            wanted = "label, value, and options or min, max and step"
+            wanted = "label, value, and options, or min, max and step, or cells"
             raise ValueError(f"{name}.toml: {control} needs {wanted}; {', '.join(spec)} came")
     return [{"name": control, **spec} for control, spec in declared.items()]
 
@@ -55,7 +61,8 @@ def source(name: str) -> str:
 
 def module(name: str) -> str:
     """Returns the ES module that draws an explorer."""
-    return script("dom.js", "plot.js") + WIRE.format(source=source(name))
+    looks = f"const LOOKS = {script('optimizers.json')};\n"
+    return looks + script(*SCRIPTS) + WIRE.format(source=source(name))
 
 
 class Explorer(Widget):

@@ -28,7 +28,7 @@ Runs = list[Record]
 
 
 def runs_data(records: Iterable[Record]) -> dict[str, Any]:
-    """Returns the held-out curves of each finished run, lowest final loss first, and a loss axis.
+    """Returns the curves of each finished run, lowest final loss first, and a loss axis.
 
     A run with any matrix under Muon counts as `muon`, and its rate is `lr`; otherwise `adamw`.
     ValueError when no run is finished, here and below.
@@ -37,6 +37,7 @@ def runs_data(records: Iterable[Record]) -> dict[str, Any]:
     runs = [_curves(record) for group in found.values() for record in group]
     runs.sort(key=lambda run: run["overall"][-1])
     losses = {part: [loss for run in runs for loss in run[part]] for part in PARTS}
+    losses["overall"] += [end for run in runs for end in (run["train"][0], min(run["train"]))]
     ranges = {part: [min(all) - 0.1, max(all) + 0.1] for part, all in losses.items()}
     return {"runs": runs, "range": ranges}
 
@@ -48,6 +49,7 @@ def _curves(record: Record) -> dict[str, Any]:
         "rate": config["lr"] if under_muon else config["adamw_matrix_lr"],
         "outer": config["adamw_lr"],
         **{name: [at[name] for at in record.held_out] for name in ("step", "seconds", *PARTS)},
+        "train": [round(loss, 2) for loss in record.train_loss],
     }
 
 

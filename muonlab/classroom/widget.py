@@ -1,5 +1,6 @@
 """The base of the three widgets: one ES module each, which also runs in a page without a kernel."""
 
+import json
 from pathlib import Path
 
 import anywidget
@@ -15,7 +16,23 @@ def script(*names: str) -> str:
     return "\n".join((FOLDER / name).read_text(encoding="utf-8") for name in names)
 
 
+def colours() -> str:
+    """Returns the colours of optimizers.json as CSS variables, for light pages and dark ones."""
+    table = json.loads(script("optimizers.json"))
+
+    def variables(theme: str) -> str:
+        named = [("who", table["contestants"]), ("series", table["series"])]
+        return " ".join(
+            f"--muonlab-{kind}-{number}: {look[theme]};"
+            for kind, looks in named
+            for number, look in enumerate(looks)
+        )
+
+    dark = 'html[data-theme="dark"] .muonlab, body[data-jp-theme-light="false"] .muonlab'
+    return f".muonlab {{ {variables('light')} }}\n{dark} {{ {variables('dark')} }}\n"
+
+
 class Widget(anywidget.AnyWidget):
     """A widget; its repr is short and stable, what a reader sees where widgets cannot be drawn."""
 
-    _css = script("widgets.css")
+    _css = script("widgets.css") + colours()

@@ -1,14 +1,10 @@
-// Draws one explorer: controls, a picture in SVG, a sentence. An explorer file declares `controls`
-// and `view(values, data)`; nothing here asks Python for a number, so a static page works too.
+// A picture, as an explorer's `view(values, data)` returns it, becomes SVG:
+//   title, sentence: what is shown, and what one sees; both are also the text alternative
+//   x, y: { label, unit, log, range }; y.names, if there are any: a row each, from 1
+//   series: [{ label, x, y, who, marker, line, dash, low, high }]; who: a name of optimizers.json
+//   marks: [{ x or y, label }], dotted lines; handles: see handles.js; maps: see explorer.js
 
-const COLOURS = [1, 2, 3, 4, 5, 6].map((number) => `var(--muonlab-${number})`); // of widgets.css: light and dark
-const DASHES = ["", "8 4", "2 3", "10 3 2 3", "5 2", "1 2"];
-const MARKERS = {
-  circle: (x, y) => `M${x - 4},${y}a4,4 0 1 0 8,0a4,4 0 1 0 -8,0`,
-  square: (x, y) => `M${x - 3.5},${y - 3.5}h7v7h-7z`,
-  triangle: (x, y) => `M${x},${y - 5}l5,8h-10z`,
-};
-const MARGIN = { left: 48, right: 12, top: 10, bottom: 42 };
+const TOP = 10, RIGHT = 14, BOTTOM = 42, SIZE = 12; // in pixels, the last of a text
 
 function svg(tag, attributes = {}, ...children) {
   const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -17,10 +13,25 @@ function svg(tag, attributes = {}, ...children) {
   return node;
 }
 
-function short(number) {
-  if (number === 0) return "0";
+const paper = document.createElement("canvas").getContext("2d");
+paper.font = `bold ${SIZE}px sans-serif`;
+const wide = (words) => Math.max(6 * words.length, 1.05 * paper.measureText(words).width);
+
+// --- numbers -----------------------------------------------------------------------------------
+
+function short(number, digits = 5) {
   const size = Math.abs(number);
-  return size < 1e-3 || size >= 1e5 ? number.toExponential(0) : String(Number(number.toPrecision(5)));
+  if (size && (size < 1e-4 || size >= 1e7)) return number.toExponential(Math.min(2, digits - 1)).replace("e+", "e");
+  return number.toLocaleString("en", { maximumSignificantDigits: digits });
+}
+
+function said(axis, value) {
+  return short(value, 4) + (axis.unit ? ` ${axis.unit}` : "");
+}
+
+function names(ticks) { // alike on one axis
+  const far = ticks.some((v) => v && (Math.abs(v) < 1e-4 || Math.abs(v) >= 1e7));
+  return ticks.map((v) => (far && v ? v.toExponential(0).replace("e+", "e") : short(v)));
 }
 
 function ticks([low, high], log, room) {
@@ -35,9 +46,11 @@ function ticks([low, high], log, room) {
   const rough = (high - low) / room, unit = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].find((factor) => factor * unit >= rough) * unit;
   const found = [];
-  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; i++) found.push(i * step);
+  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; i++) found.push(i * step + 0); // no -0
   return found;
 }
+
+// --- from numbers to pixels, and back ----------------------------------------------------------
 
 function extent(axis, values) {
   if (axis.range) return axis.range;
@@ -49,154 +62,195 @@ function extent(axis, values) {
 }
 
 function scale(axis, range, from, to) {
-  const f = axis.log ? Math.log10 : (v) => v;
+  const [f, back] = axis.log ? [Math.log10, (v) => 10 ** v] : [(v) => v, (v) => v];
   const [low, high] = range.map(f);
   const place = (v) => from + ((f(v) - low) / (high - low)) * (to - from);
   // far outside the picture all values look alike, and browsers refuse huge coordinates
-  return (v) => Math.max(-2000, Math.min(4000, place(v)));
+  const pixel = (v) => Math.max(-2000, Math.min(4000, place(v)));
+  pixel.back = (p) => back(low + ((p - from) / (to - from)) * (high - low));
+  return pixel;
 }
 
-function path(series, x, y) {
-  let line = "", open = false;
-  series.x.forEach((value, i) => {
-    const px = x(value), py = y(series.y[i]);
-    const drawn = Number.isFinite(px) && Number.isFinite(py);
-    if (drawn) line += `${open ? "L" : "M"}${px.toFixed(1)},${py.toFixed(1)}`;
-    open = drawn;
-  });
-  return line;
+// Where everything stands: the four edges of the plot, and what turns numbers into pixels.
+function frame(picture, width) {
+  const drawn = (part) => picture.series.flatMap((series) => series[part] ?? []);
+  const ranges = [extent(picture.x, drawn("x")), extent(picture.y, ["y", "low", "high"].flatMap(drawn))];
+  const w = picture.square ? Math.min(width, 420) : width;
+  const rows = picture.y.names, high = rows ? 18 * (rows.length + 1) : Math.max(190, Math.min(310, width * 0.56 - 52));
+  const lines = rows ? rows.map((_, i) => i + 1) : ticks(ranges[1], picture.y.log, high / 50);
+  const words = rows ?? names(lines);
+  const left = 28 + Math.max(...words.map(wide));
+  const bottom = TOP + (picture.square ? w - left - RIGHT : high); // square: one unit is as long upwards as sideways
+  const x = scale(picture.x, ranges[0], left, w - RIGHT);
+  return { w, h: bottom + BOTTOM, left, right: w - RIGHT, bottom, ranges, lines, words, x, y: scale(picture.y, ranges[1], bottom, TOP) };
 }
 
-function markers(series, number, x, y) {
-  const every = series.x.length <= 30 ? 1 : Math.ceil(series.x.length / 8);
-  const shape = MARKERS[series.marker] ?? Object.values(MARKERS)[number % 3]; // true: any
-  const at = series.x.map((value, i) => [x(value), y(series.y[i])]);
-  return at.filter(([px, py], i) => i % every === 0 && Number.isFinite(px + py))
-    .map(([px, py]) => shape(px, py)).join("");
+// --- curves ------------------------------------------------------------------------------------
+
+const corners = (points) => (x, y) => {
+  const steps = points.slice(1).map(([px, py], i) => `l${(px - points[i][0]).toFixed(1)},${(py - points[i][1]).toFixed(1)}`);
+  return `M${(x + points[0][0]).toFixed(1)},${(y + points[0][1]).toFixed(1)}${steps.join("")}z`;
+};
+const around = (radii, turn) => corners(radii.map((r, i) => {
+  const angle = 2 * Math.PI * (i / radii.length + turn);
+  return [r * Math.sin(angle), -r * Math.cos(angle)];
+}));
+const PLUS = [
+  [-1.5, -5], [1.5, -5], [1.5, -1.5], [5, -1.5], [5, 1.5], [1.5, 1.5],
+  [1.5, 5], [-1.5, 5], [-1.5, 1.5], [-5, 1.5], [-5, -1.5], [-1.5, -1.5],
+];
+const MARKERS = {
+  circle: around(Array(16).fill(4), 0),
+  square: around(Array(4).fill(5), 1 / 8),
+  triangle: around(Array(3).fill(5.5), 0),
+  "triangle down": around(Array(3).fill(5.5), 1 / 2),
+  diamond: around([6, 4.5, 6, 4.5], 0),
+  pentagon: around(Array(5).fill(5), 0),
+  star: around(Array.from({ length: 10 }, (_, i) => (i % 2 ? 2.4 : 6)), 0),
+  plus: corners(PLUS),
+  cross: corners(PLUS.map(([x, y]) => [0.7 * (x - y), 0.7 * (x + y)])),
+};
+
+const DOTTED = { stroke: "currentColor", "stroke-width": 1.2, "stroke-dasharray": "1 3" };
+
+function points(series, { x, y }) {
+  return series.x.map((value, i) => [x(value), y(series.y[i])]);
 }
 
+const exists = ([px, py]) => Number.isFinite(px + py);
+
+function path(at) {
+  let open = false;
+  return at.map((point) => {
+    const [px, py] = point, letter = open ? "L" : "M";
+    open = exists(point);
+    return open ? `${letter}${px.toFixed(1)},${py.toFixed(1)}` : "";
+  }).join("");
+}
+
+// Colour, marker and dash: of whom the series shows, otherwise of its number among the others.
 function look(series, number) {
-  const stroke = COLOURS[number % COLOURS.length];
-  const dash = series.dash ?? DASHES[number % DASHES.length];
-  return { fill: "none", stroke, "stroke-width": series.line === false ? 0 : 2.2, "stroke-dasharray": dash };
+  const who = LOOKS.contestants.findIndex(({ name, also }) => name === series.who || also.includes(series.who));
+  const own = who < 0 ? number % LOOKS.series.length : who;
+  const found = (who < 0 ? LOOKS.series : LOOKS.contestants)[own];
+  return {
+    colour: `var(--muonlab-${who < 0 ? "series" : "who"}-${own})`,
+    marker: MARKERS[series.marker] ?? MARKERS[found.marker], // true: its own
+    dash: series.dash ?? found.dash.join(" "),
+  };
 }
 
-function drawn(series, number, x, y) {
-  const parts = [svg("path", { d: path(series, x, y), class: "muonlab-line", ...look(series, number) })];
-  if (series.marker) parts.push(svg("path", { d: markers(series, number, x, y), fill: look(series, number).stroke }));
+function drawn(series, number, at, shift = 0) {
+  const { colour, marker, dash } = look(series, number);
+  const width = series.line === false ? 0 : 2.2;
+  const line = { class: "muonlab-line", fill: "none", stroke: colour, "stroke-width": width, "stroke-dasharray": dash };
+  const parts = [svg("path", { d: path(at), ...line })];
+  if (series.marker) {
+    const every = at.length <= 30 ? 1 : Math.ceil(at.length / 8);
+    const shapes = at.filter((point, i) => i % every === 0 && exists(point)).map(([px, py]) => marker(px, py));
+    parts.push(svg("path", { d: shapes.join(""), fill: colour }));
+  }
+  const bars = series.bars?.map(([px, low, high]) => path([[px + shift, low], [px + shift, high]]));
+  if (bars) parts.push(svg("path", { d: bars.join(""), stroke: colour, "stroke-width": 1.2 }));
   return svg("g", {}, ...parts);
 }
 
-function text(words, x, y, attributes = {}) {
-  return svg("text", { x, y, fill: "currentColor", "font-size": 12, ...attributes }, words);
+function curve(series, number, all, place) {
+  const bars = series.low?.map((low, i) => [place.x(series.x[i]), place.y(low), place.y(series.high[i])]);
+  return drawn({ ...series, bars }, number, points(series, place), 3 * (number - (all.length - 1) / 2));
 }
 
-function axes(picture, ranges, x, y, width, height) {
+// Names of the curves, and of the dotted lines whose label found no free place beside them.
+function legend(series, unplaced) {
+  const items = series.map((s, number) => {
+    const sample = svg("svg", { viewBox: "0 0 34 12", "aria-hidden": "true" });
+    sample.append(drawn({ ...s, marker: false }, number, [[0, 6], [34, 6]]), drawn({ ...s, line: false }, number, [[17, 6]]));
+    return element("span", {}, sample, s.label);
+  });
+  const dots = unplaced.map((label) => {
+    const sample = svg("svg", { viewBox: "0 0 34 12", "aria-hidden": "true" }, svg("line", { x1: 0, x2: 34, y1: 6, y2: 6, ...DOTTED }));
+    return element("span", { class: "muonlab-mark" }, sample, label);
+  });
+  return element("div", { class: "muonlab-legend" }, ...items, ...dots);
+}
+
+// --- axes and marks ----------------------------------------------------------------------------
+
+function text(words, x, y, attributes = {}) {
+  return svg("text", { x, y, fill: "currentColor", "font-size": SIZE, ...attributes }, words);
+}
+
+function axes(picture, place) {
+  const { x, y, left, right, bottom, w, h } = place;
   const grid = { stroke: "currentColor", "stroke-opacity": 0.18 };
-  const bottom = height - MARGIN.bottom, right = width - MARGIN.right;
   const middle = { "text-anchor": "middle" };
-  const parts = [];
-  for (const t of ticks(ranges.x, picture.x.log, width / 90)) {
-    parts.push(svg("line", { x1: x(t), x2: x(t), y1: MARGIN.top, y2: bottom, ...grid }));
-    parts.push(text(short(t), x(t), bottom + 16, middle));
-  }
-  for (const t of picture.y.named ? [] : ticks(ranges.y, picture.y.log, height / 55)) { // named: by marks
-    parts.push(svg("line", { x1: MARGIN.left, x2: right, y1: y(t), y2: y(t), ...grid }));
-    parts.push(text(short(t), MARGIN.left - 6, y(t) + 4, { "text-anchor": "end" }));
-  }
-  const centre = (MARGIN.top + bottom) / 2;
-  parts.push(text(picture.x.label, (MARGIN.left + right) / 2, height - 8, middle));
+  const across = ticks(place.ranges[0], picture.x.log, (right - left) / 80), said = names(across), parts = [];
+  across.forEach((tick, i) => {
+    const half = wide(said[i]) / 2, at = Math.min(x(tick), w - half);
+    parts.push(svg("line", { x1: x(tick), x2: x(tick), y1: TOP, y2: bottom, ...grid }));
+    parts.push(text(said[i], at, bottom + 16, middle));
+  });
+  place.lines.forEach((tick, i) => {
+    const chosen = picture.y.names && place.words[i] === picture.y.chosen;
+    parts.push(svg("line", { x1: left, x2: right, y1: y(tick), y2: y(tick), ...grid }));
+    parts.push(text(place.words[i], left - 6, y(tick) + 4, { "text-anchor": "end", ...(chosen ? { "font-weight": "bold" } : {}) }));
+  });
+  const centre = (TOP + bottom) / 2;
+  parts.push(text(picture.x.label, Math.min((left + right) / 2, w - wide(picture.x.label) / 2), h - 8, middle));
   parts.push(text(picture.y.label, 12, centre, { ...middle, transform: `rotate(-90 12 ${centre})` }));
   return parts;
 }
 
-function mark(line, x, y, width, height) {
-  const look = { stroke: "currentColor", "stroke-width": 1.2, "stroke-dasharray": "1 3" };
-  const ends = "y" in line
-    ? { x1: MARGIN.left, x2: width - MARGIN.right, y1: y(line.y), y2: y(line.y) }
-    : { x1: x(line.x), x2: x(line.x), y1: MARGIN.top, y2: height - MARGIN.bottom };
-  const right = !("y" in line) && x(line.x) < MARGIN.left + 7 * line.label.length; // no room on the left
-  const at = "y" in line ? [width - MARGIN.right - 4, y(line.y) - 5] : [x(line.x) + (right ? 4 : -4), MARGIN.top + 12];
-  return [svg("line", { ...ends, ...look }), text(line.label, ...at, { "text-anchor": right ? "start" : "end", class: "muonlab-label" })];
-}
-
-function plot(picture, width) {
-  const side = Math.min(width, 420); // square: one unit is as long upwards as sideways
-  const w = picture.square ? side : width;
-  const [low, high] = picture.y.range ?? [];
-  const h = picture.y.named ? MARGIN.top + MARGIN.bottom + 18 * (high - low) : picture.square ? side - MARGIN.left - MARGIN.right + MARGIN.top + MARGIN.bottom : Math.max(240, Math.min(360, width * 0.56));
-  const ranges = {
-    x: extent(picture.x, picture.series.flatMap((s) => s.x)),
-    y: extent(picture.y, picture.series.flatMap((s) => s.y)),
-  };
-  const x = scale(picture.x, ranges.x, MARGIN.left, w - MARGIN.right);
-  const y = scale(picture.y, ranges.y, h - MARGIN.bottom, MARGIN.top);
-  const id = `muonlab-clip-${Math.random().toString(36).slice(2)}`; // one page, many explorers
-  const area = { x: MARGIN.left - 5, y: MARGIN.top - 5, width: w - MARGIN.left - MARGIN.right + 10, height: h - MARGIN.top - MARGIN.bottom + 10 }; // whole markers
-  const canvas = svg("svg", { viewBox: `0 0 ${w} ${h}`, role: "img", "aria-label": [picture.title, picture.sentence].filter(Boolean).join(". "), style: `max-width:${w}px` });
-  canvas.append(svg("clipPath", { id }, svg("rect", area)), ...axes(picture, ranges, x, y, w, h));
-  const curves = picture.series.map((s, i) => drawn(s, i, x, y));
-  canvas.append(svg("g", { "clip-path": `url(#${id})` }, ...curves));
-  canvas.append(...(picture.marks ?? []).flatMap((line) => mark(line, x, y, w, h)));
-  return canvas;
-}
-
-function legend(series) {
-  const items = series.map((s, number) => {
-    const sample = svg("svg", { viewBox: "0 0 34 12", "aria-hidden": "true" });
-    const at = (x, y, marker) => drawn({ ...s, x, y, marker }, number, (v) => v, (v) => v);
-    sample.append(at([0, 34], [6, 6]), at([17], [6], s.marker));
-    return element("span", {}, sample, s.label);
+// The pixels that a label should not cover: every curve, every few pixels.
+function busy(picture, place) {
+  return picture.series.flatMap((series) => {
+    const at = points(series, place).map(([px, py]) => [px, Math.max(0, Math.min(place.h, py))]); // the rest is not seen
+    return at.flatMap(([px, py], i) => {
+      const [qx, qy] = i && series.line !== false ? at[i - 1] : [px, py];
+      const count = Math.ceil(Math.hypot(px - qx, py - qy) / 4) || 1;
+      return Array.from({ length: count }, (_, k) => [px + ((qx - px) * k) / count, py + ((qy - py) * k) / count]);
+    }).filter(exists);
   });
-  return element("div", { class: "muonlab-legend" }, ...items);
 }
 
-function control(spec, values, changed) {
-  const show = spec.format ?? short;
-  const output = element("span", { class: "muonlab-value", "aria-hidden": "true" }); // the input says its value itself
-  const input = spec.options
-    ? element("select", { "aria-label": spec.label }, ...spec.options.map((option) => element("option", { value: option }, option)))
-    : element("input", { type: "range", "aria-label": spec.label, min: spec.min, max: spec.max, step: spec.step });
-  const sync = (now) => {
-    input.value = now[spec.name];
-    output.textContent = spec.options ? "" : show(now[spec.name]);
-    if (!spec.options) input.setAttribute("aria-valuetext", output.textContent);
-  };
-  input.addEventListener("input", () => changed(spec.name, spec.options ? input.value : Number(input.value)));
-  sync(values);
-  return { node: element("label", {}, element("span", {}, spec.label), output, input), sync };
+// A label beside its line, where it covers nothing; null when there is no such place.
+function beside(line, place, taken) {
+  const { x, y, left, right, bottom } = place, width = wide(line.label) + 6;
+  const spots = Array.from({ length: 17 }, (_, i) => i / 16).flatMap((share) => "y" in line
+    ? [-4, SIZE + 3].map((dy) => [right - width - share * (right - left - width), y(line.y) + dy])
+    : [-width - 2, 4].map((dx) => [x(line.x) + dx, TOP + SIZE + share * (bottom - TOP - 2 * SIZE)]));
+  const within = spots.filter(([px, py]) => px >= left - 2 && px + width <= right + 8 && py - SIZE >= TOP - 2 && py <= bottom);
+  const free = ([px, py]) => !taken.some(([qx, qy]) => qx > px - 4 && qx < px + width + 4 && qy > py - SIZE && qy < py + 4);
+  const spot = within.find(free);
+  if (!spot) return null;
+  const [px, py] = spot;
+  for (let i = 0; i <= width; i += 6) taken.push([px + i, py - 10], [px + i, py - 4], [px + i, py]);
+  return text(line.label, px + 3, py, { class: "muonlab-label" });
 }
 
-function explorer({ controls, view, changed: adjust }) {
-  const defaults = Object.fromEntries(controls.map((c) => [c.name, c.value]));
-  const render = ({ model, el }) => {
-    root(el, "muonlab-explorer");
-    const state = () => ({ ...defaults, ...model.get("values") });
-    const changed = (name, value) => {
-      const now = { ...state(), [name]: value };
-      model.set("values", adjust ? adjust(name, now) : now);
-      model.save_changes();
-      draw();
-    };
-    const inputs = controls.map((c) => control(c, state(), changed));
-    const title = element("p", { class: "muonlab-title" });
-    const figure = element("div", { class: "muonlab-figure" });
-    const sentence = element("p", { class: "muonlab-sentence", role: "status" });
-    const draw = () => {
-      const picture = view(state(), model.get("data"));
-      inputs.forEach((input) => input.sync(state()));
-      title.textContent = picture.title ?? "";
-      figure.replaceChildren(plot(picture, Math.max(280, Math.min(el.clientWidth || 680, 720))), legend(picture.series));
-      if (sentence.textContent !== picture.sentence) sentence.textContent = picture.sentence;
-    };
-    model.on("change:values", draw);
-    model.on("change:data", draw);
-    el.append(element("div", { class: "muonlab-controls" }, ...inputs.map((i) => i.node)), title, figure, sentence);
-    draw();
-    let width = el.clientWidth;
-    const watcher = new ResizeObserver(() => { if (el.clientWidth !== width) { width = el.clientWidth; draw(); } });
-    watcher.observe(el);
-    return () => { watcher.disconnect(); model.off("change:values", draw); model.off("change:data", draw); };
-  };
-  return { render };
+function marks(picture, place) {
+  const { x, y, left, right, bottom } = place, taken = busy(picture, place);
+  const lines = (picture.marks ?? []).map((line) => ("y" in line
+    ? { x1: left, x2: right, y1: y(line.y), y2: y(line.y) }
+    : { x1: x(line.x), x2: x(line.x), y1: TOP, y2: bottom }));
+  for (const { x1, x2, y1, y2 } of lines) // nor other lines
+    for (let i = 0; i <= 60; i++) taken.push([x1 + ((x2 - x1) * i) / 60, y1 + ((y2 - y1) * i) / 60]);
+  place.unplaced = [];
+  const labels = (picture.marks ?? []).filter(({ label }) => label).flatMap((line) => {
+    const label = beside(line, place, taken);
+    if (!label) place.unplaced.push(line.label);
+    return label ? [label] : [];
+  });
+  return [...lines.map((ends) => svg("line", { ...ends, ...DOTTED })), ...labels];
+}
+
+function plot(picture, place) {
+  const { w, h, left, right, bottom } = place;
+  const id = `muonlab-clip-${Math.random().toString(36).slice(2)}`; // one page, many explorers
+  const area = { x: left - 6, y: TOP - 6, width: right - left + 12, height: bottom - TOP + 12 }; // whole markers
+  const words = [picture.title, picture.sentence].filter(Boolean).join(". ");
+  return svg("svg", { viewBox: `0 0 ${w} ${h}`, role: "img", "aria-label": words, style: `max-width:${w}px` },
+    svg("clipPath", { id }, svg("rect", area)), ...axes(picture, place),
+    svg("g", { "clip-path": `url(#${id})` }, ...picture.series.map((s, i, all) => curve(s, i, all, place))),
+    ...marks(picture, place));
 }
