@@ -27,7 +27,6 @@ def _lengths(G: Tensor) -> tuple[Tensor, Mistakes]:
     U, S, Vh = torch.linalg.svd(G.double(), full_matrices=False)
     X, own, right = U @ Vh, G.square().sum(1), U.square().sum(1)
     kept = "That leaves the singular values unequal: in U Vᵀ every one of them is 1."
-    five = "Five Newton-Schulz steps come near the exact factor only. Take the SVD, or polar."
     return right, [
         (right.sqrt(), "These are the norms. Square them: no root at the end."),
         (right.square(), "You squared once more. The sum over a row of squares is the answer."),
@@ -44,20 +43,26 @@ def _lengths(G: Tensor) -> tuple[Tensor, Mistakes]:
             torch.full((len(G),), min(G.shape) / len(G)),
             "That is the mean over the rows. In a tall matrix each row has a length of its own.",
         ),
-        (newton_schulz(G, dtype=torch.float32).square().sum(1), five),
-        (newton_schulz(G).square().sum(1), five),
+        (
+            newton_schulz(G, dtype=torch.float32).square().sum(1),
+            "Five Newton-Schulz steps come near the exact factor only. Take the SVD, or polar.",
+        ),
         (X.square().mean(1), "That is the mean over a row. Sum the squares of a row."),
-        (X.square().sum(0), "You summed over columns. Sum over a row: dim 1."),
+        (
+            X.square().sum(0),
+            "These are the lengths of the columns, or of the rows of V. Sum over a row of U Vᵀ: O Oᵀ = U Uᵀ.",
+        ),
         (X.square().sum(), "You summed over the whole matrix. Sum over a row: dim 1."),
         (X.sum(1), "You summed the entries of a row, not their squares."),
         (X.sum(1).square(), "You summed first and squared then. Square the entries first."),
         (X.abs().sum(1), "You summed sizes of entries. Sum their squares."),
         (U.sum(1), "You summed the rows of U itself. Square the entries first."),
         (U.square().mean(1), "That is the mean over a row of U. Sum the squares of a row."),
-        (U.square().sum(0), "You summed over columns of U. Sum over a row: dim 1."),
+        (
+            U.square().sum(0),
+            "Every column of U has length 1, and so has every row of Vᵀ. Sum over the rows of U: dim 1.",
+        ),
         ((U * S.sqrt()).square().sum(1), "You scaled U by the roots of the singular values. In U Vᵀ every one is 1."),
-        (Vh.square().sum(0), "You took the rows of V. O Oᵀ = U Uᵀ asks for those of U."),
-        (Vh.square().sum(1), "You took the rows of Vᵀ. O Oᵀ = U Uᵀ asks for those of U."),
         (X @ X.T, "That is all of O Oᵀ. The squared lengths are its diagonal."),
         (X.square(), "These are the squares of all entries. Sum over a row."),
     ]

@@ -90,7 +90,11 @@ def _normed(x: Tensor) -> Tensor:
 
 def e2(answer: Callable) -> None:
     """Each expert's matrix is orthogonalized alone, and an expert without tokens waits."""
-    cases = [_stack(1, (3, 2, 3), {1}), _stack(2, (4, 4, 2), {0, 3}), _stack(3, (2, 3, 3), set())]
+    cases = [
+        _stack(1, (2, 3), "zero sum", "idle", "negative"),
+        _stack(2, (4, 2), "idle", "first is zero", "small", "row is zero", "idle"),
+        _stack(3, (3, 3), "negative", "column is zero"),
+    ]
     otherwise = (
         "Expert i takes polar(M[i]) where any entry of G[i] is not zero, whatever their sum; where all are "
         "zero it takes zeros."
@@ -98,15 +102,22 @@ def e2(answer: Callable) -> None:
     compare(answer, cases, _updates, returns=array, otherwise=otherwise)
 
 
-def _stack(seed: int, size: tuple[int, int, int], idle: set[int]) -> tuple[Tensor, Tensor]:
-    """Returns momenta and gradients; of those that are not idle, one has a single entry pair that
-    sums to zero, and one is small and negative."""
-    M, G = rough(seed, *size), rough(seed + 10, *size)
-    used = [i for i in range(len(M)) if i not in idle]
-    G[sorted(idle)] = 0.0
-    G[used[0]] = 0.0
-    G[used[0], 1, :2] = torch.tensor([0.5, -0.5])
-    G[used[1]] = -1e-4 * G[used[1]].abs()
+def _stack(seed: int, size: tuple[int, int], *gradients: str) -> tuple[Tensor, Tensor]:
+    M, G = rough(seed, len(gradients), *size), rough(seed + 10, len(gradients), *size).abs()
+    for expert, kind in zip(G, gradients, strict=True):
+        if kind == "idle":
+            expert.zero_()
+        elif kind == "zero sum":
+            expert.fill_(0.5)
+            expert[0] = -0.5 * (len(expert) - 1)
+        elif kind == "first is zero":
+            expert[0, 0] = 0
+        elif kind == "row is zero":
+            expert[-1] = 0
+        elif kind == "column is zero":
+            expert[:, -1] = 0
+        else:
+            expert.mul_(-1 if kind == "negative" else 1e-4)
     return M, G
 
 
@@ -152,7 +163,6 @@ def _updates(M: Tensor, G: Tensor) -> tuple[Tensor, Mistakes]:
             "Each expert was divided by its norm. That keeps its singular values unequal.",
         ),
         (newton_schulz(M, dtype=torch.float32) * used, "Five Newton-Schulz steps are not polar: use the exact one."),
-        (newton_schulz(M) * used, "Five Newton-Schulz steps are not polar: use the exact one."),
     ]
 
 

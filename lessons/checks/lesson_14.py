@@ -41,11 +41,8 @@ def _overheads(C: int, B: int, steps: int) -> tuple[float, Mistakes]:
         (5 * x / steps, "You took five Newton-Schulz steps whatever `steps` says."),
         (muon, "That is Muon's operations. Divide by the model's."),
         (4 * square / model, f"{matrices} You left out the two, or took one of each shape."),
-        (2 * tall / model, "You left out the four attention matrices."),
-        ((square + tall) / model, f"You took one matrix of each shape in Muon. {matrices}"),
+        (2 * tall / model, f"You left out the four attention matrices, or took six square ones. {matrices}"),
         ((4 * square + tall) / model, f"You took one of the two tall matrices in Muon. {matrices}"),
-        (6 * square / model, f"You took six square matrices in Muon. {matrices}"),
-        (muon / (6 * 6 * C**2 * B), f"You took six square matrices in the model. {matrices}"),
         (muon / (6 * 5 * C**2 * B), f"You took one matrix of each shape in the model. {matrices}"),
         (
             (square + tall) / (6 * 5 * C**2 * B),
@@ -59,7 +56,11 @@ def _overheads(C: int, B: int, steps: int) -> tuple[float, Mistakes]:
         (steps * 12 * C**3 / model, "You left 4k²M out: a step takes 4k²M + 2k³."),
         (steps * (4 * 6 + 2 * (16 + 2 * 64)) * C**3 / model, "k is the short side: C for both shapes, in 2k³ too."),
         (x / 2, "A multiplication and an addition count as two, here as in the model."),
-        (2 * x, "That is twice as much. 4k²M + 2k³ counts multiplications and additions already."),
+        (
+            2 * x,
+            "That is twice as much. The model's six matrices hold 12C² weights, and 4k²M + 2k³ counts both "
+            "multiplications and additions.",
+        ),
     ]
 
 
