@@ -77,10 +77,15 @@ def _no_keys(answer: Callable) -> None:
     with _Shapes() as shapes:
         call(answer, rough(7, h), rough(8, h, r), rough(9, t, r))
     one_by_one = shapes.seen[h,] + shapes.seen[r, h]  # W_uk @ c[i], or W_uk * c[i], for each token
-    if shapes.seen[h, t] or shapes.seen[r, h, t] or one_by_one >= t:
+    if shapes.seen[h, t] or shapes.seen[r, h, t]:
         raise Wrong(
             f"The numbers are right, but you made the keys of all {t} tokens, {h} numbers each. Let W_uk meet q "
             "first: brackets say what is multiplied first."
+        )
+    if one_by_one >= t:
+        raise Wrong(
+            "The numbers are right, but you made a key for each token, one by one. Let W_uk meet q before the "
+            "loop; no loop is needed then."
         )
 
 

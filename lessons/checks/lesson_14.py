@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from muonlab.classroom.exercise import Mistakes, compare
-from muonlab.classroom.kinds import Wrong, array, number, plain
+from muonlab.classroom.kinds import Wrong, array, number
 
 Curve = list[tuple[int, float]]  # (tokens, loss), the loss falls
 
@@ -184,9 +184,11 @@ def e3(answer: Callable) -> None:
 
 
 def _list_of_owners(value: Any) -> Any:
-    found = [] if isinstance(value, Mapping) else plain(value)
-    if isinstance(value, Mapping) or (isinstance(found, list) and any(isinstance(v, list) for v in found)):
-        raise Wrong("Return a flat list: entry i is the number of the process that owns matrix i.")
+    place = "Return one list: entry i is the number of the process that owns matrix i."
+    if isinstance(value, Mapping):
+        raise Wrong(f"A dictionary came. {place}")
+    if isinstance(value, list) and any(isinstance(inner, list) for inner in value):
+        raise Wrong(f"A list of lists came, as if each process had one. {place}")
     return array(value)
 
 

@@ -15,12 +15,14 @@ Z = 1.959964  # what t falls to when the seeds are many
 def e1(answer: Callable) -> None:
     """The least number of seeds whose interval reaches no further than the effect."""
     cases = [
+        (2.5, 1.0, T),
+        (0.55, 1.0, T),
+        (5.0, 1.0, T),
         (0.95, 1.0, T),
-        (1.0, 0.1, T),  # two are enough
         (1.595, 1.0, T),  # t·s/√n is exactly the effect for n = 4
         (0.05, 0.06, T),
-        (0.05, 0.1, T),
         (0.2, 0.3, T),
+        (1.0, 0.1, T),  # two are enough
     ]
     otherwise = "Try n = 2, 3, … until t(n)·s/√n is at most the effect; that n is the answer."
     compare(answer, cases, _seeds, returns=number, within=1e-9, otherwise=otherwise)
@@ -34,6 +36,7 @@ def _seeds(effect: float, spread: float, t: dict[int, float]) -> tuple[int, Mist
         return t[n] * spread / n**0.5
 
     right = int(least(half))
+    one_t = "t depends on n: look it up anew for each n."
     normal = (Z * spread / effect) ** 2
     return right, [
         (
@@ -52,7 +55,8 @@ def _seeds(effect: float, spread: float, t: dict[int, float]) -> tuple[int, Mist
         ),
         (least(lambda n: half(n) / 2), "You halved t·s/√n. That is half of the interval already."),
         (least(lambda n: half(n) * spread), "You squared the spread. It is in the effect's unit, as it stands."),
-        (least(lambda n: t[2] * spread / n**0.5), "t depends on n: look it up anew for each n."),
+        (least(lambda n: t[2] * spread / n**0.5), one_t),
+        (max(2, math.ceil((t[2] * spread / effect) ** 2)), one_t),
         (max(2, math.ceil(normal)), "You took 1.96, or 2, the t of very many seeds. For a few it is larger."),
         (normal, "You took 1.96, and a fraction of a seed. t is larger for a few seeds, and n is whole."),
         (
@@ -155,6 +159,8 @@ def e3(answer: Callable) -> None:
         (-0.05, -0.01, -0.02),
         (-0.05, -0.03, -0.01),
         (0.02, 0.02, 0.02),
+        (0.0199, 0.04, 0.02),
+        (0.0, 0.0199, 0.02),
     ]
     verdicts = word("supported", "refuted", "cannot tell")
     otherwise = 'Only two comparisons count: low ≥ by is "supported", high < by is "refuted". '
