@@ -173,7 +173,8 @@ def _untouched() -> Iterator[None]:
         random.setstate(seeds[2])
         torch.set_default_dtype(dtype)
         torch.set_grad_enabled(grad)
-        torch.use_deterministic_algorithms(exact)
+        if torch.are_deterministic_algorithms_enabled() != exact:
+            torch.use_deterministic_algorithms(exact)
         np.seterr(**errors)
         if torch.get_num_threads() != threads:
             torch.set_num_threads(threads)
