@@ -10,24 +10,22 @@ from muonlab.optim.routing import Routing
 from muonlab.optim.update import lr_scale
 
 TURN = torch.tensor([[0.36, 0.48, -0.8], [-0.8, 0.6, 0.0], [0.48, 0.64, 0.6]])
+SIGNS = torch.tensor([[1.0, 1.0, 1.0], [1.0, 1.0, 1.0], [-1.0, 1.0, 1.0]])
 SMALL = torch.tensor([[0.6, -0.8], [0.8, 0.6]])
 
 
 def e1(answer: Answer) -> None:
     """An update of Muon's has nearly equal singular values; one of SGD's has not."""
-    before = rough(0, 2, 3)
-    wide = [before - _step(SMALL, values, TURN) for values in ([3.0, 2.0], [3.0, 1.0], [0.02, 0.015], [0.02, 0.006])]
-    edges = [before - _step(SMALL, [1.0, smallest], TURN) for smallest in (0.53, 0.47)]
-    cases = [(before, after) for after in (*wide, *edges)]
-    tall = rough(1, 3, 2)
-    cases += [(tall, tall - _step(TURN, values, SMALL)) for values in ([0.2, 0.15], [0.2, 0.06])]
-    square = rough(2, 3, 3)
-    values = [0.5, 0.5, 0.05], [0.5, 0.05, 0.05], [0.5, 0.4, 0.3], [0.9, 0.6, 0.4]
-    cases += [(square, square - _step(TURN, v, TURN.T)) for v in values]
-    cases += [(square, square - 0.5 * square.sign()), (square, square.clone())]
+    wide, tall, square = rough(0, 2, 3), rough(1, 3, 2), rough(2, 3, 3)
+    pairs = [3.0, 2.2], [3.0, 0.9], [0.02, 0.015], [0.02, 0.006], [1.0, 0.53], [1.0, 0.47]
+    threes = [0.5, 0.5, 0.05], [0.5, 0.05, 0.05], [0.5, 0.4, 0.3], [0.9, 0.6, 0.4], [0.9, 0.3, 0.2]
+    steps = [(wide, _step(SMALL, values, TURN)) for values in pairs]
+    steps += [(tall, _step(TURN, values, SMALL)) for values in ([0.2, 0.15], [0.2, 0.06])]
+    steps += [(square, _step(TURN, values, TURN.T)) for values in threes]
+    steps += [(square, 0.5 * SIGNS), (square, torch.zeros(3, 3)), (square, square - TURN), (square, TURN)]
+    cases = [(before, before - step) for before, step in steps]
     twice = torch.tensor([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0]])  # exactly twice, in any arithmetic
-    cases += [(twice + 4, torch.full((2, 3), 4.0)), (TURN, TURN - _step(TURN, [0.9, 0.3, 0.2], TURN.T))]
-    cases += [(square - TURN, square), (square, square - 2 * torch.eye(3))]
+    cases += [(twice + 4, torch.full((2, 3), 4.0)), (2 * TURN + square / 10, square / 10)]
     compare(answer, cases, _even, returns=yes, otherwise=_judged)
 
 
@@ -50,7 +48,7 @@ def _even(before: Tensor, after: Tensor) -> Look:
     return right, [
         (True, "Your test says yes to everything, also to a sign step and to normalized SGD."),
         (False, "Your test says no to everything, also to Muon's own steps. The learning rate must cancel."),
-        (not right, "The comparison is upside down: Muon's steps fail and all others pass."),
+        (top > 2 * low, "The comparison is upside down: Muon's steps fail and all others pass."),
         (0 < top < 2 * low * (1 - 1e-6), "Exactly twice is allowed: use <=, not <."),
         (top <= 2 * low * (1 + 1e-6), "No step at all passed: the largest singular value must not be 0."),
         (
@@ -66,7 +64,10 @@ def _even(before: Tensor, after: Tensor) -> Look:
             "You compared the difference with 2. Take the quotient, so that the learning rate cancels.",
         ),
         (0 < low <= 2 * top, "The smallest is always below twice the largest: exchange the two."),
+        (0 < top <= 1.8 * low, "Up to twice the smallest is allowed; your bound is lower."),
         (0 < top <= 1.5 * low, "Up to twice the smallest is allowed; your bound is lower."),
+        (0 < top <= 1.1 * low, "Up to twice the smallest is allowed; yours is that they are equal."),
+        (0 < top <= 2.2 * low, "At most twice the smallest is allowed; your bound is higher."),
         (0 < top <= 3 * low, "At most twice the smallest is allowed; your bound is higher."),
         (bool(0 < a[0] <= 2 * a[-1]), "You looked at `after` alone. The update is before - after."),
         (bool(0 < b[0] <= 2 * b[-1]), "You looked at `before` alone. The update is before - after."),

@@ -70,14 +70,10 @@ def _interval(a: Tensor, b: Tensor) -> Look:
         (ends(2.571 * sd / root), "You used 2.571, the t for six seeds. Five seeds leave 4 degrees of freedom: 2.776."),
         (ends(2.132 * sd / root), "You used 2.132, which leaves 5 % on each side. At 95 % it is t = 2.776."),
         (ends(T * sd / 2), "You divided by √(n − 1). The n − 1 stands in sd already: divide by √5."),
-        (ends(T * sd / 5), "You divided by n. The error of a mean is sd / √n: the root of 5."),
+        (ends(T * sd / 5), "You divided by n. The error of a mean is sd / √n: one root of 5."),
         (ends(T * sd**2 / root), "You used the variance. Take its root, the standard deviation."),
         (ends((T * sd**2 / root).sqrt()), "You took the root of the whole width. Only n stands under a root."),
         (ends(T * small / root), n_minus_1),
-        (
-            ends(T * small / 2 / root),
-            "You divided the spread by n and again by n − 1. Divide the squares by n − 1 once.",
-        ),
         (ends(half / 2), "This is half as wide as it should be: t · sd / √n on each side of the mean."),
         (ends(2 * half), "This is twice as wide as it should be: t · sd / √n on each side of the mean."),
         (ends(T * ((a.var() + b.var()) / 5).sqrt()), pair),
@@ -117,7 +113,7 @@ def e3(answer: Answer) -> None:
             torch.tensor([3, 1, 4, 1, 0]),
             torch.tensor([2, 0, 2, 1, 2]),
         ),
-        (torch.arange(600) % 7 / 2, torch.arange(600) * 7 % 11, torch.arange(11).sub(7).square() % 3),
+        (torch.arange(600) % 7 / 2, torch.arange(600) * 7 % 11, torch.arange(11) * 5 % 7 % 3),
     ]
     otherwise = "Is classes[tokens] the mask? It gives the class of each token, in the order of the losses."
     compare(answer, cases, _by_class, returns=array, otherwise=otherwise)

@@ -99,8 +99,8 @@ def compare(
 ) -> None:
     """Accepts an answer that is right in every case; else raises Wrong with the diagnosis.
 
-    The diagnosis is that of the first mistake which gives what came in every case, or, failing
-    that, in every case that came out wrong. The first such case is shown, to be tried.
+    The diagnosis is that of the first mistake which gives what came in every case; among real
+    numbers, failing that, in every case that came out wrong. The first of these is shown, to try.
 
     Args:
         cases: what the function is called with, the most telling first: wide before square.
@@ -135,9 +135,10 @@ def _tell(
 ) -> None:
     first = wrong[0]
     expected, mistakes = table[first]
+    chance = isinstance(came[first], int | str | None)  # few values: one of them says little
     fits = [
         message
-        for where in (range(len(came)), wrong)
+        for where in (range(len(came)), *([] if chance else [wrong]))
         for i, (_, message) in enumerate(mistakes)
         if all(equal(came[case], table[case][1][i][0], within) for case in where)
     ]
