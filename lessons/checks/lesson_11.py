@@ -22,6 +22,7 @@ def e1(answer: Callable) -> None:
         (small, {"w_out"}),
         (small, {"o"}),
         (_model(2, 6), {"v", "o"}),
+        (_model(2, 5), {"w_out", "k"}),
         (_model(3, 8), {"w_in", "q"}),
     ]
     otherwise = "The kind is the part of the name before .weight; a matrix of m rows and n columns holds m · n numbers."
@@ -77,7 +78,12 @@ def _counts(shapes: Shapes, kinds: set[str]) -> tuple[int, Mistakes]:
             right if len(kinds) == 1 else 0,
             "Nothing fits once two kinds are asked for: ask whether the kind is in the set.",
         ),
-        (0, "Nothing fits. The kind is the part of the name before .weight."),
+        (
+            0,
+            "You got 0 for every group. Is the part of the name before .weight compared with `kinds`, and does "
+            "`return` stand after the loop?",
+        ),
+        (max(m * n for m, n in fit), "That is the largest matrix that fits. Add up all of them."),
         (4 * right, "These are bytes of float32. Count the numbers."),
     ]
 
@@ -85,8 +91,8 @@ def _counts(shapes: Shapes, kinds: set[str]) -> tuple[int, Mistakes]:
 def _model(layers: int, width: int) -> Shapes:
     shapes = {"embedding.weight": (50, width)}
     for i in range(layers):
-        shapes |= {f"blocks.{i}.attention.{kind}.weight": (width, width) for kind in "qkvo"}
         shapes[f"blocks.{i}.feedforward.w_in.weight"] = (4 * width, width)
+        shapes |= {f"blocks.{i}.attention.{kind}.weight": (width, width) for kind in "qkvo"}
         shapes[f"blocks.{i}.feedforward.w_out.weight"] = (width, 4 * width)
     return shapes | {"head.weight": (50, width)}
 

@@ -36,8 +36,8 @@ def _lengths(G: Tensor) -> tuple[Tensor, Mistakes]:
         (own / S[0] ** 2, f"You divided G by its largest singular value. {kept}"),
         (
             torch.ones(len(G)),
-            "You found 1 for every row. So it is for the whole m × m matrix U, but only its first min(m, n) "
-            "columns belong to U Vᵀ: full_matrices=False.",
+            "You found 1 for every row. So it is in the whole m × m matrix U, or once rows are divided by their "
+            "norms. Only the first min(m, n) columns of U belong to U Vᵀ: full_matrices=False.",
         ),
         (
             torch.full((len(G),), min(G.shape) / len(G)),

@@ -146,6 +146,8 @@ def _updates(M: Tensor, G: Tensor) -> tuple[Tensor, Mistakes]:
         (G, "That is the gradient. Take the momentum, orthogonalized."),
         (M, "That is the momentum itself. Orthogonalize each expert, and let the idle ones rest."),
         (M * used, "That is M, with zeros for the idle expert. Orthogonalize it."),
+        (polar(M * (G != 0)), f"You masked the momentum entry by entry. {tokens}"),
+        (exact * G, "You multiplied by the gradient. Multiply by 1, or by 0 where it is idle."),
         (exact * (G != 0), f"You masked entry by entry. {tokens}"),
         (exact * (G != 0).any(2, keepdim=True), f"You masked row by row. {tokens}"),
         (exact * (G != 0).any(1, keepdim=True), f"You masked column by column. {tokens}"),

@@ -55,7 +55,7 @@ def _overheads(C: int, B: int, steps: int) -> tuple[float, Mistakes]:
         (steps * (4 * 4 + 2 * 16) * C**3 / model, "You left 2k³ out: a step takes 4k²M + 2k³."),
         (steps * 12 * C**3 / model, "You left 4k²M out: a step takes 4k²M + 2k³."),
         (steps * (4 * 6 + 2 * (16 + 2 * 64)) * C**3 / model, "k is the short side: C for both shapes, in 2k³ too."),
-        (x / 2, "A multiplication and an addition count as two, here as in the model."),
+        (x / 2, "That is half as much. A multiplication and an addition count as two, here as in the model."),
         (
             2 * x,
             "That is twice as much. The model's six matrices hold 12C² weights, and 4k²M + 2k³ counts both "

@@ -75,6 +75,10 @@ def _promises(G: Tensor, A: Tensor) -> tuple[float, Mistakes]:
             "matrix_norm(A, 1) is the largest column sum. ‖A‖_op is the largest singular value.",
         ),
         (
+            nuclear / (A.square().sum() / op(A, math.inf) ** 2),
+            "matrix_norm(A, inf) is the largest row sum. ‖A‖_op is the largest singular value.",
+        ),
+        (
             nuclear / (A.square().sum() / A.abs().max() ** 2),
             "You took the largest entry of A. ‖A‖_op is its largest singular value.",
         ),

@@ -37,6 +37,7 @@ def _seeds(effect: float, spread: float, t: dict[int, float]) -> tuple[int, Mist
 
     right = int(least(half))
     one_t = "t depends on n: look it up anew for each n."
+    many = "You took 1.96, or 2, the t of very many seeds. For a few it is larger."
     normal = (Z * spread / effect) ** 2
     return right, [
         (
@@ -57,7 +58,8 @@ def _seeds(effect: float, spread: float, t: dict[int, float]) -> tuple[int, Mist
         (least(lambda n: half(n) * spread), "You squared the spread. It is in the effect's unit, as it stands."),
         (least(lambda n: t[2] * spread / n**0.5), one_t),
         (max(2, math.ceil((t[2] * spread / effect) ** 2)), one_t),
-        (max(2, math.ceil(normal)), "You took 1.96, or 2, the t of very many seeds. For a few it is larger."),
+        (max(2, math.ceil(normal)), many),
+        (math.ceil(normal), many),
         (normal, "You took 1.96, and a fraction of a seed. t is larger for a few seeds, and n is whole."),
         (
             least(lambda n: t[min(n + 1, max(t))] * spread / n**0.5),

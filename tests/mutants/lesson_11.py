@@ -96,6 +96,15 @@ ANSWERS = {
             "first that fits": returns_at_once,
             "one kind": one_of_the_kinds,
             "the whole set": by_whole_set,
+            "the last": lambda shapes, kinds: [
+                m * n for name, (m, n) in shapes.items() if kind(name) in kinds
+            ][-1],
+            "the largest": lambda shapes, kinds: max(
+                m * n for name, (m, n) in shapes.items() if kind(name) in kinds
+            ),
+            "nothing": lambda shapes, kinds: sum(
+                m * n for name, (m, n) in shapes.items() if name in kinds
+            ),
             "a word": lambda shapes, kinds: f"{count_in_a_loop(shapes, kinds)} numbers",
             "a yes": lambda shapes, kinds: True,
         },

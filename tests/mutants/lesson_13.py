@@ -120,6 +120,8 @@ ANSWERS = {
             "unit norm": lambda M, G: unit(M) * used(G),
             "sign": lambda M, G: -polar(M) * used(G),
             "the gradient": lambda M, G: G,
+            "momentum masked": lambda M, G: polar(M * (G != 0)),
+            "by the gradient": lambda M, G: polar(M) * G,
             "the momentum": lambda M, G: M,
             "columns": lambda M, G: polar(M) * (G != 0).any(1, keepdim=True),
             "all entries": lambda M, G: polar(M) * (G != 0).all(2).all(1)[:, None, None],
@@ -129,7 +131,9 @@ ANSWERS = {
             "large enough": lambda M, G: polar(M) * (G.norm(dim=(1, 2), keepdim=True) > 1e-3),
             "times the gradient": lambda M, G: polar(M) * G.norm(dim=(1, 2), keepdim=True),
             "idle keeps M": lambda M, G: torch.where(used(G), polar(M), M),
-            "left out": lambda M, G: torch.stack([polar(m) for m, g in zip(M, G, strict=True) if g.any()]),
+            "left out": lambda M, G: torch.stack(
+                [polar(m) for m, g in zip(M, G, strict=True) if g.any()]
+            ),
             "long rows": lambda M, G: polar(M.flatten(1)).view_as(M) * used(G),
             "five steps": lambda M, G: newton_schulz(M) * used(G),
             "in place": lambda M, G: polar(M.mul_(used(G))),

@@ -84,6 +84,9 @@ ANSWERS = {
             "UVᵀ's promise": lambda G, A: values(G).sum() ** 2 / values(A).square().sum(),
             "the step's promise": lambda G, A: G.norm() ** 2 / values(A)[0] ** 2,
             "largest column": lambda G, A: nuclear(G) * (torch.linalg.norm(A, 1) / A.norm()) ** 2,
+            "largest row": lambda G, A: (
+                nuclear(G) * (torch.linalg.norm(A, float("inf")) / A.norm()) ** 2
+            ),
             "largest entry": lambda G, A: nuclear(G) * (A.abs().max() / A.norm()) ** 2,
             "entries": lambda G, A: (G.abs().sum() / G.norm()) ** 2 / stable(A),
             "number of directions": lambda G, A: min(G.shape) / stable(A),
