@@ -98,7 +98,7 @@ def e2(answer: Callable) -> None:
     cases = [
         _stack(1, (2, 3), "zero sum", "idle", "negative"),
         _stack(2, (4, 2), "idle", "first is zero", "small", "row is zero", "idle"),
-        _stack(3, (3, 3), "negative", "column is zero"),
+        _stack(3, (3, 3), "negative", "one entry"),
     ]
     otherwise = (
         "Expert i takes polar(M[i]) where any entry of G[i] is not zero, whatever their sum; where all are "
@@ -119,8 +119,8 @@ def _stack(seed: int, size: tuple[int, int], *gradients: str) -> tuple[Tensor, T
             expert[0, 0] = 0
         elif kind == "row is zero":
             expert[-1] = 0
-        elif kind == "column is zero":
-            expert[:, -1] = 0
+        elif kind == "one entry":
+            expert.zero_()[1, 1] = 1  # not in the first row, nor in the last
         else:
             expert.mul_(-1 if kind == "negative" else 1e-4)
     return M, G

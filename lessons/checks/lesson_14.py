@@ -43,7 +43,6 @@ def _overheads(C: int, B: int, steps: int) -> tuple[float, Mistakes]:
         (4 * square / model, f"{matrices} You left out the two, or took one of each shape."),
         (2 * tall / model, f"You left out the four attention matrices, or took six square ones. {matrices}"),
         ((4 * square + tall) / model, f"You took one of the two tall matrices in Muon. {matrices}"),
-        (muon / (6 * 5 * C**2 * B), f"You took one matrix of each shape in the model. {matrices}"),
         (
             (square + tall) / (6 * 5 * C**2 * B),
             f"You took one matrix of each shape. {matrices}",

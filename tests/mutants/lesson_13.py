@@ -140,6 +140,7 @@ ANSWERS = {
             "a mask": lambda M, G: used(G).expand_as(M),
         },
         "generic": {
+            "first row": lambda M, G: polar(M) * G[:, 0].any(1)[:, None, None],
             "of both": lambda M, G: polar(M + G) * used(G),
             "half": lambda M, G: polar(M) * used(G) / 2,
         },
