@@ -119,7 +119,7 @@ def _hours(rows: int, seeds: int, trials: int, weights: float, tokens: float, sp
         (x / 24, "These are days. Return hours."),
         (x * 3600**2, "You multiplied by 3600. Seconds over 3600 are hours."),
         (x / 3, f"You counted the forward pass alone, 2 {each}. Backward takes 4."),
-        (x * 4 / 6, f"You counted the backward pass alone. Forward takes 2 more: 6 in all."),
+        (x * 4 / 6, "You counted the backward pass alone. Forward takes 2 more: 6 in all."),
         (x / 6, f"You left out the 6 operations {each}."),
         (x / tokens, "You left the tokens out: every token costs 6·N operations."),
         (x / weights, "You left the weights out: every token costs 6·N operations."),
