@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from muonlab.classroom.exercise import Mistakes, compare
-from muonlab.classroom.kinds import numbers
+from muonlab.classroom.kinds import Wrong, numbers
 
 
 def e1(answer: Callable) -> None:
@@ -77,10 +78,6 @@ def e1(answer: Callable) -> None:
                 torch.xlogy(c, c / c.sum()).sum(),
                 "Those are the shares that were counted, whatever s is. The probabilities must come from Zipf's law.",
             ),
-            (
-                _from_rank(s, c, 0),
-                "Your ranks begin with 0, and 0 to a negative power is infinite: the first rank is 1.",
-            ),
             (_from_rank(s, c, 2), "Your ranks begin with 2: the first rank is 1."),
             (
                 right(s, c.sort(descending=True).values),
@@ -91,10 +88,6 @@ def e1(answer: Callable) -> None:
                 "You left out ranks that are never seen. They count 0 times, but they are in the sum over all ranks.",
             ),
             (
-                (law(s, c) ** c).prod().log(),
-                "A product of thousands of probabilities is too small for the computer: it becomes 0. Add logarithms.",
-            ),
-            (
                 with_coefficient(s, c),
                 "You counted the orders in which the tokens can come (a multinomial coefficient). Return Σ c ln p alone.",
             ),
@@ -103,7 +96,7 @@ def e1(answer: Callable) -> None:
         ]
         return right(s, c), mistakes
 
-    compare(answer, cases, look, returns=numbers)
+    compare(answer, cases, look, returns=_finite)
 
 
 def e2(answer: Callable) -> None:
@@ -178,9 +171,12 @@ def e2(answer: Callable) -> None:
                 torch.full((len(c),), len(c)).log(),
                 "Your model guesses blindly: every token has the probability 1/V. Use how often each occurs.",
             ),
-            (
-                -(c + 1.0).log_softmax(0),
-                "A softmax of the counts takes exp of them. The frequencies are the counts divided by their sum.",
+            *(
+                (
+                    value,
+                    "A softmax of the counts takes exp of them. The frequencies are the counts divided by their sum.",
+                )
+                for value in (-(c + 1.0).log_softmax(0), -(c + 1.0).softmax(0).log(), -c.double().log_softmax(0))
             ),
             (
                 -(c + 1.0).log(),
@@ -231,7 +227,7 @@ def e3(answer: Callable) -> None:
             ((b - a) / b, "You divided by each class's own loss before. Divide by the drop of the mean."),
             (
                 gain(w, b, a) / b,
-                "You divided by each class's own loss before. Divide by the drop of the mean.",
+                "You divided each part by the class's own loss before. Divide by the drop of the mean.",
             ),
             (
                 gain(w, b, a) / (w @ b),
@@ -308,6 +304,21 @@ def _powers(s: float, counts: Tensor) -> Tensor:
 def _from_rank(s: float, counts: Tensor, first: int) -> Tensor:
     power = (_ranks(counts) - 1 + first) ** -s
     return (counts * (power / power.sum()).log()).sum()
+
+
+def _finite(value: Any) -> float | Tensor:
+    came = numbers(value)
+    if isinstance(came, float) and math.isnan(came):
+        raise Wrong(
+            "Your function returned nan: somewhere stands 0/0, ∞/∞ or 0 · ln 0. The first rank is 1, not 0, "
+            "and a token that is never seen has counts of 0, but no probability of 0."
+        )
+    if isinstance(came, float) and math.isinf(came):
+        raise Wrong(
+            "Your function returned an infinite number. A product of thousands of probabilities is too small for "
+            "the computer: it becomes 0. Take the logarithm of each, and add."
+        )
+    return came
 
 
 def _bases(right: Tensor) -> Mistakes:

@@ -100,7 +100,6 @@ def e1(answer: Callable) -> None:
                 right(p, e) / (1 - 1 / len(p)),
                 "The right logit grows by η p (1 − 1/K), but every other falls by η p/K: their distance is η p.",
             ),
-            (right(p, 1 - e), "You took ε for the probability of the best fact. It is 1 − ε."),
             *_bases(right(p, e)),
         ]
         return right(p, e), mistakes
@@ -186,13 +185,12 @@ def e2(answer: Callable) -> None:
             ),
             (
                 1 - right(K, r, e),
-                "That is the probability of all the wrong answers together. Return that of the right one.",
+                "That is the probability of all the wrong answers together, 1/(1 + odds). The right one has odds/(1 + odds).",
             ),
             (
                 odds(K, r, e) / (1 - odds(K, r, e)),
                 "From odds to a probability: odds / (1 + odds). You wrote 1 − odds.",
             ),
-            (1 / (1 + odds(K, r, e)), "That is 1/(1 + odds), the wrong answers' probability. Use odds/(1 + odds)."),
             (
                 100 * right(K, r, e),
                 "These are percent. A probability lies between 0 and 1.",

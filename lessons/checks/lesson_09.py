@@ -116,13 +116,12 @@ def e1(answer: Callable) -> None:
             ),
             (
                 q.pow(-q),
-                "Those are the factors of exp(H), one for each direction. Multiply them: return one number.",
+                "You took exp of each term. Add them up before the exponential: return one number.",
             ),
             (
                 -(q * q.log()),
                 "Those are the terms of the entropy. Add them up, then take the exponential.",
             ),
-            ((-(q * q.log())).exp(), "Add up before the exponential: one number is asked."),
             ((-(q * q.log())).exp().sum(), "Add up before the exponential: exp of the sum, not the sum of exps."),
         ]
         return H.exp(), mistakes

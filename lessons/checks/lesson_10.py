@@ -159,10 +159,6 @@ def e2(answer: Callable) -> None:
                 "You gave group g as many as 2^g people. It has 2^(g − 1), and group 0 has 1.",
             ),
             (
-                [6 * 2 ** (m - 1)] * (m + 1),
-                "All groups are alike there. Group 0 has 1 person, not one half.",
-            ),
-            (
                 [6 * n * s for n, s in zip(people, reversed(chosen), strict=True)],
                 "The selections are reversed: group 0 is chosen 2^m times, group m once.",
             ),
