@@ -176,7 +176,7 @@ def e2(answer: Callable) -> None:
                     value,
                     "A softmax of the counts takes exp of them. The frequencies are the counts divided by their sum.",
                 )
-                for value in (-(c + 1.0).log_softmax(0), -(c + 1.0).softmax(0).log(), -c.double().log_softmax(0))
+                for value in (-(c + 1.0).log_softmax(0), -(c + 1.0).softmax(0).log())
             ),
             (
                 -(c + 1.0).log(),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from muonlab.classroom.exercise import Mistakes, compare
+from muonlab.classroom.exercise import Mistakes, compare, rough
 from muonlab.classroom.kinds import numbers
 from muonlab.theory.memory import two_block
 
@@ -204,12 +204,12 @@ def e2(answer: Callable) -> None:
 def e3(answer: Callable) -> None:
     """The diagonal minus the largest other entry of each column."""
     small = [[4.0, 1.0, -3.0], [2.0, 0.0, -2.0], [-1.0, 3.0, -6.0]]
-    large = torch.randn(6, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    low = [[-2000.0, -5000.0, -1500.0], [-3000.0, -1200.0, -4000.0], [-2500.0, -6000.0, -1800.0]]
     cases = [
         (torch.tensor(small),),
         (torch.tensor([[-1.0, -7.0], [-3.0, -5.0]]),),
-        (large,),
-        (200 * large - 5000,),
+        (torch.tensor(low),),
+        (rough(0, 6, 6),),
     ]
 
     def rivals(M: Tensor, value: float = -torch.inf) -> Tensor:
@@ -274,10 +274,10 @@ def e3(answer: Callable) -> None:
             ),
             *(
                 (
-                    M.diagonal() - rivals(M, low).amax(0),
-                    f"You put {low:,} on the diagonal, which wins when all wrong logits are lower still. Use -torch.inf.",
+                    M.diagonal() - rivals(M, floor).amax(0),
+                    f"You put {floor:,} on the diagonal, which wins when all wrong logits are lower still. Use -torch.inf.",
                 )
-                for low in (-1, -10, -100, -1000)
+                for floor in (-1, -10, -100, -1000)
             ),
             (
                 M.diagonal() - rivals(M, 0).abs().amax(0),

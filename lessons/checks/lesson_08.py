@@ -222,7 +222,6 @@ def e2(answer: Callable) -> None:
                 centred(x) @ centred(y) / (centred(x) @ centred(x)).sqrt(),
                 "Divide by Σ x², not by its root.",
             ),
-            (centred(x) @ centred(y) / centred(x).sum() ** 2, "Square each x before you add: Σ x² is not (Σ x)²."),
             ((y / x).mean(), "That is the mean of y / x: lines through the origin. Take the means away first."),
             (y.sum() / x.sum(), "That is the mean of y over the mean of x, a line through the origin."),
             (

@@ -199,9 +199,7 @@ ANSWERS = {
             "second largest": lambda M: M.diagonal() - M.sort(0).values[-2],
             "mean": lambda M: M.diagonal() - (M.sum(0) - M.diagonal()) / (len(M) - 1),
             "mean of the column": lambda M: M.diagonal() - M.mean(0),
-            "smallest": lambda M: filled(M, torch.inf) * 0
-            + M.diagonal()
-            - M.clone().fill_diagonal_(torch.inf).amin(0),
+            "smallest": lambda M: M.diagonal() - M.clone().fill_diagonal_(torch.inf).amin(0),
             "sum": lambda M: 2 * M.diagonal() - M.sum(0),
             "zero diagonal": lambda M: M.diagonal() - (M - M.diagonal().diag()).amax(0),
             "minus 1": lambda M: filled(M, -1),
