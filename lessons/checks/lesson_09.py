@@ -126,7 +126,7 @@ def e1(answer: Callable) -> None:
         ]
         return H.exp(), mistakes
 
-    compare(answer, cases, look, returns=numbers)
+    compare(answer, cases, look, returns=numbers, by_hand=True)
 
 
 def e2(answer: Callable) -> None:
@@ -216,7 +216,7 @@ def e2(answer: Callable) -> None:
         ]
         return right, mistakes
 
-    compare(answer, cases, look, returns=numbers)
+    compare(answer, cases, look, returns=numbers, by_hand=True)
 
 
 def e3(answer: Callable) -> None:

@@ -116,7 +116,7 @@ def e1(answer: Callable) -> None:
             ),
             (right.flip(0), "The groups are in reversed order. Group 0 comes first."),
             (right[:-1], "The last group is missing: range(groups.max()) ends before it."),
-            (right[1:], "Group 0 is missing."),
+            (right[1:], "Group 0 is missing: return the accuracy of every group."),
         ]
         return right, mistakes
 

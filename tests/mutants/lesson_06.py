@@ -148,13 +148,13 @@ ANSWERS = {
             "only zeros": lambda counts: -(raised(counts) / raised(counts).sum()).log(),
             "only zeros, V": lambda counts: -(raised(counts) / (counts + 1).sum()).log(),
             "only zeros, N": lambda counts: counts.sum().log() - raised(counts).log(),
-            "weighted by p": lambda counts: Categorical(smoothed(counts)).probs * -(
-                smoothed(counts).log()
+            "weighted by p": lambda counts: (
+                Categorical(smoothed(counts)).probs * -(smoothed(counts).log())
             ),
             "weighted by counts": lambda counts: -counts * smoothed(counts).log(),
             "entropy": lambda counts: Categorical(counts + 1.0).entropy(),
-            "mean of the text": lambda counts: -(counts * smoothed(counts).log()).sum() / (
-                counts.sum()
+            "mean of the text": lambda counts: (
+                -(counts * smoothed(counts).log()).sum() / (counts.sum())
             ),
             "the whole text": lambda counts: -(counts * smoothed(counts).log()).sum().item(),
             "mean": lambda counts: -smoothed(counts).log().mean(),

@@ -39,7 +39,7 @@ def normal_equations(x, y):
 
 
 def at_right_angles(x, y):
-    values, vectors = torch.linalg.eigh(torch.cov(torch.stack([x, y])))
+    _, vectors = torch.linalg.eigh(torch.cov(torch.stack([x, y])))
     return vectors[1, 1] / vectors[0, 1]
 
 
@@ -145,9 +145,7 @@ ANSWERS = {
             "no sign": lambda x, y: slope(x, y).abs().item(),
             "correlation": lambda x, y: torch.corrcoef(torch.stack([x, y]))[0, 1].item(),
             "explained": lambda x, y: slope(x, y) * slope(y, x),
-            "n - 1 above": lambda x, y: (
-                torch.cov(torch.stack([x, y]))[0, 1] / x.var(correction=0)
-            ),
+            "n - 1 above": lambda x, y: torch.cov(torch.stack([x, y]))[0, 1] / x.var(correction=0),
             "n - 1 below": lambda x, y: (
                 torch.cov(torch.stack([x, y]), correction=0)[0, 1] / x.var()
             ),

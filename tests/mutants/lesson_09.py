@@ -6,6 +6,8 @@ import numpy as np
 import torch
 from torch.distributions import Categorical
 
+from muonlab.theory import isotropy
+
 
 def shares_of(s):
     return s**2 / (s**2).sum()
@@ -43,9 +45,7 @@ def counted(adamw, control, muon, drawn):
 
 def each_once(adamw, control, muon, drawn):
     rows = [sorted(set(row)) for row in drawn.tolist()]
-    return [
-        ((adamw - control)[row].mean() / (adamw - muon)[row].mean()).item() for row in rows
-    ]
+    return [((adamw - control)[row].mean() / (adamw - muon)[row].mean()).item() for row in rows]
 
 
 def recovered(a, c, m, drawn):
@@ -95,6 +95,7 @@ ANSWERS = {
             "factors": lambda s: shares_of(s) ** -shares_of(s),
             "terms": lambda s: torch.special.entr(shares_of(s)),
             "sum of exponentials": lambda s: torch.special.entr(shares_of(s)).exp().sum(),
+            "the library's": lambda s: isotropy(torch.diag(s)).effective_rank,
             "in place": lambda s: entropy(s.pow_(2) / s.sum()).exp(),
         },
         "generic": {
@@ -148,6 +149,7 @@ ANSWERS = {
             "all k": lambda s, k: shares_of(s).sort(descending=True).values.cumsum(0),
             "softmax": lambda s, k: s.softmax(0).topk(k).values.sum(),
             "directions": lambda s, k: k / len(s),
+            "the library's": lambda s, k: isotropy(torch.diag(s), top=k).top_energy,
         },
         "generic": {
             "every second": lambda s, k: (s[::2] ** 2).sum() / (s**2).sum(),
@@ -215,19 +217,13 @@ ANSWERS = {
                 mean_over(c, drawn) / mean_over(a - m, drawn)
             ),
             "losses": lambda a, c, m, drawn: mean_over(c, drawn) / mean_over(m, drawn),
-            "a sum above": lambda a, c, m, drawn: (
-                (a - c)[drawn].sum(1) / mean_over(a - m, drawn)
-            ),
-            "a sum below": lambda a, c, m, drawn: (
-                mean_over(a - c, drawn) / (a - m)[drawn].sum(1)
-            ),
+            "a sum above": lambda a, c, m, drawn: (a - c)[drawn].sum(1) / mean_over(a - m, drawn),
+            "a sum below": lambda a, c, m, drawn: mean_over(a - c, drawn) / (a - m)[drawn].sum(1),
             "each once": each_once,
             "percent": lambda a, c, m, drawn: recovered(a, c, m, drawn) * 100,
         },
         "generic": {
-            "largest": lambda a, c, m, drawn: (
-                (a - c)[drawn].amax(1) / (a - m)[drawn].amax(1)
-            ),
+            "largest": lambda a, c, m, drawn: (a - c)[drawn].amax(1) / (a - m)[drawn].amax(1),
             "first column": lambda a, c, m, drawn: (a - c)[drawn[:, 0]] / (a - m)[drawn[:, 0]],
         },
     },
