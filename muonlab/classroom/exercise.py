@@ -16,6 +16,7 @@ from muonlab.files import course
 MIME = "application/vnd.muonlab.verdict+json"
 UNREADABLE = "The check could not use what your function returned"
 GENERIC = "This does not fit."
+BY_HAND = "This exercise is about how that is done: write it by hand."
 Case = tuple[Any, ...]
 Numbers = float | Sequence[float] | torch.Tensor
 Mistakes = Sequence[tuple[Any, str]]
@@ -93,13 +94,13 @@ def compare(
     *,
     returns: Kind,
     within: float = 1e-4,
-    otherwise: str = GENERIC,
+    otherwise: str | Callable[..., str] = GENERIC,
     by_hand: bool = False,
 ) -> None:
     """Accepts an answer that is right in every case; else raises Wrong with the diagnosis.
 
-    The diagnosis is that of the first mistake which gives what came in every case, or, failing
-    that, in every case that came out wrong. The first such case is shown, to be tried.
+    The diagnosis is that of the first mistake which gives what came in every case; among real
+    numbers, failing that, in every case that came out wrong. The first of these is shown, to try.
 
     Args:
         cases: what the function is called with, the most telling first: wide before square.
@@ -108,31 +109,47 @@ def compare(
         returns: the kind of answer, from `muonlab.classroom.kinds`.
         within: equal are numbers of one shape that are no further apart than this share of the
             largest one expected.
-        otherwise: the message when no mistake fits.
+        otherwise: the message when no mistake fits, or a function of what came and the case.
         by_hand: whether calling a function of muonlab's is noticed and turned down.
     """
     table = [look(*case) for case in cases]
     with package_calls(by_hand) as used:
         came = _asked(answer, cases, table, returns, within)
     wrong = [i for i, value in enumerate(came) if not equal(value, table[i][0], within)]
-    if not wrong:
-        if by_hand and used:
-            raise Wrong(
-                f"The result is right, and `muonlab.{used[0]}` made it. This exercise is about how "
-                "that is done: write it by hand."
-            )
-        return
+    borrowed = f"`muonlab.{used[0]}`" if by_hand and used else ""
+    if wrong:
+        _tell(answer, cases, table, came, wrong, within, otherwise, borrowed)
+    elif borrowed:
+        raise Wrong(f"The result is right, and {borrowed} made it. {BY_HAND}")
+
+
+def _tell(
+    answer: Answer,
+    cases: Sequence[Case],
+    table: Sequence[Look],
+    came: list[Any],
+    wrong: list[int],
+    within: float,
+    otherwise: str | Callable[..., str],
+    borrowed: str,
+) -> None:
     first = wrong[0]
     expected, mistakes = table[first]
-    fits = (
+    chance = isinstance(came[first], int | str | None)  # few values: one of them says little
+    fits = [
         message
-        for where in (range(len(came)), wrong)
+        for where in (range(len(came)), *([] if chance else [wrong]))
         for i, (_, message) in enumerate(mistakes)
         if all(equal(came[case], table[case][1][i][0], within) for case in where)
-    )
-    message = next(fits, otherwise)
-    if message == otherwise and shape(came[first]) != shape(expected):
+    ]
+    if fits:
+        message = fits[0]
+    elif borrowed:
+        message = f"You called {borrowed}. {BY_HAND}"
+    elif shape(came[first]) != shape(expected):
         message = f"Expected the shape {shape(expected)}; your result has {shape(came[first])}."
+    else:
+        message = otherwise if isinstance(otherwise, str) else otherwise(came[first], *cases[first])
     told = apart(expected, came[first])
     raise Wrong(message, f"Try `{shown(answer, cases[first])}`: expected {told[0]}, got {told[1]}.")
 
