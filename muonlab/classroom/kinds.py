@@ -60,6 +60,14 @@ def array(value: Any) -> Tensor:
         raise Wrong("The rows of your result have different lengths.") from error
 
 
+def numbers(value: Any) -> float | Tensor:
+    """One number where it is one, else an array: for a check that explains wrong shapes itself."""
+    try:
+        return number(value)
+    except Wrong:
+        return array(value)
+
+
 def word(*known: str) -> Kind:
     """One of the words, letter by letter."""
 
