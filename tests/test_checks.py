@@ -108,6 +108,11 @@ def test_numbers_that_differ_are_shown_different():
 # --- one call ----------------------------------------------------------------------------------
 
 
+def in_place(tensor):
+    tensor += 1
+    return tensor
+
+
 def changes_list(values):
     values.append(1)
     return 1.0
@@ -131,6 +136,7 @@ def changes_weights(model):
 @pytest.mark.parametrize(
     ("answer", "given"),
     [
+        (in_place, X),
         (changes_list, [1]),
         (changes_dict, {"a": 1}),
         (changes_inside, [torch.zeros(2)]),
@@ -229,6 +235,13 @@ def test_a_replaced_function_makes_no_wrong_answer_right_and_is_put_back(monkeyp
     assert torch.linalg.svdvals is original
 
 
+def stub(x): ...  # your code
+
+
+def forgot_return(x):
+    x * 2
+
+
 def ends_the_program(x):
     raise SystemExit(1)
 
@@ -284,10 +297,13 @@ def decorated(x):
     ("answer", "given", "error", "words"),
     [
         (ends_the_program, 1, Wrong, r"Line 2 of your function, .* raised SystemExit: 1\."),
+        *[(f, 1, asking.NotYet, "in place of the dots") for f in (stub, lambda x: ...)],
+        (forgot_return, 1, asking.NotYet, "end it with return"),
         (own_error, 1, asking.NotYet, "in place of the dots"),
         (torch_error, 1, Wrong, "raised NotImplementedError"),
         (no_return_but_dots, X, asking.NotYet, "returns nothing: end it with return"),
         (on_one_way, 1, Wrong, "returned None. Does each way"),
+        (lambda x: 1.0 if x > 5 else None, 1, Wrong, "returned None. Does each way"),
         (calls_a_helper, 1, Wrong, "Line 3 of `helper`, `return x / y`, raised ZeroDivisionError"),
         (in_a_list, 1, Wrong, r"Line 3 of your function, `return \[x / y"),
         (decorated, 1, Wrong, "Line 3 of your function, `return x / y`, raised"),

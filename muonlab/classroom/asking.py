@@ -13,7 +13,8 @@ import sysconfig
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -36,6 +37,17 @@ ORIGINAL = {
     for name in dir(owner)
     if not name.startswith("_") and callable(getattr(owner, name, None))
 } | {(builtins, function.__name__): function for function in BUILT_IN}
+STATE: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
+    (torch.get_rng_state, torch.set_rng_state),
+    (np.random.get_state, np.random.set_state),
+    (random.getstate, random.setstate),
+    (torch.get_default_dtype, torch.set_default_dtype),
+    (torch.get_default_device, torch.set_default_device),
+    (torch.is_grad_enabled, torch.set_grad_enabled),
+    (torch.get_num_threads, torch.set_num_threads),
+    (torch.are_deterministic_algorithms_enabled, torch.use_deterministic_algorithms),
+    (np.geterr, lambda found: np.seterr(**found)),
+)
 
 
 class NotYet(Exception):
@@ -49,14 +61,13 @@ class Endless(BaseException):
 def call(
     answer: Any,
     *args: Any,
-    returns: Kind | type | None = None,
-    shape: tuple[int, ...] | None = None,
+    returns: Kind | None = None,
     none: bool = False,
 ) -> Any:
     """Returns `answer(*args)`, called on copies, as the kind of answer that `returns` makes of it.
 
     Raises NotYet when nothing is written yet. Raises Wrong when the function raised, had no end,
-    changed an input in place, returned None (unless `none`), or another kind or shape than asked.
+    changed an input in place, or returned None (unless `none`) or another kind than asked.
     Random states, threads, types and modes of torch and NumPy are what they were before. A function
     without end is stopped after SECONDS by an exception in its thread, on every system; while it
     is inside compiled code, such as one large product, it is stopped when that returns.
@@ -75,7 +86,7 @@ def call(
         for place, (before, after) in enumerate(zip(args, given, strict=True), start=1):
             if not _same(before, after):
                 raise Wrong(f"Your function changed its argument {place} in place. Work on a copy.")
-        return None if result is None else _as_kind(result, returns, shape)
+        return result if returns is None or result is None else returns(result)
     except Wrong as wrong:
         wrong.example = wrong.example or f"Try `{shown(answer, args)}`."
         raise
@@ -162,67 +173,40 @@ def _importing(thread: int) -> bool:
 
 @contextmanager
 def _untouched() -> Iterator[None]:
-    seeds = torch.get_rng_state(), np.random.get_state(), random.getstate()
-    dtype, threads, device = (
-        torch.get_default_dtype(),
-        torch.get_num_threads(),
-        torch.get_default_device(),
-    )
-    exact, errors = torch.are_deterministic_algorithms_enabled(), np.geterr()
-    grad = torch.is_grad_enabled()
+    before = [get() for get, _ in STATE]
     try:
         yield
     finally:
-        torch.set_rng_state(seeds[0])
-        np.random.set_state(seeds[1])
-        random.setstate(seeds[2])
-        torch.set_default_dtype(dtype)
-        torch.set_grad_enabled(grad)
-        if torch.are_deterministic_algorithms_enabled() != exact:
-            torch.use_deterministic_algorithms(exact)
-        np.seterr(**errors)
-        if torch.get_num_threads() != threads:
-            torch.set_num_threads(threads)
-        if torch.get_default_device() != device:
-            torch.set_default_device(None if device.type == "cpu" else device)
+        for (get, put), value in zip(STATE, before, strict=True):
+            if not _same(value, get()):
+                put(value)
 
 
 def _accepts(answer: Callable, args: tuple[Any, ...]) -> None:
-    with suppress(ValueError):  # built in, without a signature
-        signature = inspect.signature(answer)
-        try:
-            signature.bind(*args)
-        except TypeError as error:
-            raise Wrong(
-                f"The check calls your function with {len(args)} value{'s' * (len(args) > 1)}; "
-                f"{error}. Keep the line that begins with def as it was."
-            ) from error
+    try:
+        inspect.signature(answer).bind(*args)
+    except ValueError:  # built in, without a signature
+        return
+    except TypeError as error:
+        raise Wrong(
+            f"The check calls your function with {len(args)} value{'s' * (len(args) > 1)}; "
+            f"{error}. Keep the line that begins with def as it was."
+        ) from error
 
 
 def _same(before: Any, after: Any) -> bool:
     if isinstance(before, torch.nn.Module):
-        before, after = before.state_dict(), after.state_dict()
+        return _same(before.state_dict(), after.state_dict())
     if isinstance(before, torch.Tensor):
-        return before.shape == after.shape and torch.equal(before, after)
+        return torch.equal(before, after)
     if isinstance(before, np.ndarray):
         return np.array_equal(before, after)
     if isinstance(before, dict):
         return before.keys() == after.keys() and all(_same(before[k], after[k]) for k in before)
     if isinstance(before, list | tuple):
         return len(before) == len(after) and all(map(_same, before, after))
-    return before == after if isinstance(before, int | float | str | set) else True
-
-
-def _as_kind(result: Any, returns: Kind | type | None, shape: tuple[int, ...] | None) -> Any:
-    kind = torch.Tensor if returns is None and shape is not None else returns
-    if isinstance(kind, type):
-        if not isinstance(result, kind):
-            raise Wrong(f"Expected a {kind.__name__}; your function returned {described(result)}.")
-    elif kind is not None:
-        result = kind(result)
-    if shape is not None and tuple(result.shape) != tuple(shape):
-        raise Wrong(f"Expected the shape {tuple(shape)}; your result has {tuple(result.shape)}.")
-    return result
+    plain = isinstance(before, int | float | str | set | torch.dtype | torch.device)
+    return before == after if plain else True
 
 
 def _code(answer: Any) -> CodeType | None:
@@ -242,13 +226,10 @@ def _begins(answer: Any) -> bool:
 def _none(answer: Any) -> Exception:
     """Returns what to raise for None: a way through the function returns a value, or none."""
     steps = _steps(answer)
-    nothing = [s.opname in ("LOAD_CONST", "RETURN_CONST") and s.argval is None for s in steps]
-    ends = [
-        nothing[place] if step.opname == "RETURN_CONST" else nothing[place - 1]
-        for place, step in enumerate(steps)
-        if step.opname in ("RETURN_VALUE", "RETURN_CONST")
-    ]
-    if ends and all(ends):
+    ends = [s for s in steps if s.opname == "RETURN_CONST"]
+    last = [(before, s) for before, s in pairwise(steps) if s.opname == "RETURN_VALUE"]
+    ends += [s if s.is_jump_target else before for before, s in last]  # `x if y else None` jumps
+    if ends and all(s.opname in ("LOAD_CONST", "RETURN_CONST") and s.argval is None for s in ends):
         return NotYet("Your function returns nothing: end it with return.")
     return Wrong("Here your function returned None. Does each way through it end with a return?")
 

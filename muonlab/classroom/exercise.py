@@ -18,7 +18,6 @@ UNREADABLE = "The check could not use what your function returned"
 GENERIC = "This does not fit."
 BY_HAND = "This exercise is about how that is done: write it by hand."
 Case = tuple[Any, ...]
-Numbers = float | Sequence[float] | torch.Tensor
 Mistakes = Sequence[tuple[Any, str]]
 Answer = Callable[..., Any]
 Look = tuple[Any, Mistakes]  # what is right for one case, and what each mistake would give
@@ -168,23 +167,6 @@ def _asked(
                 raise
             break
     return came
-
-
-def expect(
-    came: Any, expected: Any, mistakes: Mistakes, otherwise: str, *, within: float = 1e-4
-) -> None:
-    """Accepts `came` where it is `expected`; else raises Wrong with the first mistake that fits.
-
-    For one value that a check has made itself; `compare` calls the function and shows the input.
-    """
-    if not equal(came, expected, within):
-        found = (message for value, message in mistakes if equal(came, value, within))
-        raise Wrong(next(found, otherwise))
-
-
-def rounded(values: Numbers) -> list[float]:
-    """Returns the numbers as a message shows them."""
-    return [round(v, 3) for v in torch.as_tensor(values, dtype=torch.float64).tolist()]
 
 
 def rough(seed: int, *size: int) -> torch.Tensor:

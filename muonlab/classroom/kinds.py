@@ -27,9 +27,7 @@ class Wrong(Exception):
 
 def number(value: Any) -> float:
     """One real number: int, float, fraction, NumPy scalar, a tensor or array with one entry."""
-    found = plain(value)
-    while hasattr(value, "tolist") and isinstance(found, list) and len(found) == 1:
-        found = found[0]
+    found = _one(value)
     if isinstance(found, bool) or not isinstance(found, Real | Decimal):
         raise Wrong(f"Expected one number; your function returned {described(value)}.")
     return found if isinstance(found, int) else float(found)
@@ -37,9 +35,7 @@ def number(value: Any) -> float:
 
 def yes(value: Any) -> bool:
     """True or False, also NumPy's and torch's, and 1 or 0 as int; no other number and no word."""
-    found = plain(value)
-    while hasattr(value, "tolist") and isinstance(found, list) and len(found) == 1:
-        found = found[0]
+    found = _one(value)
     if not isinstance(found, int) or found not in (0, 1):
         raise Wrong(f"Expected True or False; your function returned {described(value)}.")
     return bool(found)
@@ -157,6 +153,13 @@ def code(value: Any) -> str:
         return f"torch.{value.__name__}" if module.startswith("torch") else value.__name__
     text = repr(value)
     return text if len(text) <= 200 and "\n" not in text else f"<{type(value).__name__}>"
+
+
+def _one(value: Any) -> Any:
+    found = plain(value)
+    while hasattr(value, "tolist") and isinstance(found, list) and len(found) == 1:
+        found = found[0]
+    return found
 
 
 def _leaves(found: Any) -> Iterator[Any]:
