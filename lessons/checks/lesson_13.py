@@ -153,6 +153,10 @@ def _updates(M: Tensor, G: Tensor) -> tuple[Tensor, Mistakes]:
         (exact * (G != 0).any(1, keepdim=True), f"You masked column by column. {tokens}"),
         (exact * (G != 0).flatten(1).all(1)[:, None, None], f"A gradient may have some zeros. {zero}"),
         (exact * (G[:, :1, :1] != 0), f"You looked at the first entry of the gradient only. {zero}"),
+        (
+            exact * (G[:, :1] != 0).any(2, keepdim=True),
+            f"You looked at the first row of the gradient only. {zero}",
+        ),
         (exact * (total != 0), f"A gradient whose entries sum to 0 need not be 0. {zero}"),
         (exact * (total > 0), f"A gradient may be negative. {zero}"),
         (exact * (G > 0).flatten(1).any(1)[:, None, None], f"A gradient may be negative. {zero}"),

@@ -126,6 +126,7 @@ ANSWERS = {
             "columns": lambda M, G: polar(M) * (G != 0).any(1, keepdim=True),
             "all entries": lambda M, G: polar(M) * (G != 0).all(2).all(1)[:, None, None],
             "first entry": lambda M, G: polar(M) * (G[:, 0, 0] != 0)[:, None, None],
+            "first row": lambda M, G: polar(M) * G[:, 0].any(1)[:, None, None],
             "zero sum": lambda M, G: polar(M) * (G.sum(dim=(1, 2), keepdim=True) != 0),
             "positive": lambda M, G: polar(M) * (G.amax(dim=(1, 2), keepdim=True) > 0),
             "large enough": lambda M, G: polar(M) * (G.norm(dim=(1, 2), keepdim=True) > 1e-3),
@@ -140,7 +141,6 @@ ANSWERS = {
             "a mask": lambda M, G: used(G).expand_as(M),
         },
         "generic": {
-            "first row": lambda M, G: polar(M) * G[:, 0].any(1)[:, None, None],
             "of both": lambda M, G: polar(M + G) * used(G),
             "half": lambda M, G: polar(M) * used(G) / 2,
         },

@@ -61,6 +61,11 @@ def verdict(low, high, by):
     return "refuted" if high < by else "cannot tell"
 
 
+def only_one_way(low, high, by):
+    if low >= by:
+        return "supported"
+
+
 class Found(StrEnum):
     SUPPORTED = "supported"
     REFUTED = "refuted"
@@ -195,7 +200,7 @@ ANSWERS = {
             ),
             "the width": lambda low, high, by: "supported" if high - low >= by else "cannot tell",
             "always": lambda low, high, by: "cannot tell",
-            "only one way": lambda low, high, by: "supported" if low >= by else None,
+            "only one way": only_one_way,
             "a yes": lambda low, high, by: low >= by,
         },
         "generic": {
