@@ -117,6 +117,19 @@ def e1(answer: Callable) -> None:
             (right.flip(0), "The groups are in reversed order. Group 0 comes first."),
             (right[:-1], "The last group is missing: range(groups.max()) ends before it."),
             (right[1:], "Group 0 is missing: return the accuracy of every group."),
+            (
+                means((z[:, last].argmax(-1) == answers).double().mean(1)),
+                "logits[:, last] takes all those places for every question. Pair them: logits[torch.arange(N), last].",
+            ),
+            (
+                means((z[rows, last].argmax() == answers).double()),
+                "argmax without a dimension counts through all questions. Take it over the last one, for each question.",
+            ),
+            (right[groups], "That is a number for each question. Go through the groups once each: groups.unique()."),
+            (
+                right[groups.unique_consecutive()],
+                "The questions are not sorted by group, so unique_consecutive finds a group again and again. Take unique.",
+            ),
         ]
         return right, mistakes
 
@@ -199,6 +212,19 @@ def e2(answer: Callable) -> None:
             (
                 torch.tensor(right).short(),
                 "Your integers have 16 bits, which end at 32,767. Use Python's own, or torch.int64.",
+            ),
+            (
+                [6 * n * 2.0 ** (g - m) for g, n in enumerate(people)],
+                "The power is m − g, not g − m: group 0 is chosen most often.",
+            ),
+            (
+                [6 * n * (m - g) ** 2 for g, n in enumerate(people)],
+                "A person is chosen 2 to the power m − g times, not (m − g) squared.",
+            ),
+            (right[:1], "That is group 0 alone. Does your return stand inside the loop?"),
+            (
+                [12 * 2**m] * (m + 1),
+                "Both numbers are too large there: group g has 2^(g − 1) people, each chosen 2^(m − g) times.",
             ),
         ]
         return right, mistakes
@@ -295,6 +321,15 @@ def e3(answer: Callable) -> None:
                 "You took the best seed of each. The mean lead is asked.",
             ),
             (100 * right, "These are percent. Return shares, where 1 is Muon's whole lead."),
+            (_lower(x - a) / _lower(m - a), "You took the median over the seeds. The mean lead is asked."),
+            (
+                (x / a).mean(0) / (m / a).mean(0),
+                "You divided by AdamW's accuracies. A lead is a difference: subtract them.",
+            ),
+            (
+                x.mean(0) - a.mean(0) / m.mean(0) - a.mean(0),
+                "Brackets are missing: (mixture − AdamW) / (Muon − AdamW), each a mean.",
+            ),
         ]
         return right, mistakes
 
@@ -318,3 +353,8 @@ def _questions() -> tuple[Tensor, ...]:
 def _sums(values: Tensor, groups: Tensor) -> Tensor:
     sums = torch.zeros(int(groups.max()) + 1, dtype=torch.float64)
     return sums.index_add_(0, groups, values.double())
+
+
+def _lower(values: Tensor) -> Tensor:
+    """The median over the first dimension as torch takes it: one of the values."""
+    return values.median(0).values
