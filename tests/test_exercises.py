@@ -116,7 +116,7 @@ def test_what_a_message_says_to_try_gives_what_it_says_to_expect(exercise, name)
 
 
 def as_told(result):
-    for kind in (number, array):
+    for kind in (array, number):
         with suppress(Wrong):
             return kind(result)
     return result

@@ -108,7 +108,8 @@ def e3(answer: Answer) -> None:
     Q = torch.tensor([[0.36, 0.48, -0.8], [-0.8, 0.6, 0.0], [0.48, 0.64, 0.6]])
     small = torch.tensor([[0.6, -0.8], [0.8, 0.6]])
     cases = [(torch.tanh, rough(3, 2, 3), small), (torch.sign, rough(4, 3, 2), Q), (torch.tanh, rough(5, 3, 3), Q)]
-    compare(answer, cases, _turned, returns=_error)
+    otherwise = "It is the Frobenius norm of direction(Q @ G) - Q @ direction(G)."
+    compare(answer, cases, _turned, returns=_error, otherwise=otherwise)
 
 
 def _error(value: object) -> float:
@@ -131,6 +132,7 @@ def _turned(direction: Answer, G: Tensor, Q: Tensor) -> Look:
         ((direction(Q @ before) - Q @ before).norm(), "You took the direction twice. Its input is Q @ G."),
         ((Q @ G - Q @ before).norm(), "You did not take the direction of the rotated gradient: direction(Q @ G)."),
         ((after - Q @ G).norm(), "You did not take the direction before rotating: Q @ direction(G)."),
+        ((after + Q @ before).norm(), "You added the two. Take the norm of the difference."),
         (d.square().sum(), "You returned the square of the norm. The root is missing."),
         (
             torch.linalg.matrix_norm(d, 2),

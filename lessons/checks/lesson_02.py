@@ -2,6 +2,7 @@
 
 import math
 
+import torch
 from torch import Tensor
 
 from muonlab.classroom.exercise import Answer, Look, compare, rough
@@ -13,7 +14,7 @@ Triples = list[tuple[float, float, float]]
 def e1(answer: Answer) -> None:
     """One cubic step, 1.5 X - 0.5 X Xᵀ X."""
     cases = [(rough(0, 2, 3) / 4,), (rough(1, 4, 2) / 4,), (rough(2, 3, 3) / 5,)]
-    compare(answer, cases, _cubic, returns=array, within=1e-5, by_hand=True)
+    compare(answer, cases, _cubic, returns=array, within=1e-5, otherwise=_became, by_hand=True)
 
 
 def _cubic(X: Tensor) -> Look:
@@ -44,6 +45,12 @@ def _cubic(X: Tensor) -> Look:
         (1.5 * right - 0.5 * right @ right.T @ right, "These are two steps. One is asked for."),
         ([1.5, -0.5], "These are a and b, and they are right. Return the matrix a X + b X Xᵀ X."),
     ]
+
+
+def _became(Y: Tensor, X: Tensor) -> str:
+    U, S, Vt = torch.linalg.svd(X.double(), full_matrices=False)
+    s, came = S[0].item(), (U[:, 0] @ Y @ Vt[0]).item()
+    return f"A singular value {s:.3f} should become {1.5 * s - 0.5 * s**3:.3f}; yours became {came:.3f}."
 
 
 def e2(answer: Answer) -> None:
@@ -86,7 +93,8 @@ def _growth(triples: Triples) -> Look:
 def e3(answer: Answer) -> None:
     """steps (4 k² n + 2 k³), k the shorter side."""
     cases = [(2, 3, 1), (3, 2, 4), (64, 256, 5), (256, 64, 5), (100, 100, 3), (16384, 4096, 5)]
-    compare(answer, cases, _operations, returns=number, within=1e-9)
+    otherwise = "A step has three products: X Xᵀ, A A, and one with X. Add 2pqr for each, over all steps."
+    compare(answer, cases, _operations, returns=number, within=1e-9, otherwise=otherwise)
 
 
 def _operations(rows: int, columns: int, steps: int) -> Look:
@@ -99,7 +107,8 @@ def _operations(rows: int, columns: int, steps: int) -> Look:
 
     tall_wrong = "A tall matrix is transposed first: the Gram matrix has the shorter side."
     return right, [
-        (gram + square + last, "You forgot the factor steps."),
+        (gram + square + last, "You counted one step. Multiply by `steps`."),
+        (5 * (gram + square + last), "You took 5 steps, whatever `steps` says."),
         (steps * (gram + square), "You counted one product with X; a step has two, XXᵀ and the last one."),
         (steps * (gram + last), "The product A A is missing: 2k³ more in each step."),
         (steps * gram, "You counted XXᵀ alone. A step has three products."),

@@ -14,9 +14,14 @@ T = 2.776  # Student's t of 95 % for five seeds
 def e1(answer: Answer) -> None:
     """The first step whose loss is at most the goal; None when there is none."""
     steps, losses = [0, 50, 100, 150, 200, 250], [9.0, 6.0, 5.0, 5.5, 4.0, 4.5]
-    cases = [(steps, losses, goal) for goal in (5.2, 5.0, 1.0)]
-    otherwise = "The first step whose loss is at or below the goal is asked for; None when there is none."
-    compare(answer, cases, _first_step, returns=number, within=0, otherwise=otherwise)
+    cases = [(steps, losses, goal) for goal in (5.2, 5.0, 5.6, 1.0)]
+    compare(answer, cases, _first_step, returns=number, within=0, otherwise=_step_asked)
+
+
+def _step_asked(came: float | None, steps: list[int], losses: list[float], goal: float) -> str:
+    if min(losses) > goal:
+        return "Here no loss is at or below the goal: return None."
+    return "The first step whose loss is at or below the goal is asked for."
 
 
 def _first_step(steps: list[int], losses: list[float], goal: float) -> Look:
@@ -29,12 +34,18 @@ def _first_step(steps: list[int], losses: list[float], goal: float) -> Look:
         (_at(steps, below[0] if below else None), "A loss equal to the goal has reached it: use <=, not <."),
         (_at(steps, reached[-1] if reached else None), "That is the last step at or below the goal. Take the first."),
         (first, index),
+        (_at(losses, first), "That is the loss. Return the step at which it stands."),
+        (
+            steps[0] if losses[0] <= goal else None,
+            "You looked at the first loss only. Return None after the loop, not in it.",
+        ),
+        (steps[losses.index(min(losses))], "That is the step of the lowest loss. Take the first at or below the goal."),
         (nearest, "That is the step whose loss is nearest to the goal. Take the first at or below it."),
     ]
 
 
-def _at(steps: list[int], place: int | None) -> int | None:
-    return None if place is None else steps[place]
+def _at(values: list, place: int | None) -> float | None:
+    return None if place is None else values[place]
 
 
 def e2(answer: Answer) -> None:
@@ -43,7 +54,8 @@ def e2(answer: Answer) -> None:
         (torch.tensor([5.0, 5.5, 4.0, 5.2, 6.1]), torch.tensor([4.8, 5.1, 4.2, 4.0, 5.2])),
         (torch.tensor([0.3, 0.1, 0.8, -0.4, 0.2]), torch.tensor([0.9, 1.4, 0.5, 2.6, 0.7])),
     ]
-    compare(answer, cases, _interval, returns=array, within=4e-4, by_hand=True)
+    otherwise = "Take the five differences. The interval is their mean ± 2.776 · sd / √5, sd with n − 1."
+    compare(answer, cases, _interval, returns=array, within=4e-4, otherwise=otherwise, by_hand=True)
 
 
 def _interval(a: Tensor, b: Tensor) -> Look:
@@ -68,8 +80,10 @@ def _interval(a: Tensor, b: Tensor) -> Look:
         (ends(2 * sd / root), "You used 2, a rule of thumb for many seeds. With five, t = 2.776."),
         (ends(1.96 * sd / root), "You used 1.96, which is for many seeds. With five, t = 2.776."),
         (ends(2.571 * sd / root), "You used 2.571, the t for six seeds. Five seeds leave 4 degrees of freedom: 2.776."),
+        (ends(2.262 * sd / root), "You used 2.262, the t for ten seeds. With five, t = 2.776."),
         (ends(2.132 * sd / root), "You used 2.132, which leaves 5 % on each side. At 95 % it is t = 2.776."),
         (ends(T * sd / 2), "You divided by √(n − 1). The n − 1 stands in sd already: divide by √5."),
+        (ends(T * sd / 10**0.5), "You divided by √10. There are five differences: √5."),
         (ends(T * sd / 5), "You divided by n. The error of a mean is sd / √n: one root of 5."),
         (ends(T * sd**2 / root), "You used the variance. Take its root, the standard deviation."),
         (ends((T * sd**2 / root).sqrt()), "You took the root of the whole width. Only n stands under a root."),
@@ -77,6 +91,7 @@ def _interval(a: Tensor, b: Tensor) -> Look:
         (ends(half / 2), "This is half as wide as it should be: t · sd / √n on each side of the mean."),
         (ends(2 * half), "This is twice as wide as it should be: t · sd / √n on each side of the mean."),
         (ends(T * ((a.var() + b.var()) / 5).sqrt()), pair),
+        (ends(2.306 * ((a.var() + b.var()) / 5).sqrt()), pair),
         (ends(T * (a.std() + b.std()) / root), "You added the spreads of a and b. Take the spread of the differences."),
         (ends(T * (a.std() - b.std()) / root), "You subtracted two spreads. Take the spread of the differences."),
         (
@@ -86,6 +101,7 @@ def _interval(a: Tensor, b: Tensor) -> Look:
         (ends(T * a.std() / root), "You used the spread of a alone. Take the spread of the differences."),
         (ends(T * b.std() / root), "You used the spread of b alone. Take the spread of the differences."),
         (ends(half, d.median()), "The middle is the median of the differences. Take their mean."),
+        (ends(T * d.abs().std() / root, d.abs().mean()), "You took the sizes of the differences. Keep their signs."),
         (ends(half, d.sum()), "The middle is the sum of the differences. Take their mean."),
         (ends(T * a.std() / root, a.mean()), "This is the interval of a alone. Take the differences a − b first."),
         (ends(half, torch.zeros_like(mean)), "The interval lies around 0. It lies around the mean difference."),

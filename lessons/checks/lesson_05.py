@@ -15,7 +15,8 @@ def e1(answer: Answer) -> None:
     cases = [
         (rough(n, inputs, count), rough(n + 9, outputs, count)) for n, (inputs, outputs, count) in enumerate(shapes)
     ]
-    compare(answer, cases, _written, returns=array, within=1e-5, by_hand=True)
+    otherwise = "W is the sum over the facts i of torch.outer(values[:, i], keys[:, i])."
+    compare(answer, cases, _written, returns=array, within=1e-5, otherwise=otherwise, by_hand=True)
 
 
 def _written(keys: Tensor, values: Tensor) -> Look:
@@ -54,18 +55,20 @@ def _written(keys: Tensor, values: Tensor) -> Look:
 
 def e2(answer: Answer) -> None:
     """The value with the largest product with W k."""
-    compare(answer, _questions(), _answered, returns=number, within=1e-9, by_hand=True)
+    otherwise = "Multiply W by the key, each column of values by the result, and return the place of the largest."
+    compare(answer, _questions(), _answered, returns=number, within=1e-5, otherwise=otherwise, by_hand=True)
 
 
 def _questions() -> list[tuple[Tensor, Tensor, Tensor]]:
-    """Three memories: of more facts than dimensions, of fewer, and of one side."""
+    """Memories of more facts than dimensions, of fewer, of as many; one whose products are all negative."""
     cases = []
     for seed, (inputs, outputs, count) in ((1, (2, 3, 4)), (3, (4, 2, 3)), (8, (3, 3, 3)), (5, (3, 4, 6))):
         W, values = rough(seed, outputs, inputs), rough(seed + 1, outputs, count)
         values[:, -1] *= 0.5  # one short value, and one long
         values[:, 0] *= 2
         cases += [(W, key, values) for key in rough(seed + 2, 4, inputs)]
-    return cases
+    W = torch.tensor([[-1.0, -0.5], [-0.5, -2.0]])
+    return [*cases, (W, torch.tensor([1.0, 0.5]), torch.tensor([[2.0, 0.5, 1.0], [1.0, 2.0, 0.5]]))]
 
 
 def _answered(W: Tensor, key: Tensor, values: Tensor) -> Look:
@@ -74,7 +77,6 @@ def _answered(W: Tensor, key: Tensor, values: Tensor) -> Look:
     right = products.argmax().item()
     cosine = products / values.norm(dim=0)
     square = len({*W.shape, count}) == 1
-    mean = values.T @ (W @ key) - (values.T @ W).mean(1)
     return right, [
         (right + 1, "You counted from 1. Indices start at 0."),
         (products.argmin().item(), "You took the smallest product. The answer has the largest."),
@@ -99,7 +101,7 @@ def _answered(W: Tensor, key: Tensor, values: Tensor) -> Look:
             "This is the second largest product. The answer has the largest.",
         ),
         (
-            products.argsort()[0].item() if count < 0 else (count - 1 - right),
+            count - 1 - right,
             "You counted from the end. Indices start at 0, on the left.",
         ),
         (
@@ -107,7 +109,7 @@ def _answered(W: Tensor, key: Tensor, values: Tensor) -> Look:
             "This is the rank of the first value. Take the place of the largest product.",
         ),
         (
-            products.argsort(descending=True).flip(0)[0].item() if count < 0 else count - 1,
+            count - 1,
             "You always return the last value. It depends on the key.",
         ),
         (0, "You always return the first value. It depends on the key."),
@@ -124,7 +126,7 @@ def _answered(W: Tensor, key: Tensor, values: Tensor) -> Look:
             "You multiplied by W.T. The answer is W k.",
         ),
         (
-            (products - mean).argmin().item() if count < 0 else products.max().item(),
+            products.max().item(),
             "This is the largest product itself. Return the index of its column.",
         ),
     ]

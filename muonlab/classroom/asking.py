@@ -23,7 +23,7 @@ import torch
 
 from muonlab.classroom.kinds import Kind, Wrong, code, described
 
-SECONDS = 10.0  # a right answer takes milliseconds
+SECONDS = 20.0  # a right answer takes milliseconds
 BEGIN = "Write your code in place of the dots, then run this cell."
 PACKAGE = str(Path(__file__).parents[1])
 LIBRARIES = (PACKAGE, "<frozen", *(sysconfig.get_path(p) for p in ("stdlib", "purelib", "platlib")))
@@ -136,13 +136,14 @@ def _run(answer: Callable, given: tuple[Any, ...]) -> Any:
 
 @contextmanager
 def _limited(seconds: float) -> Iterator[None]:
-    thread, done = ctypes.c_ulong(threading.get_ident()), threading.Event()
+    thread, done = threading.get_ident(), threading.Event()
     stop = ctypes.pythonapi.PyThreadState_SetAsyncExc
 
     def watch() -> None:
         wait = seconds
         while not done.wait(wait):
-            stop(thread, ctypes.py_object(Endless))
+            if not _importing(thread):  # half a module would be left behind
+                stop(ctypes.c_ulong(thread), ctypes.py_object(Endless))
             wait = 0.5  # again, for a bare except may have caught it
 
     watcher = threading.Thread(target=watch, daemon=True)
@@ -152,6 +153,11 @@ def _limited(seconds: float) -> Iterator[None]:
     finally:
         done.set()
         watcher.join()  # what it sent at the last moment is raised here, and means the same
+
+
+def _importing(thread: int) -> bool:
+    frames = traceback.walk_stack(sys._current_frames().get(thread))
+    return any(frame.f_code.co_filename.startswith("<frozen importlib") for frame, _ in frames)
 
 
 @contextmanager
@@ -265,8 +271,10 @@ def _raised(answer: Any, error: BaseException) -> str:
     if not own:
         return f"Your function raised {text}"
     place, number = own[-1]
-    line = linecache.getline(place.co_filename, number).strip()
-    where = "your function" if place is _code(answer) else f"`{place.co_name}`"
+    line, outer = linecache.getline(place.co_filename, number).strip(), _code(answer)
+    if outer and place.co_qualname.startswith(f"{outer.co_qualname}.<locals>.<"):
+        place = outer  # a comprehension stands in the function
+    where = "your function" if place is outer else f"`{place.co_name}`"
     quoted = f", `{line}`," if line else ""
     return f"Line {number - _first(place) + 1} of {where}{quoted} raised {text}"
 

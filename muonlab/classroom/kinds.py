@@ -56,7 +56,7 @@ def array(value: Any) -> Tensor:
         )
     try:
         return torch.tensor(found, dtype=torch.float64, device="cpu")
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise Wrong("The rows of your result have different lengths.") from error
 
 
