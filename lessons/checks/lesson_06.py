@@ -115,6 +115,7 @@ def e1(answer: Callable) -> None:
                 _of(_powers(s, c).exp(), c),
                 "A softmax takes exp of the powers. Divide the powers themselves by their sum.",
             ),
+            (law(s, c).log(), "Those are the logarithms of the probabilities. Weight them by the counts, and add."),
         ]
         return right(s, c), mistakes
 

@@ -325,7 +325,7 @@ def e3(answer: Callable) -> None:
             ),
             (
                 torch.full((len(M),), -torch.inf),
-                "You read the right logits after the diagonal was overwritten. Read them from M itself.",
+                "Every margin is −∞ there, from the −∞ on the diagonal. Read the right logits from M itself, and take no absolute value.",
             ),
             (
                 M.diagonal() - rivals(M).argmax(0),
@@ -337,6 +337,7 @@ def e3(answer: Callable) -> None:
                 "You subtracted the sum of the wrong logits, divided by K. The largest one is the competitor.",
             ),
             (M - rivals(M).amax(0), "You subtracted from the whole matrix. The right logits are its diagonal."),
+            (right(M).sort().values, "You sorted the margins. The margin of fact k stands at place k."),
         ]
         return right(M), mistakes
 

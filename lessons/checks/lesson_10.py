@@ -12,8 +12,22 @@ from muonlab.classroom.kinds import numbers
 def e1(answer: Callable) -> None:
     """First-token accuracy: the likeliest token where the answer begins, a share for each group."""
     few = torch.tensor([[[0, 2], [3, 1]], [[1, 0], [2, 5]], [[4, 1], [0, 2]]])  # (3 questions, 2, 2)
+    more = torch.tensor(
+        [
+            [[5, 0, 2], [2, 4, 0], [1, 0, 3]],
+            [[1, 2, 0], [3, 4, 2], [2, 5, 0]],
+            [[0, 5, 4], [2, 3, 5], [0, 5, 4]],
+            [[2, 5, 0], [0, 5, 3], [0, 3, 2]],
+        ]
+    )
     cases = [
         (few.float(), torch.tensor([0, 1, 1]), torch.tensor([1, 0, 1]), torch.tensor([1, 0, 1])),
+        (
+            more.float(),
+            torch.tensor([2, 2, 0, 1]),
+            torch.tensor([2, 2, 1, 0]),
+            torch.tensor([2, 0, 1, 1]),
+        ),
         _questions(),
     ]
 
@@ -226,6 +240,7 @@ def e2(answer: Callable) -> None:
                 [12 * 2**m] * (m + 1),
                 "Both numbers are too large there: group g has 2^(g − 1) people, each chosen 2^(m − g) times.",
             ),
+            (6 * 2**m, "That is one number. Return a list, one number a group."),
         ]
         return right, mistakes
 
@@ -240,7 +255,7 @@ def e3(answer: Callable) -> None:
         [[0.8, 0.3, 0.7], [0.5, 0.5, 0.6]],
     )
     more = (
-        [[0.2, 0.1], [0.4, 0.05], [0.3, 0.12], [0.1, 0.3]],
+        [[0.2, 0.4], [0.4, 0.45], [0.3, 0.2], [0.1, 0.6]],  # Muon is behind in group 1
         [[0.7, 0.2], [0.6, 0.25], [0.35, 0.16], [0.2, 0.1]],
         [[0.8, 0.3], [0.6, 0.4], [0.7, 0.15], [0.6, 0.5]],
     )
@@ -330,6 +345,7 @@ def e3(answer: Callable) -> None:
                 x.mean(0) - a.mean(0) / m.mean(0) - a.mean(0),
                 "Brackets are missing: (mixture − AdamW) / (Muon − AdamW), each a mean.",
             ),
+            (kept / lead.abs(), "Where Muon is behind AdamW, its lead is negative: do not take the absolute value."),
         ]
         return right, mistakes
 

@@ -78,6 +78,7 @@ ANSWERS = {
             ),
         },
         "wrong": {
+            "logarithms": lambda s, counts: law(s, counts).log(),
             "logarithm of counts": lambda s, counts: law(s, counts) @ counts.log(),
             "by the tokens": lambda s, counts: (
                 counts * (law(s, counts) * sum(r**-s for r in range(1, len(counts) + 1))).log()

@@ -205,9 +205,9 @@ ANSWERS = {
             ),
         },
         "wrong": {
-            "overwritten": lambda M: (
-                M.clone().fill_diagonal_(-torch.inf).diagonal()
-                - M.clone().fill_diagonal_(-torch.inf).amax(0)
+            "sorted": lambda M: filled(M, -torch.inf).sort().values,
+            "sizes with infinity": lambda M: (
+                M.diag() - M.clone().fill_diagonal_(-torch.inf).abs().amax(0)
             ),
             "places": lambda M: M.diag() - M.clone().fill_diagonal_(-torch.inf).max(0).indices,
             "ratio": lambda M: M.diag() / M.clone().fill_diagonal_(-torch.inf).amax(0),

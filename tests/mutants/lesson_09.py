@@ -66,6 +66,7 @@ ANSWERS = {
             "one entry": lambda s: torch.special.entr(shares_of(s)).sum(0, keepdim=True).exp(),
         },
         "wrong": {
+            "bits": lambda s: Categorical(s**2).entropy() / math.log(2),
             "divided by the mean": lambda s: entropy(s**2 / (s**2).mean()).exp(),
             "softmax of the energy": lambda s: Categorical(logits=s**2).entropy().exp(),
             "minus 1": lambda s: entropy(shares_of(s)).expm1(),
@@ -182,6 +183,9 @@ ANSWERS = {
             ),
         },
         "wrong": {
+            "absolute gap": lambda a, c, m, drawn: (
+                mean_over(a - c, drawn) / mean_over(a - m, drawn).abs()
+            ),
             "difference": lambda a, c, m, drawn: mean_over(m - c, drawn),
             "keepdim": lambda a, c, m, drawn: (
                 (a - c)[drawn].mean(1, True) / (a - m)[drawn].mean(1, True)

@@ -193,6 +193,7 @@ ANSWERS = {
             "shifts": lambda m: [(6 * people(g)) << (m - g) for g in range(m + 1)],
         },
         "wrong": {
+            "group 0 alone": lambda m: 6 * 2**m,
             "power reversed": lambda m: [6 * people(g) / 2 ** (m - g) for g in range(m + 1)],
             "squared": lambda m: [6 * people(g) * (m - g) ** 2 for g in range(m + 1)],
             "first only": lambda m: [6 * 2**m],
@@ -250,6 +251,7 @@ ANSWERS = {
             "1 minus what is lost": lambda a, x, m: 1 - (m - x).mean(0) / (m - a).mean(0),
         },
         "wrong": {
+            "absolute lead": lambda a, x, m: (x - a).mean(0) / (m - a).mean(0).abs(),
             "lower medians": lambda a, x, m: (x - a).median(0)[0] / (m - a).median(0)[0],
             "growth": lambda a, x, m: (x / a).mean(0) / (m / a).mean(0),
             "no brackets": lambda a, x, m: x.mean(0) - a.mean(0) / m.mean(0) - a.mean(0),
