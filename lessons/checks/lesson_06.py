@@ -14,7 +14,7 @@ from muonlab.classroom.kinds import Wrong, numbers
 def e1(answer: Callable) -> None:
     """The log-likelihood of counts under Zipf's law with exponent s."""
     rare = torch.tensor([2.0, 5.0, 0.0, 1.0], dtype=torch.float64)  # not sorted, one never seen
-    many = torch.arange(3000, 0, -1, dtype=torch.float64)
+    many = torch.tensor([3000.0, 4000.0, 900.0, 0.0, 1200.0, 500.0], dtype=torch.float64)
     cases = [(1.0, rare), (0.5, rare), (0.0, rare), (1.3, many)]
 
     def law(s: float, counts: Tensor) -> Tensor:
@@ -93,6 +93,29 @@ def e1(answer: Callable) -> None:
             ),
             (c * law(s, c).log(), "Those are the terms, one for each rank. Return their sum."),
             *_bases(right(s, c)),
+            (
+                (law(s, c) ** c).prod().log(),
+                "A product of thousands of probabilities is too small for the computer: it becomes 0. Add logarithms.",
+            ),
+            (
+                (law(s, c) * c.log()).sum(),
+                "The logarithm belongs to the probability, not to the count: add up counts times ln p.",
+            ),
+            (
+                (c * (_powers(s, c) / c.sum()).log()).sum(),
+                "You divided by the number of tokens. Divide the powers by their own sum, so that they are probabilities.",
+            ),
+            (right(s, c).exp(), "That is the likelihood itself, which is hardly above 0. Return its logarithm."),
+            (
+                -right(s, c) / len(c),
+                "You took the mean over the ranks, with the sign of a loss. Add up, without a minus.",
+            ),
+            (_of((s ** -_ranks(c)), c), "You raised s to the power −r. Zipf's law is the rank to the power −s."),
+            (
+                _of(_powers(s, c).exp(), c),
+                "A softmax takes exp of the powers. Divide the powers themselves by their sum.",
+            ),
+            (law(s, c).log(), "Those are the logarithms of the probabilities. Weight them by the counts, and add."),
         ]
         return right(s, c), mistakes
 
@@ -189,6 +212,17 @@ def e2(answer: Callable) -> None:
                 "You sorted the counts. The loss of token i must stand at place i.",
             ),
             *_bases(right(c)),
+            (-((c + 1) / c.sum() + len(c)).log(), "Put the total in brackets: (count + 1) / (N + V)."),
+            (-(c + 1 / c.sum() + len(c)).log(), "Two brackets are missing: (count + 1) / (N + V)."),
+            (-(c / c.sum() + 1).log(), "Add 1 to the count, not to the share: (count + 1) / (N + V)."),
+            (
+                -((c + 1) // (c.sum() + len(c))).log(),
+                "// cuts off what is behind the point, so every probability is 0. Divide with /.",
+            ),
+            (1 - p(c), "The loss is −ln p, not 1 − p."),
+            (right(c).sum(), "That is one number, the sum over the vocabulary. Return the loss of each token."),
+            (right(c)[None], "There is a dimension too many, of size 1. Return the shape (V,)."),
+            (right(c)[c > 0], "You left out the tokens that never occur. They have a loss too, the largest."),
         ]
         return right(c), mistakes
 
@@ -287,6 +321,15 @@ def e3(answer: Callable) -> None:
             (gain(w, b, a) / gain(w, b, a).max(), "You divided by the largest gain. Divide by their sum."),
             (100 * right(w, b, a), "These are percent. Return shares that sum to 1."),
             (w, "Those are the shares of the text. Multiply by the drops, then divide by the sum."),
+            (
+                gain(w, b, a) / gain(w, b, a).norm(),
+                "You divided by the norm. Divide by the sum, so that the three sum to 1.",
+            ),
+            (gain(w, b, a).mean(), "That is one number. Return a share for each class."),
+            (
+                w * b - a / (w * b - a).sum(),
+                "Brackets are missing: first the fall of each class, b − a, then times its share, then divided.",
+            ),
         ]
         return right(w, b, a), mistakes
 
@@ -302,7 +345,11 @@ def _powers(s: float, counts: Tensor) -> Tensor:
 
 
 def _from_rank(s: float, counts: Tensor, first: int) -> Tensor:
-    power = (_ranks(counts) - 1 + first) ** -s
+    return _of((_ranks(counts) - 1 + first) ** -s, counts)
+
+
+def _of(power: Tensor, counts: Tensor) -> Tensor:
+    """The log-likelihood when the probabilities are in the ratio of `power`."""
     return (counts * (power / power.sum()).log()).sum()
 
 
@@ -312,11 +359,6 @@ def _finite(value: Any) -> float | Tensor:
         raise Wrong(
             "Your function returned nan: somewhere stands 0/0, ∞/∞ or 0 · ln 0. The first rank is 1, not 0, "
             "and a token that is never seen has counts of 0, but no probability of 0."
-        )
-    if isinstance(came, float) and math.isinf(came):
-        raise Wrong(
-            "Your function returned an infinite number. A product of thousands of probabilities is too small for "
-            "the computer: it becomes 0. Take the logarithm of each, and add."
         )
     return came
 

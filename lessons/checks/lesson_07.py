@@ -15,7 +15,8 @@ def e1(answer: Callable) -> None:
     """log((K - 1)(1 - ε)/ε) divided by the largest frequency."""
     cases = [
         (torch.tensor([0.2, 0.5, 0.3]), 0.1),
-        (torch.tensor([0.125, 0.25, 0.5, 0.0625, 0.0625]), 0.25),
+        (torch.tensor([0.5, 0.125, 0.25, 0.0625, 0.0625]), 0.25),
+        (torch.tensor([0.25, 0.125, 0.625]), 0.02),
         (two_block(30, 6, 0.8).flip(0), 0.02),
     ]
 
@@ -101,6 +102,18 @@ def e1(answer: Callable) -> None:
                 "The right logit grows by η p (1 − 1/K), but every other falls by η p/K: their distance is η p.",
             ),
             *_bases(right(p, e)),
+            (
+                math.log(len(p) - 1) + math.log(_odds(e)) / p.max(),
+                "Divide the whole logarithm by the frequency, ln(K − 1) too.",
+            ),
+            (math.log((len(p) + 1) * _odds(e)) / p.max(), "You counted K + 1 wrong answers; there are K − 1."),
+            (math.log(1 / e) / p.max(), "K − 1 is missing, and the odds are (1 − ε)/ε, not 1/ε."),
+            (
+                math.log(grown(p, e)) / p.median(),
+                "You divided by the median frequency. The best fact is the most frequent one.",
+            ),
+            (math.log(grown(p, e)) / p[1:].max(), "You left out the first frequency: it may be the largest."),
+            (math.log(grown(p, e)) / p[:-1].max(), "You left out the last frequency: it may be the largest."),
         ]
         return right(p, e), mistakes
 
@@ -195,6 +208,18 @@ def e2(answer: Callable) -> None:
                 100 * right(K, r, e),
                 "These are percent. A probability lies between 0 and 1.",
             ),
+            (2 * odds(K, r, e), "Put the sum in brackets: odds / (1 + odds)."),
+            (_probability(grown(K, r, e) / K - 1), "Put K − 1 in brackets: you divided by K, and subtracted 1."),
+            (
+                _probability(((K - 1) * _odds(e)) ** (r - 1)),
+                "Only K − 1 gets the power r − 1, by the division. (1 − ε)/ε keeps the power r.",
+            ),
+            (
+                _probability(((K - 1) * _odds(e)) ** (r / (K - 1))),
+                "You divided the exponent by K − 1. Divide the power by it: the odds are (…)^r / (K − 1).",
+            ),
+            (e, "That is what the best fact misses. The rare fact has less than 1 − ε: put η into its odds."),
+            ((1 - e) / (K - 1), "The power r is missing. The odds are ((K − 1)(1 − ε)/ε)^r / (K − 1)."),
         ]
         return right(K, r, e), mistakes
 
@@ -298,6 +323,21 @@ def e3(answer: Callable) -> None:
                 M.softmax(0).diagonal() - rivals(M.softmax(0), 0).amax(0),
                 "You took probabilities. A margin is a difference of logits, the entries of M themselves.",
             ),
+            (
+                torch.full((len(M),), -torch.inf),
+                "Every margin is −∞ there, from the −∞ on the diagonal. Read the right logits from M itself, and take no absolute value.",
+            ),
+            (
+                M.diagonal() - rivals(M).argmax(0),
+                "You subtracted the place of the largest wrong logit. Take its value: amax, or .values.",
+            ),
+            (M.diagonal() / rivals(M).amax(0), "You divided. A margin is a difference: right logit minus wrong logit."),
+            (
+                M.diagonal() - (M.sum(0) - M.diagonal()) / len(M),
+                "You subtracted the sum of the wrong logits, divided by K. The largest one is the competitor.",
+            ),
+            (M - rivals(M).amax(0), "You subtracted from the whole matrix. The right logits are its diagonal."),
+            (right(M).sort().values, "You sorted the margins. The margin of fact k stands at place k."),
         ]
         return right(M), mistakes
 

@@ -14,7 +14,7 @@ def e1(answer: Callable) -> None:
     """a and b without the constants of their blocks."""
     cases = [  # the smallest blocks are of two facts; the blocks differ in size
         (TwoBlock(5, 2, a=2.0, b=5.0, c11=0.5, c12=-2.0, c21=3.0, c22=-1.0).dense().float(), 2),
-        (TwoBlock(9, 6, a=-3.0, b=1.5, c11=1.25, c12=2.0, c21=-0.5, c22=0.125).dense(), 6),
+        (TwoBlock(6, 3, a=-3.0, b=1.5, c11=1.25, c12=2.0, c21=-0.5, c22=0.125).dense(), 3),
         (TwoBlock(6, 4, a=7.0, b=0.25, c11=-2.0, c12=1.0, c21=3.0, c22=0.625).dense(), 4),
     ]
 
@@ -98,6 +98,23 @@ def e1(answer: Callable) -> None:
                 "That is a number for each fact. Return two: a and b.",
             ),
             (right(M, L)[0], "That is a alone. Return two numbers, a and b."),
+            (
+                _pair(M[0, 0] - M[0, -1], M[-1, -1] - M[-1, -2]),
+                "b is right. Beside a, take c₁₁ from its own block: in your row stands c₁₂.",
+            ),
+            (
+                _pair(M[0, 0] - M[-1, 0], M[-1, -1] - M[-1, -2]),
+                "b is right. Beside a, take c₁₁ from its own block: in your column stands c₂₁.",
+            ),
+            (
+                _pair(M[0, 0], M[-1, -1] - M[-1, -2]),
+                "b is right. a still holds the constant of its block, c₁₁: take it away.",
+            ),
+            (
+                _pair(M[1, 1] - M[1, 2], M[-1, -1] - M[-1, -2]),
+                "b is right. With two frequent facts, column 2 is outside their block: take M[0, 1].",
+            ),
+            (right(M, L).sum(), "That is one number, a + b. Return two numbers, a and b."),
         ]
         return right(M, L), mistakes
 
@@ -246,6 +263,16 @@ def e2(answer: Callable) -> None:
                 right(torch.arange(len(x)).to(y), y),
                 "You took the places 0, 1, 2, … for x. Use the values of x.",
             ),
+            (
+                _through(x, y, x[0], y[0]),
+                "Your line goes through the first point. Take away the means, not the first values.",
+            ),
+            (_through(x, y, x.median(), y.median()), "Your line goes through the medians. Take away the means."),
+            (right(x, y).atan(), "That is the angle of the line. Return its slope."),
+            (
+                torch.cov(torch.stack([x, y])),
+                "That is the whole table of covariances. Divide the one of x and y by the variance of x.",
+            ),
         ]
         return right(x, y), mistakes
 
@@ -254,3 +281,8 @@ def e2(answer: Callable) -> None:
 
 def _pair(a: Tensor, b: Tensor) -> Tensor:
     return torch.stack([a, b])
+
+
+def _through(x: Tensor, y: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """The best slope of a line through the point (a, b)."""
+    return (x - a) @ (y - b) / ((x - a) @ (x - a))

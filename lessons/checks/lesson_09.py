@@ -123,6 +123,13 @@ def e1(answer: Callable) -> None:
                 "Those are the terms of the entropy. Add them up, then take the exponential.",
             ),
             ((-(q * q.log())).exp().sum(), "Add up before the exponential: exp of the sum, not the sum of exps."),
+            (
+                _entropy(energy / energy.mean()).exp(),
+                "You divided by the mean of σ². Divide by the sum, so that the shares sum to 1.",
+            ),
+            (_entropy(energy.softmax(0)).exp(), "A softmax of σ² does not give the shares: divide σ² by its sum."),
+            (_entropy(q).exp() - 1, "You subtracted 1. The effective rank is exp of the entropy."),
+            (H / math.log(2), "That is the entropy in bits. Return exp of the entropy, in nats."),
         ]
         return H.exp(), mistakes
 
@@ -213,6 +220,14 @@ def e2(answer: Callable) -> None:
                 k / len(s),
                 "You counted directions. Weigh each with its energy, σ².",
             ),
+            (largest[:k].sum() / s.sum() ** 2, "Below, you squared the sum. Square each σ before you add."),
+            (largest[1:k].sum() / total, "Your slice begins with 1 and leaves out the largest. Indices begin with 0."),
+            (largest[k : k + 1].sum() / total, "That is direction number k + 1 alone. Add up the first k: [:k]."),
+            ((largest**2)[:k].sum() / (largest**2).sum(), "You squared twice. The energy of a direction is σ²."),
+            (
+                largest[k:].sum() / largest[:k].sum(),
+                "That is the rest over the k largest. Divide the k largest by all.",
+            ),
         ]
         return right, mistakes
 
@@ -225,7 +240,7 @@ def e3(answer: Callable) -> None:
     more = (
         [5.1, 5.07, 5.12, 5.09],
         [5.08, 5.06, 5.08, 5.04],
-        [5.05, 5.04, 5.03, 5.06],
+        [5.05, 5.04, 5.03, 5.16],  # the last seed is worse than AdamW's
     )
     often = torch.tensor([[0, 1, 2, 3], [0, 0, 1, 2], [3, 2, 2, 1], [3, 3, 3, 0], [1, 3, 1, 1]])
     cases = [
@@ -329,6 +344,16 @@ def e3(answer: Callable) -> None:
                 "You counted each drawn seed once. A seed drawn twice counts twice.",
             ),
             (100 * right, "These are percent. Return shares, where 1 is the whole gap."),
+            (gain[drawn].mean(1) - gap[drawn].mean(1), "You subtracted the gap. A share is a ratio: divide by it."),
+            (right[:, None], "There is a dimension too many, of size 1. Leave out keepdim: return the shape (B,)."),
+            (
+                gain[drawn].median(1).values / gap[drawn].median(1).values,
+                "Medians: the share is the mean gain over the mean gap.",
+            ),
+            (
+                gain[drawn].mean(1) / gap[drawn].mean(1).abs(),
+                "Where Muon is worse than AdamW, the gap is negative: do not take its absolute value.",
+            ),
         ]
         return right, mistakes
 

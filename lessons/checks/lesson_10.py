@@ -12,8 +12,22 @@ from muonlab.classroom.kinds import numbers
 def e1(answer: Callable) -> None:
     """First-token accuracy: the likeliest token where the answer begins, a share for each group."""
     few = torch.tensor([[[0, 2], [3, 1]], [[1, 0], [2, 5]], [[4, 1], [0, 2]]])  # (3 questions, 2, 2)
+    more = torch.tensor(
+        [
+            [[5, 0, 2], [2, 4, 0], [1, 0, 3]],
+            [[1, 2, 0], [3, 4, 2], [2, 5, 0]],
+            [[0, 5, 4], [2, 3, 5], [0, 5, 4]],
+            [[2, 5, 0], [0, 5, 3], [0, 3, 2]],
+        ]
+    )
     cases = [
         (few.float(), torch.tensor([0, 1, 1]), torch.tensor([1, 0, 1]), torch.tensor([1, 0, 1])),
+        (
+            more.float(),
+            torch.tensor([2, 2, 0, 1]),
+            torch.tensor([2, 2, 1, 0]),
+            torch.tensor([2, 0, 1, 1]),
+        ),
         _questions(),
     ]
 
@@ -117,6 +131,19 @@ def e1(answer: Callable) -> None:
             (right.flip(0), "The groups are in reversed order. Group 0 comes first."),
             (right[:-1], "The last group is missing: range(groups.max()) ends before it."),
             (right[1:], "Group 0 is missing: return the accuracy of every group."),
+            (
+                means((z[:, last].argmax(-1) == answers).double().mean(1)),
+                "logits[:, last] takes all those places for every question. Pair them: logits[torch.arange(N), last].",
+            ),
+            (
+                means((z[rows, last].argmax() == answers).double()),
+                "argmax without a dimension counts through all questions. Take it over the last one, for each question.",
+            ),
+            (right[groups], "That is a number for each question. Go through the groups once each: groups.unique()."),
+            (
+                right[groups.unique_consecutive()],
+                "The questions are not sorted by group, so unique_consecutive finds a group again and again. Take unique.",
+            ),
         ]
         return right, mistakes
 
@@ -200,6 +227,20 @@ def e2(answer: Callable) -> None:
                 torch.tensor(right).short(),
                 "Your integers have 16 bits, which end at 32,767. Use Python's own, or torch.int64.",
             ),
+            (
+                [6 * n * 2.0 ** (g - m) for g, n in enumerate(people)],
+                "The power is m − g, not g − m: group 0 is chosen most often.",
+            ),
+            (
+                [6 * n * (m - g) ** 2 for g, n in enumerate(people)],
+                "A person is chosen 2 to the power m − g times, not (m − g) squared.",
+            ),
+            (right[:1], "That is group 0 alone. Does your return stand inside the loop?"),
+            (
+                [12 * 2**m] * (m + 1),
+                "Both numbers are too large there: group g has 2^(g − 1) people, each chosen 2^(m − g) times.",
+            ),
+            (6 * 2**m, "That is one number. Return a list, one number a group."),
         ]
         return right, mistakes
 
@@ -214,7 +255,7 @@ def e3(answer: Callable) -> None:
         [[0.8, 0.3, 0.7], [0.5, 0.5, 0.6]],
     )
     more = (
-        [[0.2, 0.1], [0.4, 0.05], [0.3, 0.12], [0.1, 0.3]],
+        [[0.2, 0.4], [0.4, 0.45], [0.3, 0.2], [0.1, 0.6]],  # Muon is behind in group 1
         [[0.7, 0.2], [0.6, 0.25], [0.35, 0.16], [0.2, 0.1]],
         [[0.8, 0.3], [0.6, 0.4], [0.7, 0.15], [0.6, 0.5]],
     )
@@ -295,6 +336,16 @@ def e3(answer: Callable) -> None:
                 "You took the best seed of each. The mean lead is asked.",
             ),
             (100 * right, "These are percent. Return shares, where 1 is Muon's whole lead."),
+            (_lower(x - a) / _lower(m - a), "You took the median over the seeds. The mean lead is asked."),
+            (
+                (x / a).mean(0) / (m / a).mean(0),
+                "You divided by AdamW's accuracies. A lead is a difference: subtract them.",
+            ),
+            (
+                x.mean(0) - a.mean(0) / m.mean(0) - a.mean(0),
+                "Brackets are missing: (mixture − AdamW) / (Muon − AdamW), each a mean.",
+            ),
+            (kept / lead.abs(), "Where Muon is behind AdamW, its lead is negative: do not take the absolute value."),
         ]
         return right, mistakes
 
@@ -318,3 +369,8 @@ def _questions() -> tuple[Tensor, ...]:
 def _sums(values: Tensor, groups: Tensor) -> Tensor:
     sums = torch.zeros(int(groups.max()) + 1, dtype=torch.float64)
     return sums.index_add_(0, groups, values.double())
+
+
+def _lower(values: Tensor) -> Tensor:
+    """The median over the first dimension as torch takes it: one of the values."""
+    return values.median(0).values

@@ -78,6 +78,23 @@ ANSWERS = {
             ),
         },
         "wrong": {
+            "logarithms": lambda s, counts: law(s, counts).log(),
+            "logarithm of counts": lambda s, counts: law(s, counts) @ counts.log(),
+            "by the tokens": lambda s, counts: (
+                counts * (law(s, counts) * sum(r**-s for r in range(1, len(counts) + 1))).log()
+                - counts * counts.sum().log()
+            ).sum(),
+            "likelihood": lambda s, counts: math.exp(counts @ law(s, counts).log()),
+            "mean loss of ranks": lambda s, counts: -(counts * law(s, counts).log()).mean(),
+            "powers of s": lambda s, counts: (
+                (counts * Categorical(s ** -torch.arange(1.0, len(counts) + 1)).logits).sum()
+                if s
+                else torch.tensor(math.nan)
+            ),
+            "softmax": lambda s, counts: (
+                counts
+                @ (torch.arange(1, len(counts) + 1, dtype=torch.float64) ** -s).log_softmax(0)
+            ),
             "not normalized": lambda s, counts: (
                 -s * counts @ torch.arange(1, len(counts) + 1).double().log()
             ),
@@ -134,6 +151,16 @@ ANSWERS = {
             "a distribution": lambda counts: -Categorical(probs=counts + 1.0).logits,
         },
         "wrong": {
+            "no brackets": lambda counts: -torch.log((counts + 1) / counts.sum() + len(counts)),
+            "no brackets at all": lambda counts: (
+                -torch.log(counts + 1 / counts.sum() + len(counts))
+            ),
+            "1 on the share": lambda counts: -torch.log1p(counts / counts.sum()),
+            "whole numbers": lambda counts: -torch.log((counts + 1) // (counts + 1).sum()),
+            "not known": lambda counts: 1 - smoothed(counts),
+            "sum": lambda counts: -smoothed(counts).log().sum(),
+            "a row": lambda counts: -smoothed(counts).log().unsqueeze(0),
+            "seen only": lambda counts: -smoothed(counts).log()[counts.nonzero()[:, 0]],
             "never seen": lambda counts: -(counts / counts.sum()).log(),
             "sign": lambda counts: smoothed(counts).log(),
             "base 2": lambda counts: -smoothed(counts).log2(),
@@ -183,6 +210,9 @@ ANSWERS = {
             "normalized once more": lambda w, b, a: gain(w / w.sum(), b, a) / gain(w, b, a).sum(),
         },
         "wrong": {
+            "norm 2": lambda w, b, a: torch.nn.functional.normalize(gain(w, b, a), dim=0),
+            "mean of parts": lambda w, b, a: (w @ b - w @ a) / 3,
+            "no brackets": lambda w, b, a: w * b - a / (w * b - a).sum(),
             "not weighted": lambda w, b, a: (b - a) / (b - a).sum(),
             "in nats": gain,
             "in nats, sign": lambda w, b, a: w * (a - b),

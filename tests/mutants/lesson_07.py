@@ -92,6 +92,16 @@ ANSWERS = {
             ),
         },
         "wrong": {
+            "half divided": lambda p, e: (
+                math.log(len(p) - 1) - math.log(e / (1 - e)) / p.max().item()
+            ),
+            "one more": lambda p, e: math.log((len(p) + 1) / e * (1 - e)) / max(p.tolist()),
+            "only epsilon": lambda p, e: -math.log(e) / max(p.tolist()),
+            "median": lambda p, e: math.log((len(p) - 1) / e * (1 - e)) / p.median().item(),
+            "from the second": lambda p, e: math.log((len(p) - 1) / e * (1 - e)) / p[1:].max(),
+            "to the last but one": lambda p, e: (
+                math.log((len(p) - 1) / e * (1 - e)) / p[: len(p) - 1].max()
+            ),
             "no wrong answers": lambda p, e: math.log((1 - e) / e) / p.max().item(),
             "K wrong answers": lambda p, e: math.log(len(p) * (1 - e) / e) / p.max().item(),
             "smallest": lambda p, e: math.log((len(p) - 1) * (1 - e) / e) / p.min().item(),
@@ -134,6 +144,12 @@ ANSWERS = {
             "numpy": lambda K, r, e: np.float32(as_probability(grown(K, r, e) / (K - 1))),
         },
         "wrong": {
+            "no brackets": lambda K, r, e: grown(K, r, e) / (K - 1) / 1 + grown(K, r, e) / (K - 1),
+            "K without brackets": lambda K, r, e: as_probability(grown(K, r, e) / K - 1),
+            "power r - 1": lambda K, r, e: as_probability(grown(K, r - 1, e)),
+            "exponent divided": lambda K, r, e: as_probability(grown(K, r / (K - 1), e)),
+            "epsilon": lambda K, r, e: e,
+            "spread": lambda K, r, e: (1 - e) / (K - 1),
             "odds": lambda K, r, e: ((K - 1) * (1 - e) / e) ** r / (K - 1),
             "log odds": lambda K, r, e: r * math.log((K - 1) * (1 - e) / e) - math.log(K - 1),
             "not divided": lambda K, r, e: 1 / (1 + ((K - 1) * (1 - e) / e) ** -r),
@@ -189,6 +205,14 @@ ANSWERS = {
             ),
         },
         "wrong": {
+            "sorted": lambda M: filled(M, -torch.inf).sort().values,
+            "sizes with infinity": lambda M: (
+                M.diag() - M.clone().fill_diagonal_(-torch.inf).abs().amax(0)
+            ),
+            "places": lambda M: M.diag() - M.clone().fill_diagonal_(-torch.inf).max(0).indices,
+            "ratio": lambda M: M.diag() / M.clone().fill_diagonal_(-torch.inf).amax(0),
+            "sum over K": lambda M: M.diag() - (M.sum(0) - M.diag()) / len(M),
+            "the matrix": lambda M: M - M.clone().fill_diagonal_(-torch.inf).amax(0),
             "rows": lambda M: M.diagonal() - M.clone().fill_diagonal_(-torch.inf).amax(1),
             "with the right answer": lambda M: M.diagonal() - M.amax(0),
             "rows with the right answer": lambda M: M.diagonal() - M.max(1)[0],

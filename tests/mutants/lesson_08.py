@@ -66,6 +66,11 @@ ANSWERS = {
             ),
         },
         "wrong": {
+            "right of a": lambda M, L: (M[0, 0] - M[0, L], a_and_b(M)[1]),
+            "below a": lambda M, L: (M[0, 0] - M[L, 0], a_and_b(M)[1]),
+            "a with its constant": lambda M, L: (M[0, 0], a_and_b(M)[1]),
+            "second row": lambda M, L: (M[1, 1] - M[1, 2], a_and_b(M)[1]),
+            "a plus b": lambda M, L: sum(a_and_b(M)),
             "the diagonal": lambda M, L: (M[0, 0].item(), M[L, L].item()),
             "exchanged": lambda M, L: (
                 (M[L, L] - M[L, L + 1]).item(),
@@ -123,6 +128,12 @@ ANSWERS = {
             ),
         },
         "wrong": {
+            "through the first": lambda x, y: (x - x[0]) @ (y - y[0]) / (x - x[0]).square().sum(),
+            "through the medians": lambda x, y: (
+                (x - x.median()) @ (y - y.median()) / (x - x.median()).square().sum()
+            ),
+            "angle": lambda x, y: np.arctan(slope(x, y).item()),
+            "table": np.cov,
             "through the origin": lambda x, y: ((x * y).sum() / (x * x).sum()).item(),
             "squares not centred": lambda x, y: centred(x, y)[0] @ centred(x, y)[1] / (x @ x),
             "products not centred": lambda x, y: (x * y).sum() / x.var() / (len(x) - 1),

@@ -66,6 +66,10 @@ ANSWERS = {
             "one entry": lambda s: torch.special.entr(shares_of(s)).sum(0, keepdim=True).exp(),
         },
         "wrong": {
+            "bits": lambda s: Categorical(s**2).entropy() / math.log(2),
+            "divided by the mean": lambda s: entropy(s**2 / (s**2).mean()).exp(),
+            "softmax of the energy": lambda s: Categorical(logits=s**2).entropy().exp(),
+            "minus 1": lambda s: entropy(shares_of(s)).expm1(),
             "entropy": lambda s: entropy(shares_of(s)),
             "normalized entropy": lambda s: entropy(shares_of(s)) / math.log(len(s)),
             "sign": lambda s: (-entropy(shares_of(s))).exp(),
@@ -118,6 +122,11 @@ ANSWERS = {
             "the rest": lambda s, k: 1 - (s.sort()[0][: len(s) - k] ** 2).sum() / s.dot(s),
         },
         "wrong": {
+            "squared sum below": lambda s, k: (s.topk(k).values ** 2).sum() / s.sum() ** 2,
+            "from the second": lambda s, k: shares_of(s).sort(descending=True)[0][1:k].sum(),
+            "number k + 1": lambda s, k: shares_of(s).sort(descending=True)[0][k],
+            "fourth powers": lambda s, k: shares_of(s**2).topk(k)[0].sum(),
+            "the others": lambda s, k: 1 / shares_of(s).topk(k)[0].sum() - 1,
             "first k": lambda s, k: (s[:k] ** 2).sum() / (s**2).sum(),
             "last k": lambda s, k: (s[-k:] ** 2).sum() / (s**2).sum(),
             "smallest k": lambda s, k: (s.sort().values[:k] ** 2).sum() / (s**2).sum(),
@@ -174,6 +183,16 @@ ANSWERS = {
             ),
         },
         "wrong": {
+            "absolute gap": lambda a, c, m, drawn: (
+                mean_over(a - c, drawn) / mean_over(a - m, drawn).abs()
+            ),
+            "difference": lambda a, c, m, drawn: mean_over(m - c, drawn),
+            "keepdim": lambda a, c, m, drawn: (
+                (a - c)[drawn].mean(1, True) / (a - m)[drawn].mean(1, True)
+            ),
+            "lower medians": lambda a, c, m, drawn: (
+                (a - c)[drawn].median(1)[0] / (a - m)[drawn].median(1)[0]
+            ),
             "mean of ratios": lambda a, c, m, drawn: ((a - c) / (a - m))[drawn].mean(1),
             "median of ratios": lambda a, c, m, drawn: np.median(((a - c) / (a - m))[drawn], 1),
             "medians": lambda a, c, m, drawn: (

@@ -111,6 +111,18 @@ ANSWERS = {
             "list of tensors": lambda z, last, a, g: list(accuracy(z, last, a, g)),
         },
         "wrong": {
+            "not paired": lambda z, last, a, g: torch.stack(
+                [(z[:, last].argmax(-1) == a).float()[g == k].mean() for k in g.unique()]
+            ),
+            "argmax of all": lambda z, last, a, g: by_group(
+                (place(z, last).argmax() == a).double(), g
+            ),
+            "for each question": lambda z, last, a, g: torch.stack(
+                [hits(z, last, a)[g == k].mean() for k in g]
+            ),
+            "consecutive": lambda z, last, a, g: torch.stack(
+                [hits(z, last, a)[g == k].mean() for k in g.unique_consecutive()]
+            ),
             "last column": lambda z, last, a, g: by_group(
                 hits(z, torch.full_like(last, z.shape[1] - 1), a), g
             ),
@@ -181,6 +193,11 @@ ANSWERS = {
             "shifts": lambda m: [(6 * people(g)) << (m - g) for g in range(m + 1)],
         },
         "wrong": {
+            "group 0 alone": lambda m: 6 * 2**m,
+            "power reversed": lambda m: [6 * people(g) / 2 ** (m - g) for g in range(m + 1)],
+            "squared": lambda m: [6 * people(g) * (m - g) ** 2 for g in range(m + 1)],
+            "first only": lambda m: [6 * 2**m],
+            "both too large": lambda m: [6 * 2**g * 2 ** (m - g + 1) for g in range(m + 1)],
             "one question": lambda m: [people(g) * 2 ** (m - g) for g in range(m + 1)],
             "one person": lambda m: [6 * 2 ** (m - g) for g in range(m + 1)],
             "selections": lambda m: [2 ** (m - g) for g in range(m + 1)],
@@ -234,6 +251,10 @@ ANSWERS = {
             "1 minus what is lost": lambda a, x, m: 1 - (m - x).mean(0) / (m - a).mean(0),
         },
         "wrong": {
+            "absolute lead": lambda a, x, m: (x - a).mean(0) / (m - a).mean(0).abs(),
+            "lower medians": lambda a, x, m: (x - a).median(0)[0] / (m - a).median(0)[0],
+            "growth": lambda a, x, m: (x / a).mean(0) / (m / a).mean(0),
+            "no brackets": lambda a, x, m: x.mean(0) - a.mean(0) / m.mean(0) - a.mean(0),
             "mean of ratios": lambda a, x, m: ((x - a) / (m - a)).mean(0),
             "median of ratios": lambda a, x, m: np.median((x - a) / (m - a), axis=0),
             "medians": lambda a, x, m: np.median(x - a, axis=0) / np.median(m - a, axis=0),
