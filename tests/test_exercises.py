@@ -5,6 +5,7 @@ import itertools
 import math
 import re
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,17 @@ WRONG = [(e, name) for e, answers in ANSWERS.items() for name in answers["wrong"
 RIGHT = [(e, name) for e, answers in ANSWERS.items() for name in answers["right"]]
 
 
+@cache
+def verdict_on(exercise, kind, name):
+    return judge(exercise, ANSWERS[exercise][kind][name])
+
+
+def said(exercise):
+    return {
+        verdict_on(exercise, "wrong", name).message: name for name in ANSWERS[exercise]["wrong"]
+    }
+
+
 def last_function(cell_source, setup):
     """What a learner's cell passes to lesson.check: the names of the lesson's imports are known."""
     names = {}
@@ -43,7 +55,7 @@ def imports(notebook):
 
 @pytest.mark.parametrize(("exercise", "name"), WRONG)
 def test_a_wrong_answer_is_rejected_with_a_diagnosis(exercise, name):
-    verdict = judge(exercise, ANSWERS[exercise]["wrong"][name])
+    verdict = verdict_on(exercise, "wrong", name)
     assert verdict.status == "not right", verdict
     assert len(verdict.message) > 20
     assert UNREADABLE not in verdict.message, verdict
@@ -51,7 +63,7 @@ def test_a_wrong_answer_is_rejected_with_a_diagnosis(exercise, name):
 
 @pytest.mark.parametrize(("exercise", "name"), RIGHT)
 def test_a_right_answer_is_accepted_however_it_is_written(exercise, name):
-    verdict = judge(exercise, ANSWERS[exercise]["right"][name])
+    verdict = verdict_on(exercise, "right", name)
     assert verdict.status == "right", verdict
 
 
@@ -60,17 +72,16 @@ GENERIC = [(e, name) for e, answers in ANSWERS.items() for name in answers.get("
 
 @pytest.mark.parametrize(("exercise", "name"), GENERIC)
 def test_a_wrong_answer_of_no_known_kind_gets_nobody_elses_diagnosis(exercise, name):
-    answers = ANSWERS[exercise]
-    verdict = judge(exercise, answers["generic"][name])
+    verdict = verdict_on(exercise, "generic", name)
     assert verdict.status == "not right", verdict
     assert UNREADABLE not in verdict.message, verdict
-    assert verdict.message not in {judge(exercise, a).message for a in answers["wrong"].values()}
+    assert verdict.message not in said(exercise)
 
 
 @pytest.mark.parametrize("exercise", ANSWERS)
 def test_each_wrong_answer_gets_a_message_of_its_own(exercise):
     answers = ANSWERS[exercise]
-    messages = {judge(exercise, answer).message: name for name, answer in answers["wrong"].items()}
+    messages = said(exercise)
     assert len(messages) == len(answers["wrong"]) >= 3, messages
     assert len(answers["right"]) >= 2
 
@@ -106,7 +117,7 @@ def test_no_mistake_gives_what_is_right_or_what_another_gives(exercise, monkeypa
 @pytest.mark.parametrize(("exercise", "name"), WRONG + GENERIC)
 def test_what_a_message_says_to_try_gives_what_it_says_to_expect(exercise, name):
     answers = ANSWERS[exercise]
-    verdict = judge(exercise, (answers["wrong"] | answers.get("generic", {}))[name])
+    verdict = verdict_on(exercise, "wrong" if name in answers["wrong"] else "generic", name)
     found = re.fullmatch(r"Try `\w+\((.*)\)`: expected (.*), got .*\.", verdict.example)
     if not found or "<" in found[1]:
         return  # a model, a large tensor, or a function that raised

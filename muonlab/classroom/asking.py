@@ -78,7 +78,6 @@ def call(
     try:
         _accepts(answer, args)
         result = _run(answer, given)
-        unpatched()
         if result is Ellipsis or (result is None and _begins(answer)):
             raise NotYet(BEGIN)
         if result is None and not none:

@@ -64,7 +64,10 @@ def judge(exercise: str, answer: Any) -> Verdict:
     check = known[name]
     try:
         unpatched()
-        check(answer)
+        try:
+            check(answer)
+        finally:
+            unpatched()
     except NotYet as reason:
         return Verdict(exercise, "not yet", str(reason))
     except Wrong as reason:
