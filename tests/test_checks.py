@@ -14,7 +14,7 @@ import torch
 from muonlab import polar
 from muonlab.classroom import Lesson, asking, kinds
 from muonlab.classroom.exercise import NotRight, compare, judge, rough
-from muonlab.classroom.kinds import Wrong, array, number, word, yes
+from muonlab.classroom.kinds import Wrong, array, number, numbers, word, yes
 
 X = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
 
@@ -37,6 +37,8 @@ SPARSE = torch.tensor([0.0, 2.5]).to_sparse()
         *[(array, v, [0.0, 2.5]) for v in ([torch.tensor(0), 2.5], {"a": 0, "b": 2.5}.values())],
         (array, np.array([[1], [2]]), [[1.0], [2.0]]),
         (array, X.long(), X.tolist()),
+        *[(numbers, v, 2.5) for v in (2.5, torch.tensor(2.5), np.float64(2.5))],
+        *[(numbers, v, [2.5]) for v in ([2.5], torch.tensor([2.5]))],
         (word("up", "down"), np.str_("up"), "up"),
     ],
 )
@@ -359,6 +361,11 @@ def test_the_diagnosis_fits_all_cases_and_the_first_wrong_one_is_shown(
 def test_a_shape_that_fits_no_mistake_is_named():
     with pytest.raises(Wrong, match=r"Expected the shape \(2, 3\); your result has \(3, 2\)"):
         compare(lambda M: 2 * M.T, [(X,)], lambda M: (M, []), returns=array)
+
+
+@pytest.mark.parametrize("one", [2.5, torch.tensor([2.5]), np.array([[2.5]])])
+def test_one_entry_is_a_number_where_a_number_is_right(one):
+    compare(lambda x: one, CASES[:1], lambda x: (2.5, []), returns=numbers)
 
 
 def test_rough_numbers_are_shown_in_full():

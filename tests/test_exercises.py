@@ -8,6 +8,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from lesson_texts import CHECK, solutions, stubs
@@ -112,6 +113,30 @@ def test_no_mistake_gives_what_is_right_or_what_another_gives(exercise, monkeypa
                 for a, b in zip(columns[i], columns[j], strict=True)
             )
             assert not all(alike), f"{exercise}: the same values for: {names[i]} / {names[j]}"
+
+
+@pytest.mark.parametrize("exercise", ANSWERS)
+def test_whoever_makes_a_mistake_of_the_list_is_told_that_one(exercise, monkeypatch):
+    with monkeypatch.context() as patch:
+        found = compared(exercise, patch)
+    if len(found) != 1:
+        return  # a check of another form, or one that compares twice
+    table = found[0][0]
+    for place, (_, message) in enumerate(table[0][1]):
+        values = [mistakes[place][0] for _, mistakes in table]
+        if undefined(values[0]):
+            continue  # with the first input this mistake raises
+
+        def makes_it(*args, left=iter(values)):  # noqa: B008  one answer a mistake
+            return 1 / 0 if undefined(value := next(left)) else value
+
+        told_so = judge(exercise, makes_it).message
+        assert told_so in {mistakes[place][1] for _, mistakes in table}, (message, told_so)
+
+
+def undefined(value):
+    numbers = np.asarray(value if value is not None else 0.0, dtype=object).ravel().tolist()
+    return any(isinstance(v, float) and math.isnan(v) for v in numbers)
 
 
 @pytest.mark.parametrize(("exercise", "name"), WRONG + GENERIC)

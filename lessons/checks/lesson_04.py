@@ -126,7 +126,7 @@ def e3(answer: Answer) -> None:
         ),
         (
             torch.tensor([3.0, 1.0, 6.0, 2.5, 8.0]),
-            torch.tensor([3, 1, 4, 1, 0]),
+            torch.tensor([3, 1, 2, 1, 0]),
             torch.tensor([2, 0, 2, 1, 2]),
         ),
         (torch.arange(600) % 7 / 2, torch.arange(600) * 7 % 11, torch.arange(11) * 5 % 7 % 3),

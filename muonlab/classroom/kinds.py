@@ -58,10 +58,7 @@ def array(value: Any) -> Tensor:
 
 def numbers(value: Any) -> float | Tensor:
     """One number where it is one, else an array: for a check that explains wrong shapes itself."""
-    try:
-        return number(value)
-    except Wrong:
-        return array(value)
+    return array(value) if isinstance(plain(value), list) else number(value)
 
 
 def word(*known: str) -> Kind:
