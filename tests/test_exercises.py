@@ -1,12 +1,20 @@
 """Every check of every lesson: wrong answers, right ones, the stub and the solution."""
 
 import importlib.util
+import itertools
+import math
+import re
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 from lesson_texts import CHECK, solutions, stubs
 
 from muonlab.classroom.exercise import UNREADABLE, checks, judge
+from muonlab.classroom.kinds import Wrong, array, equal, number, told
 from muonlab.publishing.release import LESSONS
 from muonlab.publishing.source import read, texts
 
@@ -20,6 +28,17 @@ for path in sorted(MUTANTS.glob("lesson_*.py")):
 TEXTS = {path.name[:2]: path for path in texts(LESSONS)}
 WRONG = [(e, name) for e, answers in ANSWERS.items() for name in answers["wrong"]]
 RIGHT = [(e, name) for e, answers in ANSWERS.items() for name in answers["right"]]
+
+
+@cache
+def verdict_on(exercise, kind, name):
+    return judge(exercise, ANSWERS[exercise][kind][name])
+
+
+def said(exercise):
+    return {
+        verdict_on(exercise, "wrong", name).message: name for name in ANSWERS[exercise]["wrong"]
+    }
 
 
 def last_function(cell_source, setup):
@@ -37,7 +56,7 @@ def imports(notebook):
 
 @pytest.mark.parametrize(("exercise", "name"), WRONG)
 def test_a_wrong_answer_is_rejected_with_a_diagnosis(exercise, name):
-    verdict = judge(exercise, ANSWERS[exercise]["wrong"][name])
+    verdict = verdict_on(exercise, "wrong", name)
     assert verdict.status == "not right", verdict
     assert len(verdict.message) > 20
     assert UNREADABLE not in verdict.message, verdict
@@ -45,16 +64,98 @@ def test_a_wrong_answer_is_rejected_with_a_diagnosis(exercise, name):
 
 @pytest.mark.parametrize(("exercise", "name"), RIGHT)
 def test_a_right_answer_is_accepted_however_it_is_written(exercise, name):
-    verdict = judge(exercise, ANSWERS[exercise]["right"][name])
+    verdict = verdict_on(exercise, "right", name)
     assert verdict.status == "right", verdict
+
+
+GENERIC = [(e, name) for e, answers in ANSWERS.items() for name in answers.get("generic", {})]
+
+
+@pytest.mark.parametrize(("exercise", "name"), GENERIC)
+def test_a_wrong_answer_of_no_known_kind_gets_nobody_elses_diagnosis(exercise, name):
+    verdict = verdict_on(exercise, "generic", name)
+    assert verdict.status == "not right", verdict
+    assert UNREADABLE not in verdict.message, verdict
+    assert verdict.message not in said(exercise)
 
 
 @pytest.mark.parametrize("exercise", ANSWERS)
 def test_each_wrong_answer_gets_a_message_of_its_own(exercise):
     answers = ANSWERS[exercise]
-    messages = {judge(exercise, answer).message: name for name, answer in answers["wrong"].items()}
+    messages = said(exercise)
     assert len(messages) == len(answers["wrong"]) >= 3, messages
     assert len(answers["right"]) >= 2
+
+
+def compared(exercise, monkeypatch):
+    """What the check hands to `compare`: cases, what is right, mistakes, and how near is equal."""
+    lesson, name = exercise.split("-")
+    check, seen = checks(lesson)[name], []
+
+    def spy(answer, cases, look, *, within=1e-4, **options):
+        seen.append(([look(*case) for case in cases], within))
+
+    monkeypatch.setitem(check.__globals__, "compare", spy)
+    check(next(iter(ANSWERS[exercise]["right"].values())))
+    return seen
+
+
+@pytest.mark.parametrize("exercise", ANSWERS)
+def test_no_mistake_gives_what_is_right_or_what_another_gives(exercise, monkeypatch):
+    for table, within in compared(exercise, monkeypatch):
+        rows = [[expected, *(value for value, _ in mistakes)] for expected, mistakes in table]
+        names = ["right", *(message for _, message in table[0][1])]
+        columns = list(zip(*rows, strict=True))
+        assert all(len(mistakes) == len(names) - 1 for _, mistakes in table)
+        for i, j in itertools.combinations(range(len(names)), 2):
+            alike = (
+                equal(a, b, within) or equal(b, a, within)
+                for a, b in zip(columns[i], columns[j], strict=True)
+            )
+            assert not all(alike), f"{exercise}: the same values for: {names[i]} / {names[j]}"
+
+
+@pytest.mark.parametrize("exercise", ANSWERS)
+def test_whoever_makes_a_mistake_of_the_list_is_told_that_one(exercise, monkeypatch):
+    with monkeypatch.context() as patch:
+        found = compared(exercise, patch)
+    if len(found) != 1:
+        return  # a check of another form, or one that compares twice
+    table = found[0][0]
+    for place, (_, message) in enumerate(table[0][1]):
+        values = [mistakes[place][0] for _, mistakes in table]
+        if undefined(values[0]):
+            continue  # with the first input this mistake raises
+
+        def makes_it(*args, left=iter(values)):  # noqa: B008  one answer a mistake
+            return 1 / 0 if undefined(value := next(left)) else value
+
+        told_so = judge(exercise, makes_it).message
+        assert told_so in {mistakes[place][1] for _, mistakes in table}, (message, told_so)
+
+
+def undefined(value):
+    numbers = np.asarray(value if value is not None else 0.0, dtype=object).ravel().tolist()
+    return any(isinstance(v, float) and math.isnan(v) for v in numbers)
+
+
+@pytest.mark.parametrize(("exercise", "name"), WRONG + GENERIC)
+def test_what_a_message_says_to_try_gives_what_it_says_to_expect(exercise, name):
+    answers = ANSWERS[exercise]
+    verdict = verdict_on(exercise, "wrong" if name in answers["wrong"] else "generic", name)
+    found = re.fullmatch(r"Try `\w+\((.*)\)`: expected (.*), got .*\.", verdict.example)
+    if not found or "<" in found[1]:
+        return  # a model, a large tensor, or a function that raised
+    args = eval(f"({found[1]},)", {"torch": torch, "math": math})
+    result = next(iter(answers["right"].values()))(*args)
+    assert found[2] in {told(as_told(result), digits) for digits in (4, 7, 17)}, result
+
+
+def as_told(result):
+    for kind in (array, number):
+        with suppress(Wrong):
+            return kind(result)
+    return result
 
 
 @pytest.mark.parametrize("lesson", TEXTS)

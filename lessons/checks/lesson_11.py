@@ -1,107 +1,202 @@
 """Checks of lesson 11: what is wrong with an answer, said so that it can be mended."""
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import torch
+from torch import Tensor
 
-from muonlab.classroom.exercise import Mistakes, call, expect, rounded
+from muonlab.classroom.exercise import Mistakes, compare
+from muonlab.classroom.kinds import array, number
 
-SHAPES = {
-    "embedding.weight": (50, 6),
-    "blocks.0.attention.v.weight": (6, 6),
-    "blocks.0.attention.o.weight": (6, 6),
-    "blocks.0.feedforward.w_in.weight": (24, 6),
-    "blocks.0.feedforward.w_out.weight": (6, 24),
-    "blocks.1.attention.v.weight": (6, 6),
-    "blocks.1.attention.o.weight": (6, 6),
-    "blocks.1.feedforward.w_in.weight": (24, 6),
-    "blocks.1.feedforward.w_out.weight": (6, 24),
-}
+Shapes = dict[str, tuple[int, int]]
 
 
 def e1(answer: Callable) -> None:
     """How many numbers the matrices of a group hold."""
-    for kinds, expected in (({"w_out"}, 288), ({"v", "o"}, 144)):
-        _one_count(int(call(answer, dict(SHAPES), set(kinds))), kinds, expected)
+    small = {
+        "embedding.weight": (9, 4),
+        "blocks.0.attention.o.weight": (4, 4),
+        "blocks.0.feedforward.w_out.weight": (4, 10),
+    }
+    cases = [
+        (small, {"w_out"}),
+        (small, {"o"}),
+        (_model(2, 6), {"v", "o"}),
+        (_model(2, 5), {"w_out", "k"}),
+        (_model(3, 8), {"w_in", "q"}),
+    ]
+    otherwise = "The kind is the part of the name before .weight; a matrix of m rows and n columns holds m · n numbers."
+    compare(answer, cases, _counts, returns=number, within=1e-9, otherwise=otherwise)
 
 
-def _one_count(came: int, kinds: set[str], expected: int) -> None:
-    chosen = [s for name, s in SHAPES.items() if name.split(".")[-2] in kinds]
-    inside = [s for name, s in SHAPES.items() if any(kind in name for kind in kinds)]
-    mistakes = [
-        (len(chosen), "These are matrices. A matrix of m rows and n columns holds m · n numbers."),
+def _counts(shapes: Shapes, kinds: set[str]) -> tuple[int, Mistakes]:
+    kind = {name: name.split(".")[-2] for name in shapes}
+    chosen = [name for name in shapes if kind[name] in kinds]
+    fit = [shapes[name] for name in chosen]
+
+    def held(names: Iterable[str]) -> int:
+        return sum(shapes[name][0] * shapes[name][1] for name in names)
+
+    right, one_layer = held(chosen), held(name for name in chosen if ".0." in name)
+    product = "A matrix of m rows and n columns holds m · n numbers."
+    whole = "Compare the whole kind: ==, or `in kinds`."
+    one_kind = "You counted one kind of those that are asked for."
+    return right, [
+        (len(fit), f"These are matrices. {product}"),
+        (sum(m + n for m, n in fit), f"You added rows and columns. {product}"),
+        (sum(m for m, n in fit), f"You counted rows. {product}"),
+        (sum(n for m, n in fit), f"You counted columns. {product}"),
+        (sum(m * m for m, n in fit), "You squared the rows. Not every matrix is square: take m · n."),
+        (sum(n * n for m, n in fit), "You squared the columns. Not every matrix is square: take m · n."),
+        (one_layer, "You counted one layer. The group is the matrices of this kind in every layer."),
         (
-            sum(m + n for m, n in chosen),
-            "You added rows and columns. A matrix of m rows and n columns holds m · n numbers.",
+            held(chosen[:1]),
+            "You stopped at the first matrix that fits. Add up all of them: should `return` stand after the loop?",
+        ),
+        (held(chosen[-1:]), "That is the last matrix that fits. Add up all of them."),
+        (
+            2 * one_layer,
+            "You took two layers whatever the model has. `shapes` lists all the matrices there are.",
         ),
         (
-            sum(m * n for m, n in chosen) // 2,
-            "You counted one layer. The group is the matrices of this kind in every layer.",
-        ),
-        (
-            sum(m * n for m, n in inside),
+            held(name for name in shapes if any(k in name for k in kinds)),
             'Too many names fit: the letter "o" also stands in "blocks". Compare a whole part of the name.',
         ),
-        (sum(m * n for m, n in SHAPES.values()), "You counted every matrix. Take only those whose kind is asked for."),
+        (
+            held(name for name in shapes if any(k in kind[name] for k in kinds)),
+            f'Too many names fit: the letter "o" also stands in "w_out". {whole}',
+        ),
+        (
+            held(name for name in shapes if any(kind[name].startswith(k[0]) for k in kinds)),
+            f"You compared first letters. {whole}",
+        ),
+        (held(shapes), "You counted every matrix. Take only those whose kind is asked for."),
+        (held(shapes) - right, "You counted all the others. Take those whose kind is asked for."),
+        (held(name for name in chosen if kind[name] == min(kinds)), one_kind),
+        (held(name for name in chosen if kind[name] == max(kinds)), one_kind),
+        (
+            right if len(kinds) == 1 else 0,
+            "Nothing fits once two kinds are asked for: ask whether the kind is in the set.",
+        ),
+        (
+            0,
+            "You got 0 for every group. Is the part of the name before .weight compared with `kinds`, and does "
+            "`return` stand after the loop?",
+        ),
+        (max(m * n for m, n in fit), "That is the largest matrix that fits. Add up all of them."),
+        (4 * right, "These are bytes of float32. Count the numbers."),
     ]
-    otherwise = (
-        f"For the kinds {', '.join(sorted(kinds))} in the two layers of a small model expected "
-        f"{expected}, got {came}. The kind is the part of the name before .weight."
-    )
-    expect(came, expected, mistakes, otherwise)
+
+
+def _model(layers: int, width: int) -> Shapes:
+    shapes = {"embedding.weight": (50, width)}
+    for i in range(layers):
+        shapes[f"blocks.{i}.feedforward.w_in.weight"] = (4 * width, width)
+        shapes |= {f"blocks.{i}.attention.{kind}.weight": (width, width) for kind in "qkvo"}
+        shapes[f"blocks.{i}.feedforward.w_out.weight"] = (width, 4 * width)
+    return shapes | {"head.weight": (50, width)}
 
 
 def e2(answer: Callable) -> None:
     """The recovered share of the gap, seed by seed."""
-    row = torch.tensor([4.5, 5.0, 4.8], dtype=torch.float64)
-    adamw = torch.tensor([5.0, 5.1, 5.2], dtype=torch.float64)
-    muon = torch.tensor([4.0, 4.7, 4.2], dtype=torch.float64)
-    came = call(answer, row, adamw, muon, shape=(3,)).double()
-    gap = adamw - muon
-    expected = (adamw - row) / gap
-    mistakes = [
-        ((row - muon) / gap, "That is the share that is still missing: all Muon must come out as 1, all AdamW as 0."),
-        (-expected, "The sign is reversed: a row with a lower loss than all AdamW has a positive share."),
-        (adamw - row, "These are nats. Divide by the gap between all AdamW and all Muon."),
-        ((adamw - row) / adamw, "You divided by AdamW's loss. Divide by the gap between all AdamW and all Muon."),
-        (
-            (adamw - row) / gap.mean(),
-            "You divided by the mean gap. Divide each seed by its own gap: a seed moves all three.",
-        ),
-        (gap / (adamw - row), "The fraction is upside down: the gap stands below."),
+    cases = [  # among them a row below all Muon, one above all AdamW, a seed in which Muon is behind
+        _losses([4.5, 5.0], [5.0, 5.1], [4.0, 4.4]),
+        _losses([3.7, 5.3, 4.8], [5.0, 5.1, 5.2], [4.0, 4.7, 4.1]),
+        _losses([4.9, 4.2, 4.7, 4.4], [4.8, 4.6, 4.5, 4.9], [5.1, 4.3, 4.0, 4.3]),
     ]
-    _expect_by_seed(came, expected, mistakes)
+    otherwise = "All AdamW must give 0 and all Muon 1, in every seed."
+    compare(answer, cases, _shares, returns=array, otherwise=otherwise)
+
+
+def _shares(row: Tensor, adamw: Tensor, muon: Tensor) -> tuple[Tensor, Mistakes]:
+    gain, gap = adamw - row, adamw - muon
+    right = gain / gap
+    divide = "Divide by the gap between all AdamW and all Muon."
+    above, below = "A row above all AdamW has a negative share", "one below all Muon more than 1."
+    return right, [
+        ((row - muon) / gap, "That is the share that is still missing: all Muon must come out as 1, all AdamW as 0."),
+        (-right, "The sign is reversed: a row with a lower loss than all AdamW has a positive share."),
+        (gain, f"These are nats. {divide}"),
+        (-gain, "That is what the row costs, in nats. Its share of the gap is asked for."),
+        (gap, "That is the gap. Which share of it does the row recover?"),
+        (gain / adamw, f"You divided by AdamW's loss. {divide}"),
+        (gain / muon, f"You divided by Muon's loss. {divide}"),
+        (gain / row, f"You divided by the row's loss. {divide}"),
+        (gain / (row - muon), "You divided by the rest of the way. Divide by the whole gap."),
+        (gain / gap.mean(), "You divided by the mean gap. Divide each seed by its own gap: a seed moves all three."),
+        (
+            (adamw.mean() - row) / gap.mean(),
+            "You took means of AdamW and Muon over the seeds. A seed moves all three: compare within a seed.",
+        ),
+        (right.mean(), "That is the mean over the seeds. Return one number for each seed."),
+        (
+            right.mean().expand_as(row),
+            "All seeds came out alike. Return one number for each seed, not their mean.",
+        ),
+        (gain.mean() / gap.mean(), "That is the share of the mean losses. Return one number for each seed."),
+        (gap / gain, "The fraction is upside down: the gap stands below."),
+        (right.clamp(0, 1), f"You cut the share at 0 and 1. {above}, {below}"),
+        (right.clamp(min=0), f"You cut the share at 0. {above}."),
+        (right.clamp(max=1), "You cut the share at 1. A row below all Muon has more than 1."),
+        (right.abs(), f"You dropped the sign. {above}."),
+        (gain / gap.abs(), "You dropped the sign of the gap: in a seed in which Muon is behind, it is negative."),
+        (gain.abs() / gap, f"You dropped the sign of the gain. {above}."),
+        (100 * right, "These are per cent. A share of 1 is all Muon."),
+    ]
 
 
 def e3(answer: Callable) -> None:
     """The gain of two groups together beyond the sum of their gains, seed by seed."""
-    base = torch.tensor([5.0, 5.2, 5.1], dtype=torch.float64)
-    a = torch.tensor([4.7, 5.1, 4.8], dtype=torch.float64)
-    b = torch.tensor([4.6, 4.8, 4.9], dtype=torch.float64)
-    both = torch.tensor([4.5, 4.9, 4.4], dtype=torch.float64)
-    came = call(answer, base, a, b, both, shape=(3,)).double()
-    expected = (base - both) - (base - a) - (base - b)
-    mistakes = [
-        (-expected, "The sign is reversed: groups that gain less together than apart give a negative number."),
-        (both - a - b, "These are sums of losses. Take gains: the loss of all AdamW minus the row's."),
-        (base - both, "That is the gain of both. Subtract the gain of each group alone."),
-        ((base - both) - (base - a), "You subtracted the gain of one group only."),
-        ((base - both) - (base - b), "You subtracted the gain of the second group only."),
-        (
-            (base - both) - torch.maximum(base - a, base - b),
-            "You compared with the better of the two. Compare with the sum of both gains.",
-        ),
-        (
-            (base - both) - ((base - a) + (base - b)) / 2,
-            "You compared with the mean of the two gains. Compare with their sum.",
-        ),
+    cases = [  # in the second, groups cost, alone or both
+        _losses([5.0, 5.2], [4.7, 5.1], [4.6, 4.8], [4.5, 4.9]),
+        _losses([5.0, 5.2, 5.1, 4.9], [4.7, 5.5, 4.8, 5.2], [4.6, 4.8, 5.3, 5.0], [4.1, 4.5, 4.4, 5.4]),
     ]
-    _expect_by_seed(came, expected, mistakes)
+    otherwise = "There are three gains, each base minus a loss: that of both, less the two of each group alone."
+    compare(answer, cases, _beyond, returns=array, otherwise=otherwise)
 
 
-def _expect_by_seed(came: torch.Tensor, expected: torch.Tensor, mistakes: Mistakes) -> None:
-    otherwise = f"For three seeds expected {rounded(expected)}, got {rounded(came)}."
-    if math.isclose(came.std().item(), 0, abs_tol=1e-9):
-        otherwise = "All seeds came out alike. Return one number for each seed, not their mean."
-    expect(came, expected, mistakes, otherwise, within=1e-5)
+def _beyond(base: Tensor, a: Tensor, b: Tensor, both: Tensor) -> tuple[Tensor, Mistakes]:
+    gain_a, gain_b, gain = base - a, base - b, base - both
+    right = gain - gain_a - gain_b
+    losses = "You subtracted the losses of the two groups. Subtract their gains, base − a and base − b."
+    return right, [
+        (-right, "The sign is reversed: groups that gain less together than apart give a negative number."),
+        (both - a - b, "These are sums of losses. Take gains: the loss of all AdamW minus the row's."),
+        (gain - a - b, losses),
+        (-gain - a - b, losses),
+        (gain + gain_a + gain_b, "You added all three gains. Subtract the two of the groups alone."),
+        (gain - gain_a + gain_b, "A bracket is missing: both gains alone are subtracted."),
+        (gain_a + gain_b, "That is the sum of the gains alone. What do both gain beyond it?"),
+        (gain, "That is the gain of both. Subtract the gain of each group alone."),
+        (-gain, "That is what both cost. Take gains, and subtract those of each group alone."),
+        (a - both, "You subtracted the gain of the first group only."),
+        (b - both, "You subtracted the gain of the second group only."),
+        (torch.minimum(a, b) - both, "You compared with the better of the two. Compare with the sum of both gains."),
+        (torch.maximum(a, b) - both, "You compared with the worse of the two. Compare with the sum of both gains."),
+        ((a + b) / 2 - both, "You compared with the mean of the two gains. Compare with their sum."),
+        (gain / (gain_a + gain_b), "That is a ratio. Subtract the sum of the gains."),
+        (gain - gain_a * gain_b, "You multiplied the two gains. Gains in nats add up."),
+        (
+            gain.clamp(min=0) - gain_a.clamp(min=0) - gain_b.clamp(min=0),
+            "You cut gains at 0. A group may cost: then its gain is negative.",
+        ),
+        (
+            right.clamp(min=0),
+            "You cut the result at 0. Groups that gain less together than apart give a negative number.",
+        ),
+        (right.abs(), "You dropped the sign: it says whether both gain more or less than the sum."),
+        (
+            gain.abs() - gain_a.abs() - gain_b.abs(),
+            "You dropped the signs of gains. A group may cost: then its gain is negative.",
+        ),
+        (right.mean(), "That is the mean over the seeds. Return one number for each seed."),
+        (
+            right.mean().expand_as(base),
+            "All seeds came out alike. Return one number for each seed, not their mean.",
+        ),
+        (100 * right, "That is a hundred times as much. Return nats."),
+    ]
+
+
+def _losses(*rows: list[float]) -> tuple[Tensor, ...]:
+    return tuple(torch.tensor(row) for row in rows)

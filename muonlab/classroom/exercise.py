@@ -1,11 +1,7 @@
 """Checks of exercises: a verdict that says what is wrong, and never stops the notebook."""
 
-import inspect
-import linecache
 import re
-import traceback
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from html import escape
@@ -13,42 +9,48 @@ from typing import Any
 
 import torch
 
+from muonlab.classroom.asking import NotYet, call, package_calls, shown, unpatched
+from muonlab.classroom.kinds import Kind, Wrong, apart, equal, shape
 from muonlab.files import course
 
 MIME = "application/vnd.muonlab.verdict+json"
 UNREADABLE = "The check could not use what your function returned"
-Numbers = float | Sequence[float] | torch.Tensor
-Mistakes = Sequence[tuple[Numbers, str]]
+GENERIC = "This does not fit."
+BY_HAND = "This exercise is about how that is done: write it by hand."
+Case = tuple[Any, ...]
+Mistakes = Sequence[tuple[Any, str]]
+Answer = Callable[..., Any]
+Look = tuple[Any, Mistakes]  # what is right for one case, and what each mistake would give
 LOOK = {"right": ("✓", "#029e73"), "not yet": ("○", "#b8860b"), "not right": ("✗", "#d55e00")}
 
 
-class Wrong(Exception):
-    """An answer that is wrong; the message is the diagnosis."""
-
-
-class NotYet(Exception):
-    """An exercise that has not been begun."""
+class NotRight(AssertionError):
+    """A graded answer that is wrong, or not there; the message is the verdict."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a check found: status is `right`, `not yet` or `not right`."""
+    """What a check found: status is `right`, `not yet` or `not right`; a call to try."""
 
     exercise: str
     status: str
     message: str
+    example: str = ""
 
     def __repr__(self) -> str:
-        return f"{LOOK[self.status][0]} {self.exercise}: {self.status}. {self.message}"
+        told = f"{self.message} {self.example}".rstrip()
+        return f"{LOOK[self.status][0]} {self.exercise}: {self.status}. {told}"
 
     @property
     def html(self) -> str:
         """The verdict as a box; what the message quotes of the learner is taken as plain text."""
         symbol, colour = LOOK[self.status]
+        told = filter(None, (self.message, self.example))
+        lines = (re.sub("`(.+?)`", r"<code>\1</code>", escape(text)) for text in told)
         return (
             f'<div role="status" style="border-left:4px solid {colour};padding:0.3em 0.8em;'
             f'margin:0.4em 0"><b>{symbol} {self.exercise}: {self.status}.</b> '
-            f"{escape(self.message)}</div>"
+            f"{'<br>'.join(lines)}</div>"
         )
 
 
@@ -61,11 +63,15 @@ def judge(exercise: str, answer: Any) -> Verdict:
         raise ValueError(f"no exercise {exercise!r}; lesson {lesson} has {ids}")
     check = known[name]
     try:
-        check(answer)
+        unpatched()
+        try:
+            check(answer)
+        finally:
+            unpatched()
     except NotYet as reason:
         return Verdict(exercise, "not yet", str(reason))
     except Wrong as reason:
-        return Verdict(exercise, "not right", str(reason))
+        return Verdict(exercise, "not right", str(reason), reason.example)
     except Exception as error:  # a returned value that the check's own arithmetic refuses
         message = f"{UNREADABLE} ({type(error).__name__}: {error}). Look at its type and shape."
         return Verdict(exercise, "not right", message)
@@ -83,83 +89,93 @@ def checks(lesson: str) -> dict[str, Callable[[Any], None]]:
     return {name: check for name, check in names.items() if re.fullmatch(r"e\d+", name)}
 
 
-def call(
-    answer: Any, *args: Any, shape: tuple[int, ...] | None = None, returns: type | None = None
-) -> Any:
-    """Returns `answer(*args)`, called on clones of tensor arguments.
-
-    Raises NotYet when nothing came back, and Wrong when the function raised, changed an input in
-    place, or returned something other than `returns`, or than a tensor of `shape`.
-    """
-    if not callable(answer):
-        raise Wrong(f"Expected a function; {_described(answer)} came. Give its name, without ().")
-    given = [a.clone() if isinstance(a, torch.Tensor) else a for a in args]
-    try:
-        result = answer(*given)
-    except NotImplementedError as error:
-        raise NotYet("Write your code in place of the dots, then run this cell.") from error
-    except Exception as error:
-        raise Wrong(_raised(answer, error)) from error
-    if result is None or result is Ellipsis:
-        raise NotYet(_nothing(answer))
-    for number, (before, after) in enumerate(zip(args, given, strict=True), start=1):
-        if isinstance(before, torch.Tensor) and not torch.equal(before, after):
-            raise Wrong(f"Your function changed its argument {number} in place. Work on a copy.")
-    kind = returns if shape is None else torch.Tensor
-    if kind is not None and not isinstance(result, kind):
-        raise Wrong(f"Expected a {kind.__name__}; your function returned {_described(result)}.")
-    if shape is not None and tuple(result.shape) != tuple(shape):
-        raise Wrong(f"Expected the shape {tuple(shape)}; your result has {tuple(result.shape)}.")
-    return result
-
-
-def expect(
-    came: Numbers, expected: Numbers, mistakes: Mistakes, otherwise: str, *, within: float = 1e-4
+def compare(
+    answer: Any,
+    cases: Sequence[Case],
+    look: Callable[..., Look],
+    *,
+    returns: Kind,
+    within: float = 1e-4,
+    otherwise: str | Callable[..., str] = GENERIC,
+    by_hand: bool = False,
 ) -> None:
-    """Accepts `came` where it is `expected`; else raises Wrong with the diagnosis.
+    """Accepts an answer that is right in every case; else raises Wrong with the diagnosis.
+
+    The diagnosis is that of the first mistake which gives what came in every case; among real
+    numbers, failing that, in every case that came out wrong. The first of these is shown, to try.
 
     Args:
-        mistakes: (value, message): the first value that came gives the message.
-        otherwise: the message when none of them came.
+        cases: what the function is called with, the most telling first: wide before square.
+        look: takes what the function takes; returns what is right there, and (value, message) for
+            each mistake, always in one order; NaN for a mistake that cannot be made there.
+        returns: the kind of answer, from `muonlab.classroom.kinds`.
         within: equal are numbers of one shape that are no further apart than this share of the
             largest one expected.
+        otherwise: the message when no mistake fits, or a function of what came and the case.
+        by_hand: whether calling a function of muonlab's is noticed and turned down.
     """
-    if not _equal(came, expected, within):
-        found = (message for value, message in mistakes if _equal(came, value, within))
-        raise Wrong(next(found, otherwise))
+    table = [look(*case) for case in cases]
+    with package_calls(by_hand) as used:
+        came = _asked(answer, cases, table, returns, within)
+    wrong = [i for i, value in enumerate(came) if not equal(value, table[i][0], within)]
+    borrowed = f"`muonlab.{used[0]}`" if by_hand and used else ""
+    if wrong:
+        _tell(answer, cases, table, came, wrong, within, otherwise, borrowed)
+    elif borrowed:
+        raise Wrong(f"The result is right, and {borrowed} made it. {BY_HAND}")
 
 
-def rounded(values: Numbers) -> list[float]:
-    """Returns the numbers as a message shows them."""
-    return [round(v, 3) for v in torch.as_tensor(values, dtype=torch.float64).tolist()]
+def _tell(
+    answer: Answer,
+    cases: Sequence[Case],
+    table: Sequence[Look],
+    came: list[Any],
+    wrong: list[int],
+    within: float,
+    otherwise: str | Callable[..., str],
+    borrowed: str,
+) -> None:
+    first = wrong[0]
+    expected, mistakes = table[first]
+    chance = isinstance(came[first], int | str | None)  # few values: one of them says little
+    fits = [
+        message
+        for where in (range(len(came)), *([] if chance else [wrong]))
+        for i, (_, message) in enumerate(mistakes)
+        if all(equal(came[case], table[case][1][i][0], within) for case in where)
+    ]
+    if fits:
+        message = fits[0]
+    elif borrowed:
+        message = f"You called {borrowed}. {BY_HAND}"
+    elif shape(came[first]) != shape(expected):
+        message = f"Expected the shape {shape(expected)}; your result has {shape(came[first])}."
+    else:
+        message = otherwise if isinstance(otherwise, str) else otherwise(came[first], *cases[first])
+    told = apart(expected, came[first])
+    raise Wrong(message, f"Try `{shown(answer, cases[first])}`: expected {told[0]}, got {told[1]}.")
 
 
-def _equal(came: Numbers, value: Numbers, within: float) -> bool:
-    a, b = (torch.as_tensor(v, dtype=torch.float64) for v in (came, value))
-    return a.shape == b.shape and bool(((a == b) | ((a - b).abs() < within * b.abs().max())).all())
+def _asked(
+    answer: Any, cases: Sequence[Case], table: Sequence[Look], returns: Kind, within: float
+) -> list[Any]:
+    """Returns what came; where a case raises, the cases before it, if one of those is wrong."""
+    came: list[Any] = []
+    none = any(expected is None for expected, _ in table)
+    for case, (expected, _) in zip(cases, table, strict=True):
+        try:
+            value = call(answer, *case, returns=returns, none=none)
+            alone = isinstance(value, torch.Tensor) and value.numel() == 1 and not shape(expected)
+            came.append(value.item() if alone else value)
+        except (Wrong, NotYet):
+            if all(equal(v, t[0], within) for v, t in zip(came, table, strict=False)):
+                raise
+            break
+    return came
 
 
-def _described(value: Any) -> str:
-    if isinstance(value, torch.Tensor):
-        return f"a tensor of shape {tuple(value.shape)}"
-    return f"{type(value).__name__} {str(value)[:40]!r}"
-
-
-def _nothing(answer: Any) -> str:
-    with suppress(OSError, TypeError):  # typed without a file, or built in
-        if "..." not in inspect.getsource(answer):
-            return "Your function returns nothing: end it with return."
-    return "Write your code in place of the dots, then run this cell. The hints are below."
-
-
-def _raised(answer: Any, error: Exception) -> str:
-    """Returns the exception with the line of the learner's own function that led to it."""
-    text = f"{type(error).__name__}: {error}"
-    code = getattr(answer, "__code__", None)
-    frames = traceback.walk_tb(error.__traceback__)
-    own = [at for frame, at in frames if code and frame.f_code.co_filename == code.co_filename]
-    if code is None or not own:
-        return f"Your function raised {text}"
-    line = linecache.getline(code.co_filename, own[-1]).strip()
-    number = own[-1] - code.co_firstlineno + 1
-    return f"Line {number} of your function, `{line}`, raised {text}"
+def rough(seed: int, *size: int) -> torch.Tensor:
+    """Returns normal numbers with one decimal, none of them 0, that a message can show in full."""
+    generator = torch.Generator().manual_seed(seed)
+    tenths = torch.randn(size, generator=generator, dtype=torch.float64).mul(10).round()
+    return torch.where(tenths == 0, 1, tenths).div(10).float()

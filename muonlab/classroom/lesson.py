@@ -146,10 +146,16 @@ class Lesson:
         self.claims[id] = new
         output.show(repr(new), {claims.MIME: new.as_json()}, html=new.html)
 
-    def check(self, id: str, answer: Any) -> None:
-        """Shows a verdict on an answer to an exercise; a wrong answer stops nothing."""
+    def check(self, id: str, answer: Any, grade: bool = False) -> None:
+        """Shows a verdict on an answer to an exercise; a wrong answer stops nothing.
+
+        With `grade`, an answer that is wrong or not there raises NotRight, an AssertionError that
+        says the same, for the machine that grades.
+        """
         self._own(id, "e")
         verdict = exercise.judge(id, answer)
+        if grade and verdict.status != "right":
+            raise exercise.NotRight(verdict)
         output.show(repr(verdict), {exercise.MIME: asdict(verdict)}, html=verdict.html)
 
     def quiz(self) -> None:

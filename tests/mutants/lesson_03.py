@@ -17,8 +17,10 @@ ANSWERS = {
             "too strict": lambda b, a: bool(0 < values(b, a)[0] <= 1.8 * values(b, a)[-1]),
             "a zero step": lambda b, a: bool(values(b, a)[0] <= 2 * values(b, a)[-1]),
             "always true": lambda b, a: True,
-            "largest and median": lambda b, a: bool(values(b, a)[0] < 1.6 * values(b, a).median()),
             "upside down": lambda b, a: bool(values(b, a)[0] > 2 * values(b, a)[-1]),
+        },
+        "generic": {
+            "largest and median": lambda b, a: bool(values(b, a)[0] < 1.6 * values(b, a).median()),
         },
         "right": {
             "cond": lambda b, a: bool(not torch.equal(a, b) and torch.linalg.cond(b - a) <= 2),

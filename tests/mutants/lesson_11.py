@@ -1,7 +1,10 @@
 """Typical answers to the exercises of lesson 11: wrong ones to reject, right ones to accept."""
 
 import math
+import re
+from fractions import Fraction
 
+import numpy
 import torch
 
 
@@ -17,8 +20,39 @@ def count_in_a_loop(shapes, kinds):
     return total
 
 
+def returns_at_once(shapes, kinds):
+    for name, (rows, columns) in shapes.items():
+        if kind(name) in kinds:
+            return rows * columns
+
+
+def one_of_the_kinds(shapes, kinds):
+    return count_in_a_loop(shapes, {sorted(kinds)[-1]})
+
+
+def by_whole_set(shapes, kinds):
+    return sum(m * n for name, (m, n) in shapes.items() if {kind(name)} == kinds)
+
+
+def by_pattern(shapes, kinds):
+    pattern = re.compile(rf"\.({'|'.join(map(re.escape, kinds))})\.weight$")
+    return sum(numpy.prod(shape) for name, shape in shapes.items() if pattern.search(name))
+
+
 def gain(base, row):
     return base - row
+
+
+def ratio(row, adamw, muon):
+    return (adamw - row) / (adamw - muon)
+
+
+def as_floats(*losses):
+    return [loss.tolist() for loss in losses]
+
+
+def beyond_in_floats(*losses):
+    return [(b - ab) - (b - x) - (b - y) for b, x, y, ab in zip(*as_floats(*losses), strict=True)]
 
 
 ANSWERS = {
@@ -38,6 +72,45 @@ ANSWERS = {
             "rows": lambda shapes, kinds: sum(
                 m for name, (m, n) in shapes.items() if kind(name) in kinds
             ),
+            "columns": lambda shapes, kinds: sum(
+                n for name, (m, n) in shapes.items() if kind(name) in kinds
+            ),
+            "squares": lambda shapes, kinds: sum(
+                m * m for name, (m, n) in shapes.items() if kind(name) in kinds
+            ),
+            "letters inside the kind": lambda shapes, kinds: sum(
+                m * n for name, (m, n) in shapes.items() if any(k in kind(name) for k in kinds)
+            ),
+            "two layers": lambda shapes, kinds: (
+                2
+                * sum(
+                    m * n
+                    for name, (m, n) in shapes.items()
+                    if kind(name) in kinds and ".0." in name
+                )
+            ),
+            "the others": lambda shapes, kinds: sum(
+                m * n for name, (m, n) in shapes.items() if kind(name) not in kinds
+            ),
+            "bytes": lambda shapes, kinds: 4 * count_in_a_loop(shapes, kinds),
+            "first that fits": returns_at_once,
+            "one kind": one_of_the_kinds,
+            "the whole set": by_whole_set,
+            "the last": lambda shapes, kinds: [
+                m * n for name, (m, n) in shapes.items() if kind(name) in kinds
+            ][-1],
+            "the largest": lambda shapes, kinds: max(
+                m * n for name, (m, n) in shapes.items() if kind(name) in kinds
+            ),
+            "nothing": lambda shapes, kinds: sum(
+                m * n for name, (m, n) in shapes.items() if name in kinds
+            ),
+            "a word": lambda shapes, kinds: f"{count_in_a_loop(shapes, kinds)} numbers",
+            "a yes": lambda shapes, kinds: True,
+        },
+        "generic": {
+            "one too many": lambda shapes, kinds: count_in_a_loop(shapes, kinds) + 1,
+            "right but for small": lambda shapes, kinds: max(count_in_a_loop(shapes, kinds), 17),
         },
         "right": {
             "loop": count_in_a_loop,
@@ -49,6 +122,13 @@ ANSWERS = {
                 for name, (m, n) in shapes.items()
                 if any(name.endswith(f".{k}.weight") for k in kinds)
             ),
+            "a part of the name": lambda shapes, kinds: sum(
+                m * n for name, (m, n) in shapes.items() if kinds & set(name.split("."))
+            ),
+            "float": lambda shapes, kinds: float(count_in_a_loop(shapes, kinds)),
+            "0-d tensor": lambda shapes, kinds: torch.tensor(count_in_a_loop(shapes, kinds)),
+            "NumPy": by_pattern,
+            "fraction": lambda shapes, kinds: Fraction(count_in_a_loop(shapes, kinds)),
         },
     },
     "11-e2": {
@@ -63,6 +143,26 @@ ANSWERS = {
                 ((adamw - row) / (adamw - muon)).mean().expand(3)
             ),
             "one number": lambda row, adamw, muon: ((adamw - row) / (adamw - muon)).mean(),
+            "of means": lambda row, adamw, muon: (adamw - row).mean() / (adamw - muon).mean(),
+            "mean AdamW": lambda row, adamw, muon: (adamw.mean() - row) / (adamw - muon).mean(),
+            "the gap": lambda row, adamw, muon: adamw - muon,
+            "a cost": lambda row, adamw, muon: row - adamw,
+            "of Muon's loss": lambda row, adamw, muon: (adamw - row) / muon,
+            "the rest": lambda row, adamw, muon: (adamw - row) / (row - muon),
+            "clamped": lambda *losses: ratio(*losses).clamp(0, 1),
+            "not negative": lambda *losses: ratio(*losses).clamp(min=0),
+            "at most 1": lambda *losses: ratio(*losses).clamp(max=1),
+            "size": lambda *losses: ratio(*losses).abs(),
+            "size of the gap": lambda row, adamw, muon: (adamw - row) / (adamw - muon).abs(),
+            "per cent": lambda *losses: 100 * ratio(*losses),
+            "in place": lambda row, adamw, muon: adamw.sub_(row) / (adamw - muon),
+        },
+        "generic": {
+            "rounded": lambda *losses: ratio(*losses).round(decimals=1),
+            "column": lambda *losses: ratio(*losses)[:, None],
+            "exponential": lambda row, adamw, muon: (
+                (adamw.exp() - row.exp()) / (adamw.exp() - muon.exp())
+            ),
         },
         "right": {
             "direct": lambda row, adamw, muon: (adamw - row) / (adamw - muon),
@@ -70,6 +170,13 @@ ANSWERS = {
             "loop": lambda row, adamw, muon: torch.tensor(
                 [(a - r) / (a - m) for r, a, m in zip(row, adamw, muon, strict=True)]
             ),
+            "both signs": lambda row, adamw, muon: (row - adamw).div(muon - adamw),
+            "list of floats": lambda *losses: [
+                ratio(*v) for v in zip(*as_floats(*losses), strict=True)
+            ],
+            "tuple of 0-d tensors": lambda *losses: tuple(map(ratio, *losses)),
+            "NumPy": lambda *losses: ratio(*(loss.double().numpy() for loss in losses)),
+            "half-way to a parameter": lambda *losses: torch.nn.Parameter(ratio(*losses)),
         },
     },
     "11-e3": {
@@ -81,10 +188,34 @@ ANSWERS = {
             "the other group": lambda base, a, b, both: b - both,
             "better of the two": lambda base, a, b, both: torch.minimum(a, b) - both,
             "mean of the two": lambda base, a, b, both: (a + b) / 2 - both,
+            "worse of the two": lambda base, a, b, both: torch.maximum(a, b) - both,
+            "cost of both": lambda base, a, b, both: both - base,
+            "sum of both": lambda base, a, b, both: gain(base, a) + gain(base, b),
+            "all added": lambda base, a, b, both: 3 * base - both - a - b,
+            "a bracket": lambda base, a, b, both: base - both - (base - a) + (base - b),
+            "losses subtracted": lambda base, a, b, both: base - both - a - b,
+            "ratio": lambda base, a, b, both: gain(base, both) / (2 * base - a - b),
+            "product": lambda base, a, b, both: gain(base, both) - gain(base, a) * gain(base, b),
+            "size": lambda base, a, b, both: (a + b - base - both).abs(),
+            "only gains": lambda base, a, b, both: (
+                gain(base, both).relu() - gain(base, a).relu() - gain(base, b).relu()
+            ),
+            "not negative": lambda base, a, b, both: (a + b - base - both).relu(),
+            "mean over seeds": lambda base, a, b, both: (a + b - base - both).mean(),
+            "mean for each seed": lambda base, a, b, both: (
+                (a + b - base - both) * 0 + (a + b - base - both).mean()
+            ),
+        },
+        "generic": {
+            "base once more": lambda base, a, b, both: a + b - both,
+            "median": lambda base, a, b, both: (a + b - base - both).median(),
         },
         "right": {
             "gains": lambda base, a, b, both: gain(base, both) - gain(base, a) - gain(base, b),
             "losses": lambda base, a, b, both: a + b - base - both,
+            "list": beyond_in_floats,
+            "array": lambda *losses: numpy.asarray(beyond_in_floats(*losses), dtype=numpy.float32),
+            "stacked": lambda *losses: torch.stack(losses).T @ torch.tensor([-1.0, 1, 1, -1]),
         },
     },
 }

@@ -1,0 +1,270 @@
+"""One call of a learner's function: on copies, with an end, and leaving nothing changed."""
+
+import builtins
+import copy
+import ctypes
+import dis
+import inspect
+import linecache
+import math
+import random
+import sys
+import sysconfig
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+import numpy as np
+import torch
+
+from muonlab.classroom.kinds import Kind, Wrong, code, described
+
+SECONDS = 20.0  # a right answer takes milliseconds
+BEGIN = "Write your code in place of the dots, then run this cell."
+PACKAGE = str(Path(__file__).parents[1])
+LIBRARIES = (PACKAGE, "<frozen", *(sysconfig.get_path(p) for p in ("stdlib", "purelib", "platlib")))
+RELIED_ON = (torch, torch.linalg, torch.Tensor, torch.nn.functional, math, np)
+OWN = ("torch", "numpy", "math", "muonlab")  # libraries exchange some of their functions themselves
+BUILT_IN = (abs, all, any, float, int, len, list, max, min, round, sorted, sum, tuple, zip)
+ORIGINAL = {
+    (owner, name): getattr(owner, name)
+    for owner in RELIED_ON
+    for name in dir(owner)
+    if not name.startswith("_") and callable(getattr(owner, name, None))
+} | {(builtins, function.__name__): function for function in BUILT_IN}
+STATE: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
+    (torch.get_rng_state, torch.set_rng_state),
+    (np.random.get_state, np.random.set_state),
+    (random.getstate, random.setstate),
+    (torch.get_default_dtype, torch.set_default_dtype),
+    (torch.get_default_device, torch.set_default_device),
+    (torch.is_grad_enabled, torch.set_grad_enabled),
+    (torch.get_num_threads, torch.set_num_threads),
+    (torch.are_deterministic_algorithms_enabled, torch.use_deterministic_algorithms),
+    (np.geterr, lambda found: np.seterr(**found)),
+)
+
+
+class NotYet(Exception):
+    """An exercise that has not been begun."""
+
+
+class Endless(BaseException):
+    """Stops a function that takes too long; no `except Exception` of a learner's catches it."""
+
+
+def call(
+    answer: Any,
+    *args: Any,
+    returns: Kind | None = None,
+    none: bool = False,
+) -> Any:
+    """Returns `answer(*args)`, called on copies, as the kind of answer that `returns` makes of it.
+
+    Raises NotYet when nothing is written yet. Raises Wrong when the function raised, had no end,
+    changed an input in place, or returned None (unless `none`) or another kind than asked.
+    Random states, threads, types and modes of torch and NumPy are what they were before. A function
+    without end is stopped after SECONDS by an exception in its thread, on every system; while it
+    is inside compiled code, such as one large product, it is stopped when that returns.
+    """
+    if not callable(answer):
+        raise Wrong(f"Expected a function; {described(answer)} came. Give its name, without ().")
+    given = copy.deepcopy(args)
+    try:
+        _accepts(answer, args)
+        result = _run(answer, given)
+        if result is Ellipsis or (result is None and _begins(answer)):
+            raise NotYet(BEGIN)
+        if result is None and not none:
+            raise _none(answer)
+        for place, (before, after) in enumerate(zip(args, given, strict=True), start=1):
+            if not _same(before, after):
+                raise Wrong(f"Your function changed its argument {place} in place. Work on a copy.")
+        return result if returns is None or result is None else returns(result)
+    except Wrong as wrong:
+        wrong.example = wrong.example or f"Try `{shown(answer, args)}`."
+        raise
+
+
+def shown(answer: Any, args: tuple[Any, ...]) -> str:
+    """Returns the call as a learner may type it."""
+    name = getattr(answer, "__name__", "f")
+    return f"{name if name.isidentifier() else 'f'}({', '.join(map(code, args))})"
+
+
+def unpatched() -> None:
+    """Raises Wrong when a function that checks rely on was replaced, and puts it back."""
+    for (owner, name), original in ORIGINAL.items():
+        now = getattr(owner, name, None)
+        if now is not original and not str(getattr(now, "__module__", "")).startswith(OWN):
+            setattr(owner, name, original)
+            raise Wrong(
+                f"Your code replaced `{owner.__name__}.{name}`, which the check relies on. It has "
+                "been put back: leave it as it is, and run your cell again."
+            )
+
+
+@contextmanager
+def package_calls(watched: bool) -> Iterator[list[str]]:
+    """Gives a list to which, if `watched`, muonlab's own functions are added as they are called."""
+    used: list[str] = []
+
+    def note(frame: Any, event: str, argument: Any) -> None:
+        file = frame.f_code.co_filename
+        if event == "call" and file.startswith(PACKAGE) and "classroom" not in file:
+            used.append(frame.f_code.co_name)
+
+    before = sys.getprofile()
+    sys.setprofile(note if watched else before)
+    try:
+        yield used
+    finally:
+        sys.setprofile(before)
+
+
+def _run(answer: Callable, given: tuple[Any, ...]) -> Any:
+    try:
+        with _untouched(), _limited(SECONDS):
+            return answer(*given)
+    except KeyboardInterrupt:  # the learner's own
+        raise
+    except Endless as error:
+        raise Wrong(
+            f"Your function had not ended after {SECONDS:g} seconds, and was stopped. Does each "
+            "loop come to its end?"
+        ) from error
+    except BaseException as error:
+        if isinstance(error, NotImplementedError) and _raises(answer, error):
+            raise NotYet(BEGIN) from error
+        raise Wrong(_raised(answer, error)) from error
+
+
+@contextmanager
+def _limited(seconds: float) -> Iterator[None]:
+    thread, done = threading.get_ident(), threading.Event()
+    stop = ctypes.pythonapi.PyThreadState_SetAsyncExc
+
+    def watch() -> None:
+        wait = seconds
+        while not done.wait(wait):
+            if not _importing(thread):  # half a module would be left behind
+                stop(ctypes.c_ulong(thread), ctypes.py_object(Endless))
+            wait = 0.5  # again, for a bare except may have caught it
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()  # what it sent at the last moment is raised here, and means the same
+
+
+def _importing(thread: int) -> bool:
+    frames = traceback.walk_stack(sys._current_frames().get(thread))
+    return any(frame.f_code.co_filename.startswith("<frozen importlib") for frame, _ in frames)
+
+
+@contextmanager
+def _untouched() -> Iterator[None]:
+    before = [get() for get, _ in STATE]
+    try:
+        yield
+    finally:
+        for (get, put), value in zip(STATE, before, strict=True):
+            if not _same(value, get()):
+                put(value)
+
+
+def _accepts(answer: Callable, args: tuple[Any, ...]) -> None:
+    try:
+        inspect.signature(answer).bind(*args)
+    except ValueError:  # built in, without a signature
+        return
+    except TypeError as error:
+        raise Wrong(
+            f"The check calls your function with {len(args)} value{'s' * (len(args) > 1)}; "
+            f"{error}. Keep the line that begins with def as it was."
+        ) from error
+
+
+def _same(before: Any, after: Any) -> bool:
+    if isinstance(before, torch.nn.Module):
+        return _same(before.state_dict(), after.state_dict())
+    if isinstance(before, torch.Tensor):
+        return torch.equal(before, after)
+    if isinstance(before, np.ndarray):
+        return np.array_equal(before, after)
+    if isinstance(before, dict):
+        return before.keys() == after.keys() and all(_same(before[k], after[k]) for k in before)
+    if isinstance(before, list | tuple):
+        return len(before) == len(after) and all(map(_same, before, after))
+    plain = isinstance(before, int | float | str | set | torch.dtype | torch.device)
+    return before == after if plain else True
+
+
+def _code(answer: Any) -> CodeType | None:
+    return getattr(inspect.unwrap(answer), "__code__", None)
+
+
+def _steps(answer: Any) -> list[dis.Instruction]:
+    return list(dis.get_instructions(place)) if (place := _code(answer)) else []
+
+
+def _begins(answer: Any) -> bool:
+    """Whether the function holds nothing but its description and dots."""
+    held = {step.opname for step in _steps(answer)} or {"unknown"}
+    return held <= {"RESUME", "NOP", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST"}
+
+
+def _none(answer: Any) -> Exception:
+    """Returns what to raise for None: a way through the function returns a value, or none."""
+    steps = _steps(answer)
+    ends = [s for s in steps if s.opname == "RETURN_CONST"]
+    last = [(before, s) for before, s in pairwise(steps) if s.opname == "RETURN_VALUE"]
+    ends += [s if s.is_jump_target else before for before, s in last]  # `x if y else None` jumps
+    if ends and all(s.opname in ("LOAD_CONST", "RETURN_CONST") and s.argval is None for s in ends):
+        return NotYet("Your function returns nothing: end it with return.")
+    return Wrong("Here your function returned None. Does each way through it end with a return?")
+
+
+def _raises(answer: Any, error: BaseException) -> bool:
+    """Whether the learner's own function says `raise`, not a library that it called."""
+    at = error.__traceback__
+    while at and at.tb_next:
+        at = at.tb_next
+    if at is None or at.tb_frame.f_code is not _code(answer):
+        return False
+    return at.tb_frame.f_code.co_code[at.tb_lasti] == dis.opmap["RAISE_VARARGS"]
+
+
+def _raised(answer: Any, error: BaseException) -> str:
+    """Returns the exception with the last line of the learner's that led to it."""
+    text = f"{type(error).__name__}: {error}".rstrip(": .") + "."
+    frames = traceback.walk_tb(error.__traceback__)
+    own = [(f.f_code, n) for f, n in frames if not f.f_code.co_filename.startswith(LIBRARIES)]
+    if not own:
+        return f"Your function raised {text}"
+    place, number = own[-1]
+    line, outer = linecache.getline(place.co_filename, number).strip(), _code(answer)
+    if outer and place.co_qualname.startswith(f"{outer.co_qualname}.<locals>.<"):
+        place = outer  # a comprehension stands in the function
+    where = "your function" if place is outer else f"`{place.co_name}`"
+    quoted = f", `{line}`," if line else ""
+    return f"Line {number - _first(place) + 1} of {where}{quoted} raised {text}"
+
+
+def _first(place: CodeType) -> int:
+    """Returns the line of `def`: a function's code begins with its decorators."""
+    start = place.co_firstlineno
+    found = (
+        number
+        for number in range(start, start + 20)
+        if linecache.getline(place.co_filename, number).lstrip().startswith(("def ", "async def "))
+    )
+    return start if place.co_name == "<lambda>" else next(found, start)

@@ -1,0 +1,396 @@
+"""The machinery of checks: kinds of answers, one call of a learner's function, what is said."""
+
+import functools
+import math
+import random
+import threading
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import torch
+
+from muonlab import polar
+from muonlab.classroom import Lesson, asking, kinds
+from muonlab.classroom.exercise import NotRight, compare, judge, rough
+from muonlab.classroom.kinds import Wrong, array, number, numbers, word, yes
+
+X = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+
+# --- kinds -------------------------------------------------------------------------------------
+
+SPARSE = torch.tensor([0.0, 2.5]).to_sparse()
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "expected"),
+    [
+        *[(number, v, 2.5) for v in (2.5, np.float32(2.5), Fraction(5, 2), Decimal("2.5"))],
+        *[(number, v, 2.5) for v in (torch.tensor(2.5), torch.tensor([[2.5]]), np.array([2.5]))],
+        (number, torch.nn.Parameter(torch.tensor(2.5)), 2.5),
+        (number, torch.tensor(2.5, dtype=torch.bfloat16), 2.5),
+        (number, np.int64(3), 3),
+        *[(yes, v, True) for v in (True, np.True_, torch.tensor(True), torch.tensor([True]), 1)],
+        *[(yes, v, False) for v in (False, np.False_, torch.tensor(False), 0)],
+        *[(array, v, [0.0, 2.5]) for v in ([0, 2.5], (0.0, np.float64(2.5)), SPARSE)],
+        *[(array, v, [0.0, 2.5]) for v in ([torch.tensor(0), 2.5], {"a": 0, "b": 2.5}.values())],
+        (array, np.array([[1], [2]]), [[1.0], [2.0]]),
+        (array, X.long(), X.tolist()),
+        *[(numbers, v, 2.5) for v in (2.5, torch.tensor(2.5), np.float64(2.5))],
+        *[(numbers, v, [2.5]) for v in ([2.5], torch.tensor([2.5]))],
+        (word("up", "down"), np.str_("up"), "up"),
+    ],
+)
+def test_what_an_expert_takes_for_a_kind_is_one(kind, value, expected):
+    came = kind(value)
+    assert (came.tolist() if isinstance(came, torch.Tensor) else came) == expected
+    assert kind is not yes or came is expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "words"),
+    [
+        *[(number, v, "Expected one number") for v in (True, "2.5", 2.5j, [2.5], X, {2.5}, [])],
+        (number, torch.tensor(True), "of True and False"),
+        *[(yes, v, "Expected True or False") for v in (1.0, "yes", 2, torch.tensor(1.0), [True])],
+        *[(array, v, "Expected numbers") for v in (2.5, {1.0, 2.0}, {0: 1.0}, "12", ["1"], [True])],
+        (array, X > 2, "of True and False"),
+        (array, [[1.0], [2.0, 3.0]], "different lengths"),
+        *[(word("up"), v, "Expected one of 'up'") for v in ("Up", "upper", 1)],
+    ],
+)
+def test_what_is_not_of_a_kind_is_described(kind, value, words):
+    with pytest.raises(Wrong, match=words):
+        kind(value)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "alike"),
+    [
+        (1.00001, 1.0, True),
+        (1.001, 1.0, False),
+        (math.inf, math.inf, True),
+        ([1.0, math.inf], [5.0, math.inf], False),
+        (math.nan, math.nan, False),
+        ([1.0], 1.0, False),
+        ([], [], True),
+        (None, None, True),
+        (None, 0, False),
+        ("up", "up", True),
+        ("0", 0, False),
+    ],
+)
+def test_answers_are_equal_when_shape_and_numbers_are(a, b, alike):
+    assert kinds.equal(a, b, 1e-4) is alike
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(0.1, 3.0, -2, "up", None, True, [1, 2.5], (0.5,), {"a": [1.0]}, {"v"}, torch.sign),
+        *(X, X.double(), X.long(), torch.tensor([0.1, math.inf]), torch.tensor(2.0)),
+    ],
+)
+def test_the_code_in_a_message_makes_the_value_again(value):
+    again = eval(kinds.code(value), {"torch": torch, "math": math})
+    if isinstance(value, torch.Tensor):
+        assert again.dtype == value.dtype
+        assert torch.equal(again, value)
+    else:
+        assert again == value
+
+
+def test_numbers_that_differ_are_shown_different():
+    assert kinds.apart(2.5, 0.5714285) == ("2.5", "0.5714")
+    assert kinds.apart(0.123456, 0.123457) == ("0.123456", "0.123457")
+    assert "(50,) numbers" in kinds.told(torch.zeros(50))
+
+
+# --- one call ----------------------------------------------------------------------------------
+
+
+def in_place(tensor):
+    tensor += 1
+    return tensor
+
+
+def changes_list(values):
+    values.append(1)
+    return 1.0
+
+
+def changes_dict(values):
+    values["b"] = 1
+    return 1.0
+
+
+def changes_inside(values):
+    values[0][0] = 7.0
+    return 1.0
+
+
+def changes_weights(model):
+    torch.nn.init.zeros_(model.weight)
+    return 1.0
+
+
+@pytest.mark.parametrize(
+    ("answer", "given"),
+    [
+        (in_place, X),
+        (changes_list, [1]),
+        (changes_dict, {"a": 1}),
+        (changes_inside, [torch.zeros(2)]),
+        (changes_inside, np.zeros((2, 2))),
+        (changes_weights, torch.nn.Linear(2, 2)),
+    ],
+)
+def test_what_a_function_is_given_stays_as_it_was(answer, given):
+    before = kinds.code(given)
+    with pytest.raises(Wrong, match="changed its argument 1 in place"):
+        asking.call(answer, given, returns=number)
+    assert kinds.code(given) == before
+
+
+def turns(x):
+    while True:
+        x = x + 1
+
+
+def turns_and_catches(x):
+    while True:
+        try:
+            x = x + 1
+        except:  # noqa: E722  as students write it
+            x = 0
+
+
+@pytest.mark.parametrize("answer", [turns, turns_and_catches])
+@pytest.mark.parametrize("main", [True, False])
+def test_a_function_without_end_is_stopped(answer, main, monkeypatch):
+    monkeypatch.setattr(asking, "SECONDS", 0.2)
+    said = []
+
+    def ask():
+        with pytest.raises(Wrong, match=r"not ended after 0\.2 seconds") as wrong:
+            asking.call(answer, 1)
+        said.append(wrong.value.example)
+
+    if main:
+        ask()
+    else:  # a kernel may run cells in another thread
+        thread = threading.Thread(target=ask)
+        thread.start()
+        thread.join(20)
+    assert said == [f"Try `{answer.__name__}(1)`."]
+    assert asking.call(lambda x: x, 1, returns=number) == 1
+
+
+def meddles(x):
+    torch.manual_seed(1)
+    np.random.seed(1)
+    random.seed(1)
+    torch.set_default_dtype(torch.float64)
+    torch.set_grad_enabled(False)
+    torch.set_num_threads(torch.get_num_threads() + 1)
+    np.seterr(all="raise")
+    torch.set_default_device("meta")
+    return 1.0
+
+
+def state():
+    return (
+        *(torch.rand(3).tolist(), np.random.rand(3).tolist(), random.random()),
+        *(torch.get_default_dtype(), torch.is_grad_enabled(), torch.get_num_threads()),
+        *(np.geterr(), torch.get_default_device()),
+    )
+
+
+def test_an_answer_leaves_no_trace():
+    for seed in (torch.manual_seed, np.random.seed, random.seed):
+        seed(0)
+    expected = state()
+    for seed in (torch.manual_seed, np.random.seed, random.seed):
+        seed(0)
+    assert asking.call(meddles, 1, returns=number) == 1
+    assert state() == expected
+
+
+def test_a_replaced_function_makes_no_wrong_answer_right_and_is_put_back(monkeypatch):
+    def always(*args, **kwargs):
+        return True
+
+    def patches(matrix):
+        torch.linalg.svdvals = lambda M: torch.ones(3)
+        return 1.0
+
+    for name, owner in (("allclose", torch), ("equal", torch), ("sum", torch.Tensor)):
+        original = getattr(owner, name)
+        monkeypatch.setattr(owner, name, always)
+        verdict = judge("00-e1", lambda matrix: 1.0)
+        assert f"replaced `{owner.__name__}.{name}`" in verdict.message
+        assert getattr(owner, name) is original
+    original = torch.linalg.svdvals
+    verdict = judge("00-e1", patches)
+    assert (verdict.status, "svdvals" in verdict.message) == ("not right", True)
+    assert torch.linalg.svdvals is original
+
+
+def stub(x): ...  # your code
+
+
+def forgot_return(x):
+    x * 2
+
+
+def ends_the_program(x):
+    raise SystemExit(1)
+
+
+def own_error(x):
+    raise NotImplementedError
+
+
+def torch_error(x):
+    return torch.ops.aten.nonzero(torch.zeros(2, device="meta"))
+
+
+def no_return_but_dots(x):
+    """Adds a dimension."""
+    x[..., None]
+
+
+def on_one_way(x):
+    if x > 5:
+        return 1.0
+
+
+def helper(x):
+    y = 0
+    return x / y
+
+
+def calls_a_helper(x):
+    return helper(x)
+
+
+def in_a_list(x):
+    y = 0
+    return [x / y for _ in range(3)]
+
+
+def passed_on(function):
+    @functools.wraps(function)
+    def inner(*args):
+        return function(*args)
+
+    return inner
+
+
+@passed_on
+@passed_on
+def decorated(x):
+    y = 0
+    return x / y
+
+
+@pytest.mark.parametrize(
+    ("answer", "given", "error", "words"),
+    [
+        (ends_the_program, 1, Wrong, r"Line 2 of your function, .* raised SystemExit: 1\."),
+        *[(f, 1, asking.NotYet, "in place of the dots") for f in (stub, lambda x: ...)],
+        (forgot_return, 1, asking.NotYet, "end it with return"),
+        (own_error, 1, asking.NotYet, "in place of the dots"),
+        (torch_error, 1, Wrong, "raised NotImplementedError"),
+        (no_return_but_dots, X, asking.NotYet, "returns nothing: end it with return"),
+        (on_one_way, 1, Wrong, "returned None. Does each way"),
+        (lambda x: 1.0 if x > 5 else None, 1, Wrong, "returned None. Does each way"),
+        (calls_a_helper, 1, Wrong, "Line 3 of `helper`, `return x / y`, raised ZeroDivisionError"),
+        (in_a_list, 1, Wrong, r"Line 3 of your function, `return \[x / y"),
+        (decorated, 1, Wrong, "Line 3 of your function, `return x / y`, raised"),
+        (lambda: 1, 1, Wrong, "calls your function with 1 value; too many"),
+        (3, 1, Wrong, "Expected a function"),
+    ],
+)
+def test_the_diagnosis_names_the_place(answer, given, error, words):
+    with pytest.raises(error, match=words):
+        asking.call(answer, given, returns=number)
+
+
+def test_none_is_an_answer_where_it_may_be():
+    assert asking.call(on_one_way, 1, none=True) is None
+    with pytest.raises(asking.NotYet):
+        asking.call(lambda x: None, 1, none=True)
+
+
+# --- compare -----------------------------------------------------------------------------------
+
+CASES = [(2,), (3,), (5,)]
+
+
+def squares(x):
+    mistakes = [(2 * x, "Doubled."), (x, "Unchanged."), (x**3 if x > 2 else math.nan, "Cubed.")]
+    return x**2, mistakes
+
+
+@pytest.mark.parametrize(
+    ("answer", "options", "message", "example"),
+    [
+        (lambda x: x + x, {}, "Doubled.", "Try `f(3)`: expected 9, got 6."),
+        (lambda x: x, {}, "Unchanged.", "Try `f(2)`: expected 4, got 2."),
+        (lambda x: 2, {}, "This does not fit.", "Try `f(2)`: expected 4, got 2."),
+        (lambda x: 6 if x == 3 else x * x, {}, "This does not fit.", "f(3)`: expected 9, got 6."),
+        (lambda x: 6.0 if x == 3 else x * x, {}, "Doubled.", "f(3)`: expected 9, got 6."),
+        (lambda x: 1, {"otherwise": lambda came, x: f"{came}, {x}"}, "1, 2", "got 1."),
+        (lambda x: 1 / (x - 3), {}, "This does not fit.", "f(2)`: expected 4, got -1."),
+        (lambda x: 4 if x == 2 else 1 / 0, {}, "raised ZeroDivisionError", "Try `f(3)`."),
+        (lambda x: polar(torch.eye(x)).sum() * x, {"by_hand": True}, "polar` made it", ""),
+        (lambda x: polar(torch.eye(x)).sum() + 9, {"by_hand": True}, "called `muonlab.polar`", "2"),
+    ],
+)
+def test_the_diagnosis_fits_all_cases_and_the_first_wrong_one_is_shown(
+    answer, options, message, example
+):
+    with pytest.raises(Wrong) as wrong:
+        compare(answer, CASES, squares, returns=number, **options)
+    assert message in str(wrong.value)
+    assert example in wrong.value.example
+
+
+def test_a_shape_that_fits_no_mistake_is_named():
+    with pytest.raises(Wrong, match=r"Expected the shape \(2, 3\); your result has \(3, 2\)"):
+        compare(lambda M: 2 * M.T, [(X,)], lambda M: (M, []), returns=array)
+
+
+@pytest.mark.parametrize("one", [2.5, torch.tensor([2.5]), np.array([[2.5]])])
+def test_one_entry_is_a_number_where_a_number_is_right(one):
+    compare(lambda x: one, CASES[:1], lambda x: (2.5, []), returns=numbers)
+
+
+def test_rough_numbers_are_shown_in_full():
+    values = rough(0, 3, 4)
+    assert torch.equal(eval(kinds.code(values)), values)
+    assert values.all()
+
+
+# --- grades ------------------------------------------------------------------------------------
+
+
+def test_a_graded_check_raises_what_it_would_say(capsys):
+    lesson = Lesson("00")
+    wrong = judge("00-e1", lambda m: 3.3)
+    with pytest.raises(NotRight) as raised:
+        lesson.check("00-e1", lambda m: 3.3, grade=True)
+    assert str(raised.value) == repr(wrong)
+    assert isinstance(raised.value, AssertionError)
+    with pytest.raises(NotRight, match="not yet"):
+        lesson.check("00-e1", lambda m: None, grade=True)
+    lesson.check("00-e1", torch.linalg.cond, grade=True)
+    assert "right" in capsys.readouterr().out
+
+
+def test_an_example_is_shown_as_code_and_never_as_html():
+    verdict = judge("00-e1", lambda m: "<b>")
+    assert "<code>f(torch.tensor" in verdict.html
+    assert "<b>'" not in verdict.html
