@@ -9,7 +9,7 @@ from IPython.display import display
 
 from muonlab.records.table import markdown, table
 
-LEFT = 'style="text-align:left"'
+SHORT = 14  # characters: a name, a number or a verdict, which stays on one line
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,12 @@ class Table:
     def html(self, caption: str = "") -> str:
         """Returns the table as HTML; what its cells hold is taken as plain text."""
         named = f"<caption>{escape(caption)}</caption>" if caption else ""
-        head = "".join(f'<th scope="col" {LEFT}>{escape(h)}</th>' for h in self.heads)
-        cells = ([f"<td {LEFT}>{escape(cell)}</td>" for cell in row] for row in self.rows)
+        head = "".join(f'<th scope="col" {_look(h)}>{escape(h)}</th>' for h in self.heads)
+        cells = ([f"<td {_look(cell)}>{escape(cell)}</td>" for cell in row] for row in self.rows)
         body = "".join(f"<tr>{''.join(row)}</tr>" for row in cells)
         return f"<table>{named}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _look(cell: str) -> str:
+    whole = ";white-space:nowrap" if len(cell) <= SHORT else ""
+    return f'style="text-align:left{whole}"'

@@ -1,5 +1,6 @@
 """The text of a lesson, read as a notebook."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import jupytext
 from nbformat import NotebookNode
 
 STATE = "application/vnd.jupyter.widget-state+json"
+ASKS = re.compile(r"lesson\.(?:predict|explore|quiz|recap)\(.*(?:\n[ )].*)*")
 
 
 def texts(folder: Path, ids: Sequence[str] = ()) -> list[Path]:
@@ -22,14 +24,23 @@ def notebook_path(text: Path) -> Path:
     return text.parent.parent / f"{text.stem}.ipynb"
 
 
+def asks(source: str, tags: list[str]) -> bool:
+    """Whether code only asks for a question, an explorer or the recap: nobody needs to read it.
+
+    >>> asks('lesson.explore("norms", steps=0)', []), asks("x = 1\\nlesson.recap()", [])
+    (True, False)
+    """
+    return bool({"quiz", "prediction"} & set(tags) or ASKS.fullmatch(source.strip()))
+
+
 def read(text: Path) -> NotebookNode:
-    """Returns the notebook of a MyST text, without outputs; a hide-input cell hides its source."""
+    """Returns the notebook of a MyST text, without outputs; code that only asks is hidden."""
     notebook = jupytext.read(text, fmt="md:myst")
     for number, cell in enumerate(notebook.cells):
         tags = cell.metadata.get("tags", [])
         cell.id = f"{text.name[:2]}-{number:03d}"
         cell.metadata = NotebookNode({"tags": tags} if tags else {})
-        if "hide-input" in tags:
+        if "hide-input" in tags or (cell.cell_type == "code" and asks(cell.source, tags)):
             cell.metadata["jupyter"] = {"source_hidden": True}
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     notebook.metadata = NotebookNode(kernelspec=kernel, language_info={"name": "python"})
