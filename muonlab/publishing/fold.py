@@ -17,7 +17,7 @@ MAKES = (  # what a cell makes, by the first call that is found in its code
 )
 PREDICTED = re.compile(r'lesson\.(predict|reveal)\(\s*"([^"]+)"')
 EXERCISE = re.compile(r"^\*\*Exercise (\d\d-e\d+)\*\*", re.MULTILINE)
-HINTS = re.compile(r"(?:\s*<details>.*?</details>)*", re.DOTALL)
+HINTS = re.compile(r"\A(?:\s*<details>.*?</details>)+", re.DOTALL)
 SUMMARY = re.compile(r"<details>\s*<summary>(Hint|Solution)")
 
 Cell = dict[str, Any]
@@ -67,7 +67,7 @@ def _made(source: str, tags: list[str]) -> str:
 
 
 def _cover(code: list[Cell]) -> None:
-    """Tags the cells from a prediction to its outcome, exercises apart: their results come after."""
+    """Tags the cells from a prediction to its outcome; an exercise in between waits for nothing."""
     open_ids: list[str] = []
     for cell in code:
         calls = PREDICTED.findall(cell["source"])
@@ -87,7 +87,7 @@ def _box(cells: list[Cell]) -> None:
         if cell["cell_type"] != "markdown":
             continue
         if inside:
-            hints = HINTS.match(cell["source"])[0]
+            hints = "".join(HINTS.findall(cell["source"])[:1])
             cell["source"] = f"{hints}\n\n</div>\n\n{cell['source'][len(hints) :]}"
         inside = bool(EXERCISE.search(cell["source"]))
         group = r'<div class="muonlab-exercise" role="group" aria-label="Exercise \1">'
