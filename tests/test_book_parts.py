@@ -81,7 +81,8 @@ def folded(*cells):
 @pytest.mark.parametrize(
     ("source", "tags", "tag", "button"),
     [
-        ('x = 1\nlesson.predict("02-p9", "?", ["a", "b"])', ["prediction"], "remove-input", None),
+        ('x = 1\nlesson.predict("02-p9", "?", ["a", "b"])', [], "remove-input", None),
+        ("lesson.quiz()", ["quiz"], "remove-input", None),
         ('lesson.explore(\n    "norms",\n    steps=0,\n)', [], "remove-input", None),
         ("lesson.recap()", [], "remove-input", None),
         ('x = f()\nlesson.explore("norms", x)', [], "hide-input", "Code of this explorer"),

@@ -46,7 +46,7 @@ def _fold_code(cell: Cell) -> None:
     if "exercise" in tags:
         cell["outputs"] = []  # "run this cell" is no word for a page without a kernel
         return
-    if asks(cell["source"], tags):
+    if asks(cell["source"]):
         _tag(cell, "remove-input")
         return
     made = _made(cell["source"], tags)
