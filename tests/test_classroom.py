@@ -647,6 +647,14 @@ def test_a_notebook_that_is_not_valid_never_replaces_a_good_one(text):
     assert path.read_bytes() == good
 
 
+def test_a_short_cell_of_a_table_is_never_broken_and_a_sentence_keeps_a_width():
+    page = output.Table(
+        ("claim", "sentence"), [("15-c15", "Muon on V and O wins, and " * 3)]
+    ).html()
+    assert re.search(r'<td style="[^"]*white-space:nowrap">15-c15<', page)
+    assert re.search(r'<td style="[^"]*min-width:12em">Muon', page)
+
+
 def test_prints_that_follow_each_other_are_stored_as_one(text):
     notebook = source.read(text)
     sent = [("stdout", "a\n"), ("stderr", "50 %"), ("stdout", "b\n")]

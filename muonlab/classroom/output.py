@@ -9,7 +9,7 @@ from IPython.display import display
 
 from muonlab.records.table import markdown, table
 
-SHORT = 14  # characters: a name, a number or a verdict, which stays on one line
+SHORT, LONG = 14, 40  # characters: a name, a number or a verdict; a sentence
 
 
 @dataclass(frozen=True)
@@ -58,5 +58,6 @@ class Table:
 
 
 def _look(cell: str) -> str:
-    whole = ";white-space:nowrap" if len(cell) <= SHORT else ""
-    return f'style="text-align:left{whole}"'
+    """What is short stays on one line; a sentence keeps a width that can be read on a phone."""
+    wide = ";min-width:12em" if len(cell) >= LONG else ""
+    return f'style="text-align:left{";white-space:nowrap" if len(cell) <= SHORT else wide}"'
