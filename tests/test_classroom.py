@@ -584,8 +584,10 @@ def text(tmp_path):
 def test_a_text_is_read_and_solved(text):
     notebook = source.read(text)
     assert [cell.id for cell in notebook.cells] == ["02-000", "02-001", "02-002", "02-003"]
-    assert notebook.cells[3].metadata.jupyter.source_hidden
+    assert notebook.cells[3].metadata.jupyter.source_hidden  # by its tag
     assert "jupyter" not in notebook.cells[1].metadata
+    text.write_text(TEXT.replace("print(1)", 'lesson.predict("02-p1", "?", ["a", "b"])'))
+    assert source.read(text).cells[3].metadata.jupyter.source_hidden
     solved = solve(notebook)
     assert solved.cells[1].source.startswith("def double(x):\n    return 2 * x\n")
     assert solved.cells[1].source.endswith('lesson.check("02-e1", double)')

@@ -7,14 +7,13 @@ import json
 import re
 from typing import Any
 
-from muonlab.publishing.source import asks
-
 MAKES = (  # what a cell makes, by the first call that is found in its code
     ("figure", r"lesson\.(show|compare|matrix)\("),
     ("explorer", r"lesson\.explore\("),
     ("claim", r"lesson\.claim\("),
     ("result", r"lesson\.reveal\("),
 )
+ASKS = re.compile(r"lesson\.(?:explore|recap)\(.*(?:\n[ )].*)*")  # and nothing beside it
 PREDICTED = re.compile(r'lesson\.(predict|reveal)\(\s*"([^"]+)"')
 EXERCISE = re.compile(r"^\*\*Exercise (\d\d-e\d+)\*\*", re.MULTILINE)
 HINTS = re.compile(r"\A(?:\s*<details>.*?</details>)+", re.DOTALL)
@@ -64,6 +63,16 @@ def _made(source: str, tags: list[str]) -> str:
         if calls := len(re.findall(call, source)):
             return f"these {name}s" if calls > 1 else f"this {name}"
     return "this result" if "hide-input" in tags else ""
+
+
+def asks(source: str) -> bool:
+    """Whether code only asks for a question, an explorer or the recap: nobody needs to read it.
+
+    >>> asks('lesson.explore("norms", steps=0)'), asks("x = 1\\nlesson.recap()")
+    (True, False)
+    """
+    asked = "lesson.predict(" in source or "lesson.quiz(" in source
+    return asked or bool(ASKS.fullmatch(source.strip()))
 
 
 def _cover(code: list[Cell]) -> None:

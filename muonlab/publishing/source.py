@@ -1,6 +1,5 @@
 """The text of a lesson, read as a notebook."""
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,7 +7,6 @@ import jupytext
 from nbformat import NotebookNode
 
 STATE = "application/vnd.jupyter.widget-state+json"
-ASKS = re.compile(r"lesson\.(?:explore|recap)\(.*(?:\n[ )].*)*")  # and nothing beside it
 
 
 def texts(folder: Path, ids: Sequence[str] = ()) -> list[Path]:
@@ -24,24 +22,15 @@ def notebook_path(text: Path) -> Path:
     return text.parent.parent / f"{text.stem}.ipynb"
 
 
-def asks(source: str) -> bool:
-    """Whether code only asks for a question, an explorer or the recap: nobody needs to read it.
-
-    >>> asks('lesson.explore("norms", steps=0)'), asks("x = 1\\nlesson.recap()")
-    (True, False)
-    """
-    asked = "lesson.predict(" in source or "lesson.quiz(" in source
-    return asked or bool(ASKS.fullmatch(source.strip()))
-
-
 def read(text: Path) -> NotebookNode:
-    """Returns the notebook of a MyST text, without outputs; code that only asks is hidden."""
+    """Returns the notebook of a MyST text, without outputs; the code of predictions is hidden."""
     notebook = jupytext.read(text, fmt="md:myst")
     for number, cell in enumerate(notebook.cells):
         tags = cell.metadata.get("tags", [])
         cell.id = f"{text.name[:2]}-{number:03d}"
         cell.metadata = NotebookNode({"tags": tags} if tags else {})
-        if "hide-input" in tags or (cell.cell_type == "code" and asks(cell.source)):
+        asks = cell.cell_type == "code" and "lesson.predict(" in cell.source
+        if asks or "hide-input" in tags:
             cell.metadata["jupyter"] = {"source_hidden": True}
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     notebook.metadata = NotebookNode(kernelspec=kernel, language_info={"name": "python"})
