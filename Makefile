@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: lab test lessons book bundle browser clean
+.PHONY: lab test lessons format book bundle browser clean
 
 lab: .venv/lab
 	$(BIN)/muonlab lab
@@ -14,6 +14,12 @@ test: .venv/all
 lessons: .venv/all  ## re-execute the lessons from lessons/text
 	$(BIN)/python -m muonlab.publishing.release
 	$(BIN)/python -m muonlab.publishing.picture
+
+format: .venv/all  ## the code of the lessons' texts, as wide as the book's column
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/jupytext --quiet --pipe "ruff format --line-length 84 -" \
+	  lessons/text/*.md
+	perl -ni -e 'print unless /^    (format|jupytext)_version: /' lessons/text/*.md
+	$(BIN)/ruff format --line-length 84 lessons/text/*.md
 
 book: .venv/all
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/jupyter-book build . --config book/_config.yml \

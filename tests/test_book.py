@@ -173,7 +173,8 @@ def test_a_prediction_stays_in_the_browser_and_meets_its_outcome(path, visit):
     group = page.locator(".muonlab-predict").first
     outcome = page.locator("[data-prediction]").first
     right = outcome.get_attribute("data-right")
-    assert outcome.inner_text() == "You skipped the prediction."
+    assert outcome.text_content() == "You have not predicted."
+    assert not shown(outcome)
     options = [label.inner_text().strip() for label in group.locator("label").all()]
     wrong = next(option for option in options if option != right)
     group.locator("input").nth(options.index(wrong)).check()
@@ -190,6 +191,83 @@ def test_a_prediction_stays_in_the_browser_and_meets_its_outcome(path, visit):
             # hundred on file://, and to a page of three lines as well
     found = page.locator("[data-prediction]").first.inner_text()
     assert found == "Your prediction came true."
+
+
+def shown(locator):
+    """Whether a reader sees it: what waits to be found has a place, but is not painted."""
+    return locator.evaluate("node => node.checkVisibility({contentVisibilityAuto: true})")
+
+
+def test_a_result_waits_until_it_is_asked_for_by_keyboard(visit):
+    page = visit(HTML / "lessons" / "02-newton-schulz.html")
+    claim = page.locator("#claim-02-c1")
+    cover = page.locator(".tag_after-02-p1 .muonlab-cover button")
+    cover.first.wait_for()
+    assert not shown(claim)
+    assert cover.count() == 2
+    other = page.locator(".tag_after-02-p2 .muonlab-cover button")
+    assert other.count() == 1
+    cover.first.press("Enter")
+    assert shown(claim)
+    assert cover.count() == 0
+    assert page.evaluate("document.activeElement.className").startswith("cell_output")
+    assert other.count() == 1
+
+
+def test_whoever_follows_a_link_to_a_claim_sees_it(visit):
+    page = visit(HTML / "lessons" / "02-newton-schulz.html")
+    page.locator(".muonlab-cover").first.wait_for()
+    claim = page.locator("#claim-02-c1")
+    assert not shown(claim)
+    page.evaluate("location.hash = 'claim-02-c1'")
+    page.locator(".tag_after-02-p1 .muonlab-cover").first.wait_for(state="detached")
+    assert shown(claim)
+
+
+def test_paper_and_pages_without_scripts_show_every_result(visit, browser):  # noqa: F811
+    path = HTML / "lessons" / "02-newton-schulz.html"
+    page = visit(path)
+    page.locator(".muonlab-cover").first.wait_for()
+    page.emulate_media(media="print")
+    assert shown(page.locator("#claim-02-c1"))
+    assert not page.locator(".muonlab-cover").first.is_visible()
+    context = browser.new_context(java_script_enabled=False)
+    plain = context.new_page()
+    plain.goto(path.as_uri())
+    assert plain.locator("#claim-02-c1").is_visible()
+    context.close()
+
+
+CUT = """names => [...document.querySelectorAll(names)].filter(node =>
+    node.checkVisibility({contentVisibilityAuto: true}) && node.scrollWidth > node.clientWidth + 1
+).map(node => node.textContent.slice(0, 60))"""
+OPEN = """() => {
+  document.querySelectorAll("details").forEach(node => node.open = true);
+  document.querySelectorAll(".muonlab-cover button").forEach(button => button.click());
+}"""
+
+
+@each_lesson
+def test_no_code_and_no_printed_result_is_cut(path, visit):
+    page = visit(path)
+    page.locator(".muonlab-quiz").wait_for()
+    page.evaluate(OPEN)
+    for width in (1440, 1280, 375):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate(CUT, "article pre") == [], f"at {width} pixels"
+
+
+@each_lesson
+def test_text_figures_and_widgets_end_at_one_right_edge(path, visit):
+    page = visit(path, 1440)
+    page.locator(".muonlab-quiz").wait_for()
+    page.evaluate(OPEN)
+    edges = page.evaluate(
+        """() => [...document.querySelectorAll("article section > p, article .muonlab, "
+        + "article .cell_output > .text_html:only-child > img")]
+        .map(node => Math.round(node.getBoundingClientRect().right))"""
+    )
+    assert len(set(edges)) == 1
 
 
 def test_the_home_page_begins_with_a_live_figure(visit):
@@ -254,6 +332,11 @@ def test_no_id_and_no_sign_of_a_recap_breaks_over_two_lines(visit):
 def test_a_page_says_what_it_is_to_those_who_link_to_it():
     text = (HTML / "lessons" / "08-many-steps.html").read_text(encoding="utf-8")
     assert re.search(r'property="og:title" content="Does the balance last', text)
+    assert 'property="og:site_name" content="muonlab"' in text
+    icon = re.search(r'<link rel="icon" href="([^"]+)"', text)[1]
+    assert (HTML / "lessons" / icon).exists()
+    home = (HTML / "book" / "intro.html").read_text(encoding="utf-8")
+    assert re.search("<title>(.*?)</title>", home)[1].count("muonlab") == 1
     assert 'property="og:image" content="' in text
     assert (HTML / "og.png").read_bytes()[:4] == b"\x89PNG"
     assert Path(HTML / "lessons" / "08-many-steps.html").exists()

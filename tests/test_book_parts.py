@@ -9,6 +9,7 @@ import pytest
 from muonlab.classroom import explore
 from muonlab.classroom.claims import VERDICTS, collect
 from muonlab.publishing import book
+from muonlab.publishing.fold import fold
 
 
 def rows(table):
@@ -38,7 +39,7 @@ def test_the_map_has_every_lesson_with_its_minutes_and_measured_seconds():
     found = rows(book.lesson_map())[2:]
     assert len(found) == len(book.lessons())
     for row in found:
-        assert re.search(r"\| \d+ min \| \d+ min \| [1-9]\d? s \|$", row), row
+        assert re.search(r"\| \d+\xa0min \| \d+\xa0min \| [1-9]\d?\xa0s \|$", row), row
 
 
 def test_the_tiers_without_a_record_are_named(monkeypatch):
@@ -64,13 +65,92 @@ def test_a_page_gets_what_it_asks_for_and_an_unknown_part_is_named():
         book.fill("<!-- made: maps -->")
 
 
-def test_the_code_of_a_question_is_folded_and_no_other():
-    path = book.lessons()[0]
-    cells = json.loads(book.fold(path.read_text(encoding="utf-8")))["cells"]
-    tags = [set(cell["metadata"].get("tags", [])) for cell in cells]
-    folded = [t for t in tags if "hide-input" in t]
-    assert len(folded) == 2
-    assert all(t & {"quiz", "prediction"} for t in folded)
+def code(source, *tags):
+    outputs = [{"output_type": "stream", "name": "stdout", "text": "1"}]
+    return {
+        "cell_type": "code",
+        "source": source,
+        "metadata": {"tags": [*tags]},
+        "outputs": outputs,
+    }
+
+
+def folded(*cells):
+    return json.loads(fold(json.dumps({"cells": cells})))["cells"]
+
+
+@pytest.mark.parametrize(
+    ("source", "tags", "tag", "button"),
+    [
+        ('x = 1\nlesson.predict("02-p9", "?", ["a", "b"])', [], "remove-input", None),
+        ("lesson.quiz()", ["quiz"], "remove-input", None),
+        ('lesson.explore(\n    "norms",\n    steps=0,\n)', [], "remove-input", None),
+        ("lesson.recap()", [], "remove-input", None),
+        ('x = f()\nlesson.explore("norms", x)', [], "hide-input", "Code of this explorer"),
+        ('lesson.claim("02-c1", 1)\nlesson.show(f, alt="")', [], "hide-input", "of this figure"),
+        ('lesson.claim("02-c1")\nlesson.claim("02-c2")', ["claim"], "hide-input", "these claims"),
+        ('lesson.reveal("02-p8", 1, "so")', [], "hide-input", "Code of this result"),
+        ("print(1)", ["hide-input"], "hide-input", "Code of this result"),
+        ('by_hand = 2\nlesson.claim("02-c1", by_hand)', [], None, None),
+        ("lesson.show(f(), alt=words)", ["by-hand"], None, None),
+        ("print(2)", [], None, None),
+    ],
+)
+def test_the_page_folds_what_makes_a_result_and_leaves_out_what_only_asks(
+    source, tags, tag, button
+):
+    (cell,) = folded(code(source, *tags))
+    found = cell["metadata"]
+    assert {"remove-input", "hide-input"} & set(found["tags"]) == ({tag} if tag else set())
+    assert (button or "") in found.get("mystnb", {}).get("code_prompt_show", "")
+    assert ("mystnb" in found) == bool(button)
+    assert cell["source"] == source
+
+
+def test_a_result_waits_for_its_own_prediction_and_an_exercise_for_none():
+    cells = folded(
+        code('lesson.predict("02-p1", "?", [])'),
+        code("print(1)"),
+        code("...", "exercise"),
+        code('lesson.predict("02-p2", "?", [])'),
+        code('lesson.reveal("02-p2", 0, "")'),
+        code('lesson.reveal("02-p1", 0, "")'),
+        code("print(2)"),
+    )
+    waits = [[t for t in cell["metadata"]["tags"] if t.startswith("after-")] for cell in cells]
+    assert waits == [[], ["after-02-p1"], [], [], ["after-02-p2"], ["after-02-p1"], []]
+
+
+def test_every_prediction_of_the_lessons_hides_its_outcome():
+    for path in book.lessons():
+        cells = json.loads(fold(path.read_text(encoding="utf-8")))["cells"]
+        for cell in cells:
+            for id in re.findall(r'lesson\.reveal\(\s*"([^"]+)"', cell["source"]):
+                assert f"after-{id}" in cell["metadata"]["tags"], id
+
+
+def test_an_exercise_stands_in_one_box_from_its_title_to_its_last_hint():
+    hints = "<details><summary>Hint 1</summary>\n\na\n\n</details>\n\n"
+    hints += "<details><summary>Solution 02-e1</summary>\n\nb\n\n</details>"
+    before, stub, after = folded(
+        {"cell_type": "markdown", "source": "Words.\n\n**Exercise 02-e1** · 5 minutes · easy"},
+        code("...", "exercise"),
+        {"cell_type": "markdown", "source": hints + "\n\nThe next paragraph."},
+    )
+    box = '<div class="muonlab-exercise" role="group" aria-label="Exercise 02-e1">'
+    assert before["source"] == f"Words.\n\n{box}\n\n**Exercise 02-e1** · 5 minutes · easy"
+    assert stub["outputs"] == []  # "not yet: run this cell" says nothing where there is no kernel
+    assert after["source"].split("</div>")[1].strip() == "The next paragraph."
+    assert '<details class="muonlab-hint"><summary>Hint 1' in after["source"]
+    assert '<details class="muonlab-solution"><summary>Solution' in after["source"]
+
+
+def test_every_exercise_of_the_lessons_closes_its_box():
+    for path in book.lessons():
+        cells = json.loads(fold(path.read_text(encoding="utf-8")))["cells"]
+        words = "\n".join(c["source"] for c in cells if c["cell_type"] == "markdown")
+        tags = [tag for cell in cells for tag in cell["metadata"].get("tags", [])]
+        assert words.count("<div") == words.count("</div>") == tags.count("exercise")
 
 
 def test_the_link_to_edit_a_page_leads_to_its_text():

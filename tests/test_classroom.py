@@ -77,7 +77,7 @@ def test_a_prediction_is_saved_at_once_and_found_again(lesson):
 
 @pytest.mark.parametrize(
     ("choice", "words"),
-    [(-1, "You skipped the prediction"), (0, "You predicted: \\*one"), (1, "came true")],
+    [(-1, "You have not predicted"), (0, "You predicted: \\*one"), (1, "came true")],
 )
 def test_reveal_tells_prediction_from_result(lesson, choice, words):
     outputs(lesson.predict, "02-p1", "Which?", ["one", "two"])
@@ -321,7 +321,10 @@ def text(tmp_path):
 def test_a_text_is_read_and_solved(text):
     notebook = source.read(text)
     assert [cell.id for cell in notebook.cells] == ["02-000", "02-001", "02-002", "02-003"]
-    assert notebook.cells[3].metadata.jupyter.source_hidden
+    assert notebook.cells[3].metadata.jupyter.source_hidden  # by its tag
+    assert "jupyter" not in notebook.cells[1].metadata
+    text.write_text(TEXT.replace("print(1)", 'lesson.predict("02-p1", "?", ["a", "b"])'))
+    assert source.read(text).cells[3].metadata.jupyter.source_hidden
     solved = solve(notebook)
     assert solved.cells[1].source.startswith("def double(x):\n    return 2 * x\n")
     assert solved.cells[1].source.endswith('lesson.check("02-e1", double)')
@@ -381,6 +384,26 @@ def test_a_notebook_that_is_not_valid_never_replaces_a_good_one(text):
     with pytest.raises(nbformat.ValidationError):
         release.write(notebook, path)
     assert path.read_bytes() == good
+
+
+def test_a_short_cell_of_a_table_is_never_broken_and_a_sentence_keeps_a_width():
+    page = output.Table(
+        ("claim", "sentence"), [("15-c15", "Muon on V and O wins, and " * 3)]
+    ).html()
+    assert re.search(r'<td style="[^"]*white-space:nowrap">15-c15<', page)
+    assert re.search(r'<td style="[^"]*min-width:12em">Muon', page)
+
+
+def test_prints_that_follow_each_other_are_stored_as_one(text):
+    notebook = source.read(text)
+    sent = [("stdout", "a\n"), ("stderr", "50 %"), ("stdout", "b\n")]
+    notebook.cells[3].outputs = [
+        *(nbformat.v4.new_output("stream", name=name, text=words) for name, words in sent),
+        nbformat.v4.new_output("display_data", data={"text/plain": "x"}),
+        nbformat.v4.new_output("stream", text="c"),
+    ]
+    stored = release.clean(notebook, "02", 3).cells[3].outputs
+    assert [output.get("text") for output in stored] == ["a\nb\n", None, "c"]
 
 
 def test_cleaning_renumbers_widgets_and_drops_progress_and_times(text):

@@ -9,8 +9,7 @@ from IPython.display import display
 
 from muonlab.records.table import markdown, table
 
-LEFT = "text-align:left"
-SHORT = 16  # characters of a cell that never breaks over two lines
+SHORT, LONG = 16, 40  # characters: a name, a number or a verdict; a sentence
 
 
 @dataclass(frozen=True)
@@ -53,14 +52,13 @@ class Table:
     def html(self, caption: str = "") -> str:
         """Returns the table as HTML; cells hold plain text, and ids and signs stay on one line."""
         named = f"<caption>{escape(caption)}</caption>" if caption else ""
-        head = "".join(f'<th scope="col" style="{LEFT}">{escape(h)}</th>' for h in self.heads)
-        cells = (
-            [f'<td style="{_look(cell)}">{escape(cell)}</td>' for cell in r] for r in self.rows
-        )
+        head = "".join(f'<th scope="col" {self._look(h)}>{escape(h)}</th>' for h in self.heads)
+        cells = ([f"<td {self._look(c)}>{escape(c)}</td>" for c in row] for row in self.rows)
         body = "".join(f"<tr>{''.join(row)}</tr>" for row in cells)
         start = f'<table class="{self.name}">' if self.name else "<table>"
         return f"{start}{named}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
-
-def _look(cell: str) -> str:
-    return f"{LEFT};white-space:nowrap" if len(cell) <= SHORT else LEFT
+    def _look(self, cell: str) -> str:
+        """What is short stays on one line; a sentence keeps a width that can be read on a phone."""
+        wide = ";min-width:12em" if len(cell) >= LONG and not self.name else ""  # else by its class
+        return f'style="text-align:left{";white-space:nowrap" if len(cell) <= SHORT else wide}"'

@@ -88,7 +88,7 @@ class Prediction(Widget):
             last = len(self.options) - 1
             raise ValueError(f"prediction {self.id} has options 0 to {last}; {answer} came")
         right = self.options[answer]
-        first = "You skipped the prediction."
+        first = "You have not predicted."
         if self.choice >= 0:
             first = f"You predicted: *{self.options[self.choice]}*."
         if self.choice == answer:

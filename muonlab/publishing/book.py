@@ -23,6 +23,7 @@ from muonlab.classroom.output import Table
 from muonlab.classroom.widget import Widget
 from muonlab.files import course
 from muonlab.publishing import picture
+from muonlab.publishing.fold import fold
 from muonlab.publishing.source import STATE
 from muonlab.studies.table1 import TIERS
 from muonlab.sweeps.results import recorded
@@ -116,8 +117,9 @@ def lesson_map() -> str:
         notebook = nbformat.read(path, as_version=4)
         read, do, needs = _found(HEADER, notebook).groups()
         link = f"[{path.name[:2]}](../lessons/{path.name})"
-        minutes, seconds = (f"{read} min", f"{do} min"), f"{notebook.metadata.muonlab.seconds} s"
-        rows.append((link, _found(TITLE, notebook)[1], needs.strip(), *minutes, seconds))
+        took = f"{notebook.metadata.muonlab.seconds} s"
+        times = [x.replace(" ", "\N{NO-BREAK SPACE}") for x in (f"{read} min", f"{do} min", took)]
+        rows.append((link, _found(TITLE, notebook)[1], needs.strip(), *times))
     return Table(("lesson", "question", "needs", "read", "do", "Run All"), rows).markdown
 
 
@@ -179,27 +181,18 @@ def _configure(app: Any, config: Any) -> None:
         listeners[:] = [x for x in listeners if getattr(x.handler, "__name__", "") not in THEBE]
 
 
-def fold(notebook: str) -> str:
-    """Returns a notebook's JSON in which the code that asks is folded: the page shows the question.
-
-    A quiz or a prediction stands in its cell's source with all its options.
-    """
-    found = json.loads(notebook)
-    for cell in found["cells"]:
-        tags = cell["metadata"].get("tags", [])
-        if {"quiz", "prediction"} & set(tags):
-            cell["metadata"]["tags"] = [*tags, "hide-input"]
-    return json.dumps(found)
-
-
 def _fill_page(app: Any, page: str, source: list[str]) -> None:
     source[0] = fold(source[0]) if page.startswith("lessons/") else fill(source[0])
 
 
 def _add_source(app: Any, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
+    if context.get("title") == context.get("docstitle"):
+        context["title"] = "A course on the Muon optimizer"  # or the tab says one name twice
     if "body" in context and tree is not None:
         # docutils calls it a list, but gives its entries another role: screen readers stumble
         context["body"] = context["body"].replace('<div role="list" class="cit', '<div class="cit')
+        # the theme's words for a folded cell hide ours from a screen reader
+        context["body"] = context["body"].replace(' aria-label="Toggle hidden content"', "")
         context["body"] += source_line(page, os.environ.get("MUONLAB_REPOSITORY", ""))
 
 

@@ -72,7 +72,7 @@ def clean(notebook: NotebookNode, lesson: str, seconds: int) -> NotebookNode:
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
         if cell.cell_type == "code":
-            cell.outputs = [o for o in cell.outputs if o.get("name") != "stderr"]
+            cell.outputs = joined([o for o in cell.outputs if o.get("name") != "stderr"])
     kept = ("kernelspec", "language_info", "widgets")
     notebook.metadata = NotebookNode({k: v for k, v in notebook.metadata.items() if k in kept})
     notebook.metadata.language_info = NotebookNode(name="python")
@@ -82,6 +82,17 @@ def clean(notebook: NotebookNode, lesson: str, seconds: int) -> NotebookNode:
     for number, model in enumerate(widgets.get("state", {})):
         written = written.replace(model, f"{lesson}-widget-{number:03d}")
     return nbformat.reads(written, as_version=4)
+
+
+def joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
+    """Returns the outputs with neighbouring prints as one: how they were sent says nothing."""
+    kept: list[NotebookNode] = []
+    for output in outputs:
+        if kept and output.output_type == kept[-1].output_type == "stream":
+            kept[-1].text += output.text
+        else:
+            kept.append(output)
+    return kept
 
 
 def write(notebook: NotebookNode, path: Path) -> None:

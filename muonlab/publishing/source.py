@@ -23,13 +23,14 @@ def notebook_path(text: Path) -> Path:
 
 
 def read(text: Path) -> NotebookNode:
-    """Returns the notebook of a MyST text, without outputs; a hide-input cell hides its source."""
+    """Returns the notebook of a MyST text, without outputs; the code of predictions is hidden."""
     notebook = jupytext.read(text, fmt="md:myst")
     for number, cell in enumerate(notebook.cells):
         tags = cell.metadata.get("tags", [])
         cell.id = f"{text.name[:2]}-{number:03d}"
         cell.metadata = NotebookNode({"tags": tags} if tags else {})
-        if "hide-input" in tags:
+        asks = cell.cell_type == "code" and "lesson.predict(" in cell.source
+        if asks or "hide-input" in tags:
             cell.metadata["jupyter"] = {"source_hidden": True}
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     notebook.metadata = NotebookNode(kernelspec=kernel, language_info={"name": "python"})

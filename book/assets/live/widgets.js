@@ -27,6 +27,46 @@
     };
   }
 
+  // A result waits for its prediction, or for a reader who wants to see it at once. Whoever comes for
+  // it by a link or by a search in the page has asked, too. On paper it is always shown.
+  const AFTER = "tag_after-";
+  const covered = new Map();
+
+  function uncover(id) {
+    for (const { output, note } of covered.get(id) ?? []) {
+      output.hidden = false;
+      note.remove();
+    }
+    covered.delete(id);
+  }
+
+  function cover(cell) {
+    const output = cell.querySelector(":scope > .cell_output");
+    if (!output) return;
+    const id = [...cell.classList].find((name) => name.startsWith(AFTER)).slice(AFTER.length);
+    const button = Object.assign(document.createElement("button"), { type: "button", textContent: "Show me" });
+    button.addEventListener("click", () => {
+      uncover(id);
+      output.tabIndex = -1; // the keyboard goes on from the result
+      output.focus();
+    });
+    const note = Object.assign(document.createElement("p"), { className: "muonlab-cover" });
+    note.append("The result is here when you have predicted. ", button);
+    output.before(note);
+    output.hidden = "until-found";
+    output.addEventListener("beforematch", () => uncover(id));
+    covered.set(id, [...(covered.get(id) ?? []), { output, note }]);
+  }
+
+  function uncoverAim() {
+    const aim = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    for (const [id, places] of covered) {
+      if (!places.some(({ output }) => output.contains(aim))) continue;
+      uncover(id);
+      aim.scrollIntoView();
+    }
+  }
+
   // A prediction made in a page stays in this browser; where the answer stands, it is repeated.
   function remember(model) {
     const key = `muonlab prediction ${model.get("id")}`;
@@ -36,6 +76,7 @@
     };
     const repeat = () => {
       const option = model.get("options")[model.get("choice")];
+      if (option !== undefined) uncover(model.get("id"));
       const place = document.querySelector(`[data-prediction="${model.get("id")}"]`);
       if (!place || option === undefined) return;
       const right = option === place.dataset.right;
@@ -55,7 +96,7 @@
       repeat();
       try {
         localStorage.setItem(key, model.get("options")[model.get("choice")]);
-        tell("Saved in this browser.");
+        tell("Saved in this browser. What happened is shown below.");
       } catch (error) {
         tell(`Not saved: this browser refuses (${error.name}).`);
       }
@@ -89,6 +130,9 @@
   }
 
   function drawAll() {
+    document.querySelectorAll(`.cell[class*="${AFTER}"]`).forEach(cover);
+    uncoverAim();
+    addEventListener("hashchange", uncoverAim);
     const models = {};
     for (const script of document.querySelectorAll(STATE)) {
       const saved = JSON.parse(script.textContent);
