@@ -1,7 +1,6 @@
 """What a notebook cell calls: each call in its right use, and in the wrong ones it must name."""
 
 import json
-import math
 import re
 from unittest import mock
 
