@@ -63,7 +63,7 @@ def test_the_command_writes_the_page_or_names_what_is_missing(tmp_path, capsys):
     out.unlink()
     for runs, option, says in (
         (tmp_path / "no.jsonl", [], "no.jsonl"),
-        ("no-phase", [], "no-phase.jsonl; recorded: lesson-03-tuning, "),
+        ("no-phase", [], "no-phase.jsonl; recorded: pilot, "),
         (path, ["--than", "QK"], "no run of Muon on QK among AdamW alone, Muon on VO"),
         (path, ["--where", "gated=True"], "among no records"),
         (path, ["--out", str(tmp_path / "nowhere" / "out.html")], "there is no folder"),
