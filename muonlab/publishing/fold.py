@@ -9,6 +9,7 @@ from typing import Any
 
 MAKES = (  # what a cell makes, by the first call that is found in its code
     ("figure", r"lesson\.(show|compare|matrix)\("),
+    ("table", r"lesson\.table\("),
     ("explorer", r"lesson\.explore\("),
     ("claim", r"lesson\.claim\("),
     ("result", r"lesson\.reveal\("),
