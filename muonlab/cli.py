@@ -177,7 +177,7 @@ def _ablate(options: argparse.Namespace) -> int:
     at = Place(options.results, options.corpus)
     for phase, grid in phases(options.name).items():
         configs, path = grid(at), at.path(phase)
-        print(f"{path.name}: {cost.summary(configs)}", flush=True)
+        print(f"{path.name}: {cost.summary(configs)}, {cost.hours_here(configs)}", flush=True)
         if options.engine == "local":  # another machine has another memory
             cost.check_memory(max(configs, key=cost.memory))
         runs = sweep(configs, path, engine=options.engine, workers=options.workers)

@@ -242,7 +242,7 @@ def test_code_has_the_tokens_of_docs_and_none_of_its_text(own_cache, tmp_path, m
         (folder / f"m{i:02}.py").write_text(source)
         (folder / "tests" / f"t{i:02}.py").write_text(source.replace("value", "tested"))
     docs = load_corpus(folder_of(tmp_path / "docs", ["value documentation\n" * 9] * 2))
-    monkeypatch.setattr(corpus, "load_docs", lambda: docs)
+    monkeypatch.setattr(corpus, "load_docs", lambda name: docs)
     monkeypatch.setattr(documents, "source_folders", lambda: iter([("python", folder)]))
     found = load_corpus("code")
     assert found.documents == 30

@@ -329,3 +329,9 @@ def test_the_page_shows_the_table_of_today():
     page = Path(__file__).parents[1] / "book" / "tables" / "cost.md"
     assert page.read_text(encoding="utf-8") == plans.report()
     assert plans.report().count("\n") == 2 * (2 + len(TABLE)) + 1
+
+
+def test_hours_here_grow_with_the_runs():
+    one = float(cost.hours_here([TrainConfig()] * 100).split()[1])
+    ten = float(cost.hours_here([TrainConfig()] * 1000).split()[1])
+    assert 4 < ten / one < 25  # the speed is measured anew, on a machine that may be busy

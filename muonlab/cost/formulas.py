@@ -127,14 +127,19 @@ def check_memory(config: TrainConfig) -> None:
 
 
 def summary(configs: list[TrainConfig]) -> str:
-    """Returns one line for a terminal: runs, operations, hours here and on one H100-class card."""
+    """Returns one line for a terminal: runs, operations, and hours on one H100-class card."""
     total = sum(map(flops, configs))
-    here = f"{total / (product_speed() * REACHED) / 3600:.2g} hours in one process here"
     hours, card = total / (CARD * SHARE) / 3600, f"{CARD / 1e12:.0f} TFLOP/s"
     return (
-        f"{len(configs)} runs of {total / 1e15:.3g} PFLOP together: about {here}, or {hours:.2g} "
-        f"hours on one card of {card} that reaches {SHARE:.0%} of it"
+        f"{len(configs)} runs of {total / 1e15:.3g} PFLOP together: {hours:.2g} hours on one card "
+        f"of {card} that reaches {SHARE:.0%} of it"
     )
+
+
+def hours_here(configs: list[TrainConfig]) -> str:
+    """Returns about how long the runs take on this CPU, one after the other, in words."""
+    hours = sum(map(flops, configs)) / (product_speed() * REACHED) / 3600
+    return f"about {hours:.2g} hours here in one process"
 
 
 def product_speed() -> float:

@@ -172,7 +172,7 @@ def load_folder(folder: Path) -> Corpus:
 
 
 def _pack(
-    texts: Iterable[str], tokenizer: Tokenizer | None = None, words: int = VOCABULARY
+    texts: Iterable[str], tokenizer: Tokenizer | None = None, words: int | None = None
 ) -> bytes:
     """Returns what the cache keeps: a line of JSON, the training tokens, the held-out ones.
 
@@ -180,7 +180,7 @@ def _pack(
     """
     halves = documents.split(texts)
     if tokenizer is None:
-        tokenizer = tokenization.train_tokenizer(halves[0], words)
+        tokenizer = tokenization.train_tokenizer(halves[0], words or VOCABULARY)
     train, held_out = (tokenization.encode(tokenizer, half) for half in halves)
     facts = {
         "train": len(train),
