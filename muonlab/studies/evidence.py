@@ -33,9 +33,7 @@ def pilot(at: Place) -> Grid:
 # choice makes the answer is asked in `VOCABULARY`.
 SETTING = TrainConfig(corpus="docs-512", batch=16, context=64, eval_tokens=65_536)
 SEEDS = {150: 10, 1200: 10, 4800: 5}  # by steps; fixed before any final run
-MATTERS = 0.02
-"""The size of a difference that matters, fixed before any final run: in nats a token, in shares of
-people, in squared error. On text it is about what 10 % of 1,200 steps are worth."""
+MATTERS = 0.02  # nats a token, shares of people, squared error; fixed before any final run
 
 # Every range spans a factor: 16 for a rate, 25 for what an average leaves to the new, 40 for the
 # average of squares.
