@@ -146,6 +146,8 @@ def test_a_phone_shows_the_whole_width(path, visit):
 def test_every_live_figure_reacts_and_every_quiz_answers(path, visit):
     page = visit(path)
     page.locator(".muonlab-quiz").wait_for()
+    while (cover := page.locator(".muonlab-cover button")).count():
+        cover.first.click()
     for explorer in page.locator(".muonlab-explorer").all():
         sentence = explorer.locator(".muonlab-sentence")
         before = sentence.inner_text()
