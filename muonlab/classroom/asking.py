@@ -55,7 +55,19 @@ class NotYet(Exception):
 
 
 class Endless(BaseException):
-    """Stops a function that takes too long; no `except Exception` of a learner's catches it."""
+    """Stops a function that takes too long; where a bare `except` catches it, it comes again."""
+
+    def __init__(self) -> None:
+        frame = sys._getframe(1)
+        while frame and not frame.f_code.co_filename.startswith(PACKAGE):
+            frame.f_trace, frame.f_trace_opcodes = _again, True
+            frame = frame.f_back
+        sys.settrace(_again)
+
+
+def _again(frame: Any, event: str, argument: Any) -> None:
+    if event in ("line", "opcode"):
+        raise Endless
 
 
 def call(
@@ -154,15 +166,18 @@ def _limited(seconds: float) -> Iterator[None]:
         while not done.wait(wait):
             if not _importing(thread):  # half a module would be left behind
                 stop(ctypes.c_ulong(thread), ctypes.py_object(Endless))
-            wait = 0.5  # again, for a bare except may have caught it
+            wait = 0.5  # again, for nothing came while a module was imported
 
-    watcher = threading.Thread(target=watch, daemon=True)
+    watcher, before = threading.Thread(target=watch, daemon=True), sys.gettrace()
     watcher.start()
     try:
         yield
     finally:
-        done.set()
-        watcher.join()  # what it sent at the last moment is raised here, and means the same
+        try:
+            done.set()
+            watcher.join()  # what it sent at the last moment is raised here, and means the same
+        finally:
+            sys.settrace(before)
 
 
 def _importing(thread: int) -> bool:
