@@ -45,6 +45,9 @@ STATE: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
     (torch.get_default_device, torch.set_default_device),
     (torch.is_grad_enabled, torch.set_grad_enabled),
     (torch.get_num_threads, torch.set_num_threads),
+    (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
+    (torch.is_anomaly_enabled, torch.autograd.set_detect_anomaly),
+    (sys.getrecursionlimit, sys.setrecursionlimit),
     (torch.are_deterministic_algorithms_enabled, torch.use_deterministic_algorithms),
     (np.geterr, lambda found: np.seterr(**found)),
 )
@@ -210,7 +213,8 @@ def _accepts(answer: Callable, args: tuple[Any, ...]) -> None:
 
 def _same(before: Any, after: Any) -> bool:
     if isinstance(before, torch.nn.Module):
-        return _same(before.state_dict(), after.state_dict())
+        held = ([(p, p.requires_grad) for p in m.parameters()] for m in (before, after))
+        return _same(*held) and _same(before.state_dict(), after.state_dict())
     if isinstance(before, torch.Tensor):
         return torch.equal(before, after)
     if isinstance(before, np.ndarray):
