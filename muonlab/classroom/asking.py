@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
@@ -61,7 +61,7 @@ class Endless(BaseException):
     """Stops a function that takes too long; where a bare `except` catches it, it comes again."""
 
     def __init__(self) -> None:
-        frame = sys._getframe(1)
+        frame: FrameType | None = sys._getframe(1)
         while frame and not frame.f_code.co_filename.startswith(PACKAGE):
             frame.f_trace, frame.f_trace_opcodes = _again, True
             frame = frame.f_back
