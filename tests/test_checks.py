@@ -3,7 +3,9 @@
 import functools
 import math
 import random
+import sys
 import threading
+import time
 from decimal import Decimal
 from fractions import Fraction
 
@@ -57,6 +59,8 @@ def test_what_an_expert_takes_for_a_kind_is_one(kind, value, expected):
         *[(array, v, "Expected numbers") for v in (2.5, {1.0, 2.0}, {0: 1.0}, "12", ["1"], [True])],
         (array, X > 2, "of True and False"),
         (array, [[1.0], [2.0, 3.0]], "different lengths"),
+        (array, (X, X[0]), r"2 results, of shapes \(2, 3\) and \(3,\)"),
+        *[(numbers, v, "Expected numbers") for v in ({0: 1.0}, "1, 2", {1.0})],
         *[(word("up"), v, "Expected one of 'up'") for v in ("Up", "upper", 1)],
     ],
 )
@@ -101,7 +105,20 @@ def test_the_code_in_a_message_makes_the_value_again(value):
         assert again == value
 
 
+@pytest.mark.parametrize(
+    ("came", "digits", "alike"),
+    [
+        *[(v, 2, True) for v in (5.67, 5.666, np.float32(5.6657))],
+        *[(v, 2, False) for v in (5.7, 5.66, 5.68, 5.6674)],
+        *[(v, 1, True) for v in (5.7, 5.67)],
+    ],
+)
+def test_a_number_is_rounded_to_its_nearest_neighbour(came, digits, alike):
+    assert kinds.rounded(came, 5.66571, digits, 0.01) is alike
+
+
 def test_numbers_that_differ_are_shown_different():
+    assert kinds.told(torch.tensor([-0.0, 1.0])) == "[0, 1]"
     assert kinds.apart(2.5, 0.5714285) == ("2.5", "0.5714")
     assert kinds.apart(0.123456, 0.123457) == ("0.123456", "0.123457")
     assert "(50,) numbers" in kinds.told(torch.zeros(50))
@@ -144,6 +161,7 @@ def changes_weights(model):
         (changes_inside, [torch.zeros(2)]),
         (changes_inside, np.zeros((2, 2))),
         (changes_weights, torch.nn.Linear(2, 2)),
+        (lambda model: model.requires_grad_(False), torch.nn.Linear(2, 2)),
     ],
 )
 def test_what_a_function_is_given_stays_as_it_was(answer, given):
@@ -166,7 +184,34 @@ def turns_and_catches(x):
             x = 0
 
 
-@pytest.mark.parametrize("answer", [turns, turns_and_catches])
+def calls_and_catches(x):
+    while True:
+        try:
+            time.sleep(0.01)
+        except:  # noqa: E722
+            continue
+
+
+def turns_inside_and_catches(x):
+    while True:
+        try:
+            turns(x)
+        except BaseException:
+            continue
+
+
+def catches_twice(x):
+    while True:
+        try:
+            turns_inside_and_catches(x)
+        except:  # noqa: E722
+            calls_and_catches(x)
+
+
+ENDLESS = [turns, turns_and_catches, calls_and_catches, turns_inside_and_catches, catches_twice]
+
+
+@pytest.mark.parametrize("answer", ENDLESS)
 @pytest.mark.parametrize("main", [True, False])
 def test_a_function_without_end_is_stopped(answer, main, monkeypatch):
     monkeypatch.setattr(asking, "SECONDS", 0.2)
@@ -184,7 +229,9 @@ def test_a_function_without_end_is_stopped(answer, main, monkeypatch):
         thread.start()
         thread.join(20)
     assert said == [f"Try `{answer.__name__}(1)`."]
+    before = sys.gettrace()
     assert asking.call(lambda x: x, 1, returns=number) == 1
+    assert before is sys.gettrace() is not asking._again
 
 
 def meddles(x):
@@ -196,6 +243,9 @@ def meddles(x):
     torch.set_num_threads(torch.get_num_threads() + 1)
     np.seterr(all="raise")
     torch.set_default_device("meta")
+    torch.set_float32_matmul_precision("medium")
+    torch.autograd.set_detect_anomaly(True)
+    sys.setrecursionlimit(5000)
     return 1.0
 
 
@@ -203,7 +253,8 @@ def state():
     return (
         *(torch.rand(3).tolist(), np.random.rand(3).tolist(), random.random()),
         *(torch.get_default_dtype(), torch.is_grad_enabled(), torch.get_num_threads()),
-        *(np.geterr(), torch.get_default_device()),
+        *(np.geterr(), torch.get_default_device(), torch.get_float32_matmul_precision()),
+        *(torch.is_anomaly_enabled(), sys.getrecursionlimit()),
     )
 
 
@@ -356,6 +407,17 @@ def test_the_diagnosis_fits_all_cases_and_the_first_wrong_one_is_shown(
         compare(answer, CASES, squares, returns=number, **options)
     assert message in str(wrong.value)
     assert example in wrong.value.example
+
+
+def test_what_is_rounded_is_right_while_it_says_enough():
+    def asks(digits):
+        cases = [(1.0,), (2.0,)]
+        compare(lambda x: round(x / 3, digits), cases, lambda x: (x / 3, []), returns=number)
+
+    asks(3)
+    asks(4)
+    with pytest.raises(Wrong, match="You rounded"):
+        asks(2)
 
 
 def test_a_shape_that_fits_no_mistake_is_named():

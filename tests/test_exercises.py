@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from lesson_texts import CHECK, solutions, stubs
 
 from muonlab.classroom.exercise import UNREADABLE, checks, judge
@@ -52,6 +51,19 @@ def last_function(cell_source, setup):
 def imports(notebook):
     first = next(c for c in notebook.cells if c.cell_type == "code")
     return first.source.split("lesson = start")[0]
+
+
+@cache
+def known(lesson):
+    """The names that the imports of the lesson make known to whoever tries an example there."""
+    names = {}
+    exec(imports(read(TEXTS[lesson])), names)
+    return names
+
+
+def test_the_model_of_an_example_is_known_in_its_lesson():
+    example = judge("03-e3", lambda model: 1).example
+    assert eval(example.split("`")[1], known("03"))
 
 
 @pytest.mark.parametrize(("exercise", "name"), WRONG)
@@ -146,7 +158,7 @@ def test_what_a_message_says_to_try_gives_what_it_says_to_expect(exercise, name)
     found = re.fullmatch(r"Try `\w+\((.*)\)`: expected (.*), got .*\.", verdict.example)
     if not found or "<" in found[1]:
         return  # a model, a large tensor, or a function that raised
-    args = eval(f"({found[1]},)", {"torch": torch, "math": math})
+    args = eval(f"({found[1]},)", known(exercise[:2]))
     result = next(iter(answers["right"].values()))(*args)
     assert found[2] in {told(as_told(result), digits) for digits in (4, 7, 17)}, result
 

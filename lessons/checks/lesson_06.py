@@ -119,7 +119,8 @@ def e1(answer: Callable) -> None:
         ]
         return right(s, c), mistakes
 
-    compare(answer, cases, look, returns=_finite)
+    otherwise = "Add up c · ln p over the ranks, p = r to the power −s, divided by the sum of these over all ranks."
+    compare(answer, cases, look, returns=_finite, otherwise=otherwise)
 
 
 def e2(answer: Callable) -> None:
@@ -226,7 +227,8 @@ def e2(answer: Callable) -> None:
         ]
         return right(c), mistakes
 
-    compare(answer, cases, look, returns=numbers)
+    otherwise = "The loss of token i is −ln of (its count + 1) / (the sum of the counts + how many tokens there are)."
+    compare(answer, cases, look, returns=numbers, otherwise=otherwise)
 
 
 def e3(answer: Callable) -> None:
@@ -333,7 +335,10 @@ def e3(answer: Callable) -> None:
         ]
         return right(w, b, a), mistakes
 
-    compare(answer, cases, look, returns=numbers)
+    otherwise = (
+        "Each class brings its share of the text times its fall, before − after; divide by the sum of the three."
+    )
+    compare(answer, cases, look, returns=numbers, otherwise=otherwise)
 
 
 def _ranks(counts: Tensor) -> Tensor:

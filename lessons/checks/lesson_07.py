@@ -117,7 +117,8 @@ def e1(answer: Callable) -> None:
         ]
         return right(p, e), mistakes
 
-    compare(answer, cases, look, returns=numbers)
+    otherwise = "Solve exp(η p) = (K − 1)(1 − ε)/ε for η, with the largest frequency for p."
+    compare(answer, cases, look, returns=numbers, otherwise=otherwise)
 
 
 def e2(answer: Callable) -> None:
@@ -223,7 +224,10 @@ def e2(answer: Callable) -> None:
         ]
         return right(K, r, e), mistakes
 
-    compare(answer, cases, look, returns=numbers)
+    otherwise = (
+        "The odds are exp(r · η p_max) / (K − 1), where exp(η p_max) = (K − 1)(1 − ε)/ε; then odds / (1 + odds)."
+    )
+    compare(answer, cases, look, returns=numbers, otherwise=otherwise)
 
 
 def e3(answer: Callable) -> None:
@@ -341,7 +345,8 @@ def e3(answer: Callable) -> None:
         ]
         return right(M), mistakes
 
-    compare(answer, cases, look, returns=numbers)
+    otherwise = "Entry k is M[k, k] minus the largest of the other entries of column k."
+    compare(answer, cases, look, returns=numbers, otherwise=otherwise)
 
 
 def _odds(epsilon: float) -> float:

@@ -91,7 +91,7 @@ def e1(answer: Callable) -> None:
             ),
             (
                 _pair(M[0, 0] - M[0, 1], M[L - 1, L - 1] - M[L - 1, L]),
-                "Row L − 1 is the last frequent fact. Indices begin with 0: the rare facts begin at row L.",
+                "Here your b stands in row L − 1, the last frequent fact. The rare facts begin at row L, counted from 0.",
             ),
             (
                 M.diagonal() - M[[0] * L + [-1] * (len(M) - L), [1] * L + [-2] * (len(M) - L)],
@@ -118,7 +118,10 @@ def e1(answer: Callable) -> None:
         ]
         return right(M, L), mistakes
 
-    compare(answer, cases, look, returns=numbers)
+    otherwise = (
+        "a is a diagonal entry of the first block minus the entry beside it in that block; b the same in the second."
+    )
+    compare(answer, cases, look, returns=numbers, otherwise=otherwise)
 
 
 def e2(answer: Callable) -> None:
@@ -276,7 +279,8 @@ def e2(answer: Callable) -> None:
         ]
         return right(x, y), mistakes
 
-    compare(answer, cases, look, returns=numbers)
+    otherwise = "Take the means away from x and y; then divide the sum of x · y by the sum of x · x."
+    compare(answer, cases, look, returns=numbers, otherwise=otherwise)
 
 
 def _pair(a: Tensor, b: Tensor) -> Tensor:

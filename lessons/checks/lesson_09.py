@@ -133,7 +133,8 @@ def e1(answer: Callable) -> None:
         ]
         return H.exp(), mistakes
 
-    compare(answer, cases, look, returns=numbers, by_hand=True)
+    otherwise = "First the shares q = σ² / Σ σ², then the entropy −Σ q ln q, last its exponential."
+    compare(answer, cases, look, returns=numbers, by_hand=True, otherwise=otherwise)
 
 
 def e2(answer: Callable) -> None:
@@ -231,7 +232,8 @@ def e2(answer: Callable) -> None:
         ]
         return right, mistakes
 
-    compare(answer, cases, look, returns=numbers, by_hand=True)
+    otherwise = "Square all σ, add up the k largest squares, and divide by the sum of all squares."
+    compare(answer, cases, look, returns=numbers, by_hand=True, otherwise=otherwise)
 
 
 def e3(answer: Callable) -> None:
@@ -357,7 +359,8 @@ def e3(answer: Callable) -> None:
         ]
         return right, mistakes
 
-    compare(answer, cases, look, returns=numbers)
+    otherwise = "For each row of drawn: the mean of adamw − control over the mean of adamw − muon, both over the seeds of that row."
+    compare(answer, cases, look, returns=numbers, otherwise=otherwise)
 
 
 def _entropy(q: Tensor) -> Tensor:

@@ -147,7 +147,8 @@ def e1(answer: Callable) -> None:
         ]
         return right, mistakes
 
-    compare(answer, cases, look, returns=numbers)
+    otherwise = "For each question take the scores at its own `last`, and ask whether the largest is the answer's; then the mean of each group."
+    compare(answer, cases, look, returns=numbers, otherwise=otherwise)
 
 
 def e2(answer: Callable) -> None:
@@ -244,7 +245,10 @@ def e2(answer: Callable) -> None:
         ]
         return right, mistakes
 
-    compare(answer, [(2,), (3,), (9,), (15,)], look, returns=numbers, within=1e-12)
+    otherwise = (
+        "Group g has 2^(g − 1) people, group 0 has one; each is chosen 2^(m − g) times, with six questions a time."
+    )
+    compare(answer, [(2,), (3,), (9,), (15,)], look, returns=numbers, within=1e-12, otherwise=otherwise)
 
 
 def e3(answer: Callable) -> None:
@@ -349,7 +353,8 @@ def e3(answer: Callable) -> None:
         ]
         return right, mistakes
 
-    compare(answer, cases, look, returns=numbers)
+    otherwise = "In each group: the mean of mixture − adamw over the seeds, over the mean of muon − adamw."
+    compare(answer, cases, look, returns=numbers, otherwise=otherwise)
 
 
 _RANGE = "range(m) ends with m − 1."

@@ -11,6 +11,12 @@ from muonlab.classroom.kinds import array, number
 Shapes = dict[str, tuple[int, int]]
 
 
+LATENT = {  # of latent attention: some kinds begin like another
+    f"blocks.0.attention.{kind}.weight": (4, n)
+    for n, kind in enumerate(["q", "q_rope", "kv_down", "k_up", "v_up", "o"], start=2)
+}
+
+
 def e1(answer: Callable) -> None:
     """How many numbers the matrices of a group hold."""
     small = {
@@ -24,6 +30,7 @@ def e1(answer: Callable) -> None:
         (_model(2, 6), {"v", "o"}),
         (_model(2, 5), {"w_out", "k"}),
         (_model(3, 8), {"w_in", "q"}),
+        (LATENT, {"k_up", "q"}),
     ]
     otherwise = "The kind is the part of the name before .weight; a matrix of m rows and n columns holds m · n numbers."
     compare(answer, cases, _counts, returns=number, within=1e-9, otherwise=otherwise)
@@ -65,6 +72,10 @@ def _counts(shapes: Shapes, kinds: set[str]) -> tuple[int, Mistakes]:
         (
             held(name for name in shapes if any(k in kind[name] for k in kinds)),
             f'Too many names fit: the letter "o" also stands in "w_out". {whole}',
+        ),
+        (
+            held(name for name in shapes if any(kind[name].startswith(k) for k in kinds)),
+            f'Too many names fit: "q_rope" begins with "q" too. {whole}',
         ),
         (
             held(name for name in shapes if any(kind[name].startswith(k[0]) for k in kinds)),

@@ -136,8 +136,6 @@ def _hours(rows: int, seeds: int, trials: int, weights: float, tokens: float, sp
         (float(x // 1), "You dropped the fraction of an hour."),
         (math.ceil(x), "You rounded up to whole hours. Return the fraction too."),
         (round(x), "You rounded to whole hours. Return the fraction too."),
-        (round(x, 1), "You rounded. Return all digits."),
-        (round(x, 2), "You rounded. Return all digits."),
     ]
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,9 @@ STATE: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
     (torch.get_default_device, torch.set_default_device),
     (torch.is_grad_enabled, torch.set_grad_enabled),
     (torch.get_num_threads, torch.set_num_threads),
+    (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
+    (torch.is_anomaly_enabled, torch.autograd.set_detect_anomaly),
+    (sys.getrecursionlimit, sys.setrecursionlimit),
     (torch.are_deterministic_algorithms_enabled, torch.use_deterministic_algorithms),
     (np.geterr, lambda found: np.seterr(**found)),
 )
@@ -55,7 +58,19 @@ class NotYet(Exception):
 
 
 class Endless(BaseException):
-    """Stops a function that takes too long; no `except Exception` of a learner's catches it."""
+    """Stops a function that takes too long; where a bare `except` catches it, it comes again."""
+
+    def __init__(self) -> None:
+        frame: FrameType | None = sys._getframe(1)
+        while frame and not frame.f_code.co_filename.startswith(PACKAGE):
+            frame.f_trace, frame.f_trace_opcodes = _again, True
+            frame = frame.f_back
+        sys.settrace(_again)
+
+
+def _again(frame: Any, event: str, argument: Any) -> None:
+    if event in ("line", "opcode"):
+        raise Endless
 
 
 def call(
@@ -154,15 +169,18 @@ def _limited(seconds: float) -> Iterator[None]:
         while not done.wait(wait):
             if not _importing(thread):  # half a module would be left behind
                 stop(ctypes.c_ulong(thread), ctypes.py_object(Endless))
-            wait = 0.5  # again, for a bare except may have caught it
+            wait = 0.5  # again, for nothing came while a module was imported
 
-    watcher = threading.Thread(target=watch, daemon=True)
+    watcher, before = threading.Thread(target=watch, daemon=True), sys.gettrace()
     watcher.start()
     try:
         yield
     finally:
-        done.set()
-        watcher.join()  # what it sent at the last moment is raised here, and means the same
+        try:
+            done.set()
+            watcher.join()  # what it sent at the last moment is raised here, and means the same
+        finally:
+            sys.settrace(before)
 
 
 def _importing(thread: int) -> bool:
@@ -195,7 +213,8 @@ def _accepts(answer: Callable, args: tuple[Any, ...]) -> None:
 
 def _same(before: Any, after: Any) -> bool:
     if isinstance(before, torch.nn.Module):
-        return _same(before.state_dict(), after.state_dict())
+        held = ([(p, p.requires_grad) for p in m.parameters()] for m in (before, after))
+        return _same(*held) and _same(before.state_dict(), after.state_dict())
     if isinstance(before, torch.Tensor):
         return torch.equal(before, after)
     if isinstance(before, np.ndarray):

@@ -10,12 +10,13 @@ from typing import Any
 import torch
 
 from muonlab.classroom.asking import NotYet, call, package_calls, shown, unpatched
-from muonlab.classroom.kinds import Kind, Wrong, apart, equal, shape
+from muonlab.classroom.kinds import Kind, Wrong, apart, equal, rounded, shape
 from muonlab.files import course
 
 MIME = "application/vnd.muonlab.verdict+json"
 UNREADABLE = "The check could not use what your function returned"
 GENERIC = "This does not fit."
+ROUNDED = "You rounded. Return all digits."
 BY_HAND = "This exercise is about how that is done: write it by hand."
 Case = tuple[Any, ...]
 Mistakes = Sequence[tuple[Any, str]]
@@ -110,14 +111,14 @@ def compare(
             each mistake, always in one order; NaN for a mistake that cannot be made there.
         returns: the kind of answer, from `muonlab.classroom.kinds`.
         within: equal are numbers of one shape that are no further apart than this share of the
-            largest one expected.
+            largest one expected. So are those rounded to hundredths or finer, within 0.5 %.
         otherwise: the message when no mistake fits, or a function of what came and the case.
         by_hand: whether calling a function of muonlab's is noticed and turned down.
     """
     table = [look(*case) for case in cases]
     with package_calls(by_hand) as used:
         came = _asked(answer, cases, table, returns, within)
-    wrong = [i for i, value in enumerate(came) if not equal(value, table[i][0], within)]
+    wrong = [i for i, value in enumerate(came) if not _right(value, table[i][0], within)]
     borrowed = f"`muonlab.{used[0]}`" if by_hand and used else ""
     if wrong:
         _tell(answer, cases, table, came, wrong, within, otherwise, borrowed)
@@ -150,10 +151,16 @@ def _tell(
         message = f"You called {borrowed}. {BY_HAND}"
     elif shape(came[first]) != shape(expected):
         message = f"Expected the shape {shape(expected)}; your result has {shape(came[first])}."
+    elif not chance and all(rounded(came[i], table[i][0], 1, 0.05) for i in wrong):
+        message = ROUNDED
     else:
         message = otherwise if isinstance(otherwise, str) else otherwise(came[first], *cases[first])
     told = apart(expected, came[first])
     raise Wrong(message, f"Try `{shown(answer, cases[first])}`: expected {told[0]}, got {told[1]}.")
+
+
+def _right(came: Any, expected: Any, within: float) -> bool:
+    return equal(came, expected, within) or rounded(came, expected, 2, 5e-3)
 
 
 def _asked(
@@ -168,7 +175,7 @@ def _asked(
             alone = isinstance(value, torch.Tensor) and value.numel() == 1 and not shape(expected)
             came.append(value.item() if alone else value)
         except (Wrong, NotYet):
-            if all(equal(v, t[0], within) for v, t in zip(came, table, strict=False)):
+            if all(_right(v, t[0], within) for v, t in zip(came, table, strict=False)):
                 raise
             break
     return came

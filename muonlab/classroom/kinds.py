@@ -45,6 +45,10 @@ def array(value: Any) -> Tensor:
     """Numbers of any shape, as float64: a tensor, an array, a list, a tuple, nested or not."""
     found = plain(value)
     leaves = list(_leaves(found))
+    sizes = [shape(v) for v in found] if isinstance(value, tuple) else []
+    if len(set(sizes)) > 1:
+        listed = " and ".join(map(str, sizes))
+        raise Wrong(f"Your function returned {len(sizes)} results, of shapes {listed}. Return one.")
     ordered = isinstance(found, list) or (hasattr(value, "tolist") and leaves)
     if not ordered or any(isinstance(v, bool) or not isinstance(v, Real | Decimal) for v in leaves):
         raise Wrong(
@@ -58,6 +62,8 @@ def array(value: Any) -> Tensor:
 
 def numbers(value: Any) -> float | Tensor:
     """One number where it is one, else an array: for a check that explains wrong shapes itself."""
+    if isinstance(plain(value), str | Mapping | Set):
+        raise Wrong(f"Expected numbers; your function returned {described(value)}.")
     return array(value) if isinstance(plain(value), list) else number(value)
 
 
@@ -98,6 +104,17 @@ def equal(came: Any, value: Any, within: float) -> bool:
     return shape(a) == shape(b) and all(near)
 
 
+def rounded(came: Any, value: Any, digits: int, within: float) -> bool:
+    """Whether `came` is `value` rounded to so many digits after the point, or to more, and near."""
+    if not equal(came, value, within):
+        return False
+    pairs = list(zip(_leaves(plain(came)), _leaves(plain(value)), strict=True))
+    return any(
+        all(abs(x * u - round(x * u)) < 1e-3 and abs(x - y) * u < 0.501 for x, y in pairs)
+        for u in (10.0**d for d in range(digits, 7))
+    )
+
+
 def shape(value: Any) -> tuple[int, ...]:
     """Returns how many entries stand along each dimension of a plain or other value."""
     found = plain(value)
@@ -119,7 +136,7 @@ def told(value: Any, digits: int = 4) -> str:
         return f"{shape(found)} numbers, the first {told(next(_leaves(found)), digits)}"
     if isinstance(found, list):
         return f"[{', '.join(told(v, digits) for v in found)}]"
-    return f"{found:.{digits}g}" if isinstance(found, float) else str(found)
+    return f"{found + 0.0:.{digits}g}" if isinstance(found, float) else str(found)
 
 
 def apart(expected: Any, came: Any) -> tuple[str, str]:

@@ -45,6 +45,7 @@ def forgot_to_call(matrix):
 ANSWERS = {
     "00-e1": {
         "right": {
+            "two digits": lambda m: round((svdvals(m)[0] / svdvals(m)[-1]).item(), 2),
             "tensor": lambda m: svdvals(m)[0] / svdvals(m)[-1],
             "numpy": lambda m: np.linalg.cond(m.numpy()),
             "numpy svd": lambda m: np.divide(*np.linalg.svd(m.numpy())[1][[0, -1]]),
@@ -73,7 +74,7 @@ ANSWERS = {
             "wide only": only_for_wide,
             "no call": forgot_to_call,
             "words": lambda m: f"{svdvals(m)[0] / svdvals(m)[-1]:.2f}",
-            "rounded": lambda m: round((svdvals(m)[0] / svdvals(m)[-1]).item(), 1),
+            "one digit": lambda m: round((svdvals(m)[0] / svdvals(m)[-1]).item(), 1),
             "whole": lambda m: int(svdvals(m)[0] / svdvals(m)[-1]),
             "determinant": lambda m: torch.linalg.det(m),
             "diagonal": lambda m: m.diagonal().max() / m.diagonal().min(),

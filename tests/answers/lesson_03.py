@@ -58,6 +58,12 @@ def layer_by_layer(model):
     return route(model, muon=names)
 
 
+def freezes(model):
+    for name, weights in model.named_parameters():
+        weights.requires_grad_(name.split(".")[-2] not in ("q", "k"))
+    return route(model)
+
+
 ANSWERS = {
     "03-e1": {
         "right": {
@@ -71,6 +77,7 @@ ANSWERS = {
                 (svdvals(b - a)[0] > 0) & (svdvals(b - a)[0] <= 2 * svdvals(b - a)[-1])
             ),
             "ratio": lambda b, a: bool(svdvals(b - a)[-1] / svdvals(b - a)[0] >= 0.5),
+            "less than twice": lambda b, a: bool(svdvals(b - a)[0] < 2 * svdvals(b - a)[-1]),
             "as 1 or 0": lambda b, a: int(0 < svdvals(b - a)[0] <= 2 * svdvals(b - a)[-1]),
             "divided by a learning rate": lambda b, a: bool(
                 0 < svdvals((b - a) / 0.02)[0] <= 2 * svdvals((b - a) / 0.02)[-1]
@@ -84,7 +91,6 @@ ANSWERS = {
             "close to 1": lambda b, a: bool(
                 (svdvals(b - a) > 0.7).all() and (svdvals(b - a) < 1.3).all()
             ),
-            "strict": lambda b, a: bool(svdvals(b - a)[0] < 2 * svdvals(b - a)[-1]),
             "always": lambda b, a: True,
             "never": lambda b, a: False,
             "after": lambda b, a: bool(0 < svdvals(a)[0] <= 2 * svdvals(a)[-1]),
@@ -155,6 +161,7 @@ ANSWERS = {
         },
         "wrong": {
             "all": lambda model: route(model),
+            "freezes q and k": freezes,
             "all named": lambda model: route(model, muon=("QK", "VO", "FFN")),
             "FFN": lambda model: route(model, muon=("FFN",)),
             "VO": lambda model: route(model, muon=("VO",)),

@@ -78,6 +78,9 @@ ANSWERS = {
             "squares": lambda shapes, kinds: sum(
                 m * m for name, (m, n) in shapes.items() if kind(name) in kinds
             ),
+            "begins with a dot": lambda shapes, kinds: sum(
+                m * n for name, (m, n) in shapes.items() if any(f".{k}" in name for k in kinds)
+            ),
             "letters inside the kind": lambda shapes, kinds: sum(
                 m * n for name, (m, n) in shapes.items() if any(k in kind(name) for k in kinds)
             ),

@@ -143,7 +143,7 @@ ANSWERS = {
             "no speed": lambda *a: hours(*a) * a[-1],
             "times 3600": lambda *a: hours(*a) * 3600**2,
             "whole hours": lambda *a: hours(*a) // 1,
-            "rounded": lambda *a: round(hours(*a), 2),
+            "rounded": lambda *a: round(hours(*a), 1),
             "rounded up": lambda *a: math.ceil(hours(*a)),
             "a word": lambda *a: f"{hours(*a):.1f} h",
         },
