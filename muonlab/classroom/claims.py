@@ -178,7 +178,9 @@ def _defined(lesson: str, id: str, table: dict[str, Any]) -> Claim:
         "an open claim has a size and no bound": alone and (bounds or not size),
         f"it needs one bound of {', '.join(BOUNDS)}": not alone and len(bounds) != 1,
         "within is [low, high]": [isinstance(end, int | float) for end in ends] != [True, True],
-        "within of a size is [-size, size]": size and "within" in table and ends != [-size, size],
+        "within of a size is [-size, size], or half of it": size
+        and "within" in table
+        and ends not in ([-size, size], [-size, 0], [0, size]),
     }
     if broken := [rule for rule, breaks in rules.items() if breaks]:
         raise ValueError(f"{where}: {broken[0]}")
