@@ -7,7 +7,7 @@ and the notebook stores that. The keys of a table:
 - at_least, at_most, within = [low, high]: one bound, inclusive;
 - size: of a difference, from where on it matters, in the unit. The value is then an Interval of
   `muonlab.statistics`, or several, and each must lie within the bound as a whole: fewer seeds make
-  intervals wider, and help no claim;
+  intervals wider, and help no such claim;
 - source, paper: what the sentence is from, and the value there;
 - verdict: on a paper's result, in our word, one of VERDICTS. An open claim has no bound: it states
   an interval that cannot tell, and tests nothing.
