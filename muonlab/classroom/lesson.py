@@ -118,8 +118,7 @@ class Lesson:
             matters: the size from which on an effect matters; smaller ones lie in a shade.
             claims: of some effects, the id of the claim that their interval decides.
 
-        ValueError: a contestant that has no results, or results of unlike seeds; or a claim to
-            whose file another size matters than to the figure.
+        ValueError: a contestant without results, unlike seeds, or a claim of another size.
         """
         if not isinstance(results, Mapping):
             results = by_contestant(results, contestant)
