@@ -18,6 +18,7 @@ from muonlab.statistics import (
     contrast,
     contrast_by_seed,
     half_width,
+    mean_interval,
     paired_interval,
     seeds_needed,
 )

@@ -153,6 +153,15 @@ def test_one_end_of_an_interval_is_no_difference(folder, value):
         claims.claim("02-c2", value)
 
 
+def test_a_figure_and_the_claim_that_it_decides_have_one_size_that_matters(lesson):
+    told = {"unit": "nats", "alt": "A ends above B in this.", "claims": {"gap": "02-c2"}}
+    gap = {"gap": [0.1, 0.12, 0.13]}
+    with mock.patch.object(output, "display"):
+        assert lesson.compare(gap, matters=0.02, **told)["gap"] == lesson.claims["02-c2"].value[0]
+        with pytest.raises(ValueError, match=r"0\.04 matters in the figure, 0\.02 in claim 02-c2"):
+            lesson.compare(gap, matters=0.04, **told)
+
+
 def test_an_interval_needs_a_claim_about_a_difference(folder):
     with pytest.raises(TypeError, match="without one it takes numbers"):
         claims.claim("02-c1", NARROW)
@@ -195,6 +204,13 @@ def test_what_a_file_may_not_say(folder, table, message):
     write(folder, f"[02-c1]\n{table}\n")
     with pytest.raises(ValueError, match=rf"lessons/claims/02\.toml, 02-c1: {message}"):
         claims.defined("02")
+
+
+@pytest.mark.parametrize("ends", ["[-0.1, 0.1]", "[-0.1, 0]", "[0, 0.1]"])
+def test_an_effect_may_be_small_on_one_side_of_0(folder, ends):
+    write(folder, f"[02-c1]\n{GOOD}within = {ends}\n")
+    held = [claims.claim("02-c1", Interval(m, m - 0.02, m + 0.02, 5)).holds for m in (-0.05, 0.05)]
+    assert held == ["-" in ends, "0.1]" in ends]
 
 
 @pytest.mark.parametrize(

@@ -254,6 +254,13 @@ def test_a_comparison_says_its_unit_its_seeds_and_what_matters():
     } <= {*drawn(figure)}
 
 
+def test_where_seeds_differ_in_number_each_row_says_its_own():
+    _, figure, _ = compared({"a": [0.1, 0.2, 0.3], "b": [0.1, 0.3]})
+    assert [text.rpartition("n = ")[2] for text in drawn(figure) if "], n = " in text] == ["3", "2"]
+    _, figure, _ = compared({"a": [0.1, 0.2], "b": [0.1, 0.3]})
+    assert not [text for text in drawn(figure) if "], n = " in text]
+
+
 def test_differences_may_come_as_they_are():
     found, _, _ = compared({"effect": torch.tensor([0.1, 0.2])})
     assert found["effect"] == paired_interval([*map(float, torch.tensor([0.1, 0.2]))], [0, 0])

@@ -6,7 +6,7 @@ import math
 import numpy
 import pytest
 
-from muonlab.statistics import Interval, contrast, paired_interval, verdict
+from muonlab.statistics import Interval, contrast, mean_interval, paired_interval, verdict
 
 
 def test_the_textbook_formula():
@@ -72,6 +72,14 @@ def test_a_verdict_without_an_interval_or_a_size_is_refused(low, size):
 
 def test_equal_differences_give_a_point():
     assert paired_interval([1.5, 2.5], [1.0, 2.0]) == (0.5, 0.5, 0.5, 2)
+
+
+def test_the_interval_of_differences_is_that_of_the_pairs():
+    a, b = [3.1, 2.9, 3.4], [2.8, 2.8, 2.9]
+    differences = [x - y for x, y in zip(a, b, strict=True)]
+    assert mean_interval(differences) == pytest.approx(paired_interval(a, b))
+    with pytest.raises(ValueError, match="at least two seeds, got 1"):
+        mean_interval([1.0])
 
 
 @pytest.mark.parametrize(("a", "b"), [([1.0], [1.0]), ([1.0, 2.0], [1.0]), ([], [])])

@@ -7,7 +7,6 @@ from muonlab.classroom.explorer_data import (
     ahead_from,
     bands_data,
     facts_data,
-    final_losses,
     measured_spectra,
     runs_data,
 )

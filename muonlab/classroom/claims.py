@@ -7,7 +7,7 @@ and the notebook stores that. The keys of a table:
 - at_least, at_most, within = [low, high]: one bound, inclusive;
 - size: of a difference, from where on it matters, in the unit. The value is then an Interval of
   `muonlab.statistics`, or several, and each must lie within the bound as a whole: fewer seeds make
-  intervals wider, and help no claim;
+  intervals wider, and help no such claim;
 - source, paper: what the sentence is from, and the value there;
 - verdict: on a paper's result, in our word, one of VERDICTS. An open claim has no bound: it states
   an interval that cannot tell, and tests nothing.
@@ -178,7 +178,9 @@ def _defined(lesson: str, id: str, table: dict[str, Any]) -> Claim:
         "an open claim has a size and no bound": alone and (bounds or not size),
         f"it needs one bound of {', '.join(BOUNDS)}": not alone and len(bounds) != 1,
         "within is [low, high]": [isinstance(end, int | float) for end in ends] != [True, True],
-        "within of a size is [-size, size]": size and "within" in table and ends != [-size, size],
+        "within of a size is [-size, size], or half of it": size
+        and "within" in table
+        and ends not in ([-size, size], [-size, 0], [0, size]),
     }
     if broken := [rule for rule, breaks in rules.items() if breaks]:
         raise ValueError(f"{where}: {broken[0]}")

@@ -94,12 +94,6 @@ def measured_spectra(records: Iterable[Record]) -> ByKind[dict[str, Tensor]]:
     return _each(_with_spectra(records), _by_group)
 
 
-def final_losses(records: Iterable[Record]) -> ByKind[list[float]]:
-    """Returns losses[feed-forward kind][name]: the held-out loss at the end, one a seed."""
-    ends = _with_spectra(records)
-    return _each(ends, lambda runs: [run.held_out[-1]["overall"] for run in runs])
-
-
 def ahead_from(a: Tensor, b: Tensor) -> int:
     """Returns the number of the first measurement from which on a is certainly above b.
 

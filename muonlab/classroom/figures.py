@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from muonlab.classroom.looks import INK, looks
-from muonlab.statistics import Interval, paired_interval
+from muonlab.statistics import Interval, mean_interval
 
 WIDTH = 5.0  # inches: text keeps a readable size where a phone makes the figure narrower
 DIVERGING = "PRGn"  # purple below 0, green above: told apart without red or green
@@ -96,7 +96,7 @@ def dots(values: Mapping[str, Sequence[float]], *, xlabel: str) -> Figure:
     figure, axes = plt.subplots(figsize=_size(found, 1))
     _rows(axes, list(found))
     for row, (numbers, look) in enumerate(zip(found.values(), looks(found), strict=True)):
-        effect = paired_interval(numbers.tolist(), [0.0] * len(numbers))
+        effect = mean_interval(numbers.tolist())
         _effect(axes, row, effect, numbers, look["color"], look["marker"])
     n = _count({len(numbers) for numbers in found.values()})
     axes.set_xlabel(xlabel, loc="right")
@@ -202,8 +202,9 @@ def draw_forest(
     axes: Axes, differences: Mapping[str, Sequence[float]], matters: float = 0.0
 ) -> None:
     """Draws what `forest` says: a row for each effect, with its numbers below its name."""
-    effects = [paired_interval(list(d), [0.0] * len(d)) for d in differences.values()]
-    _rows(axes, list(differences), [_minus(effect) for effect in effects])
+    effects = [mean_interval(list(each)) for each in differences.values()]
+    unlike = len({effect.n for effect in effects}) > 1
+    _rows(axes, list(differences), [_minus(e) + f", n = {e.n}" * unlike for e in effects])
     axes.axvline(0, color=INK, linewidth=1)
     if matters:
         axes.axvspan(-matters, matters, color=INK, alpha=0.12, linewidth=0)

@@ -18,7 +18,7 @@ from muonlab.classroom.predict import Prediction
 from muonlab.classroom.quiz import Quiz
 from muonlab.records.record import Record, contestant
 from muonlab.records.runs import Contrast, by_contestant, contrasted
-from muonlab.statistics import Interval, paired_interval
+from muonlab.statistics import Interval, mean_interval
 
 SEED = 0
 Rows = Iterable[Iterable[Any]] | Mapping[Any, Iterable[Any]]
@@ -118,16 +118,18 @@ class Lesson:
             matters: the size from which on an effect matters; smaller ones lie in a shade.
             claims: of some effects, the id of the claim that their interval decides.
 
-        ValueError: a contestant that has no results, or results of unlike seeds.
+        ValueError: a contestant without results, unlike seeds, or a claim of another size.
         """
         if not isinstance(results, Mapping):
             results = by_contestant(results, contestant)
         found = contrasted(results, contrasts)
-        effects = {n: paired_interval(each, [0.0] * len(each)) for n, each in found.items()}
+        effects = {n: mean_interval(each) for n, each in found.items()}
         figure = figures.forest(found, xlabel=unit, matters=matters)
         self.show(figure, f"{alt} " + "; ".join(f"{n} {e}" for n, e in effects.items()) + ".")
         for name, id in claims.items():
             self.claim(id, effects[name])
+            if (size := self.claims[id].size) != matters:
+                raise ValueError(f"{matters:g} matters in the figure, {size:g} in claim {id}")
         return effects
 
     def say(self, text: str) -> None:
