@@ -52,7 +52,9 @@ class Table:
     def html(self, caption: str = "") -> str:
         """Returns the table as HTML; cells hold plain text, and ids and signs stay on one line."""
         named = f"<caption>{escape(caption)}</caption>" if caption else ""
-        head = "".join(f'<th scope="col" {self._look(h)}>{escape(h)}</th>' for h in self.heads)
+        head = "".join(
+            f'<th scope="col" style="text-align:left">{escape(h)}</th>' for h in self.heads
+        )
         cells = ([f"<td {self._look(c)}>{escape(c)}</td>" for c in row] for row in self.rows)
         body = "".join(f"<tr>{''.join(row)}</tr>" for row in cells)
         start = f'<table class="{self.name}">' if self.name else "<table>"
