@@ -20,7 +20,7 @@ class Interval(NamedTuple):
     n: int
 
     def __str__(self) -> str:
-        return f"{self.mean:+.3f} [{self.low:+.3f}, {self.high:+.3f}]"
+        return f"{self.mean:+z.3f} [{self.low:+z.3f}, {self.high:+z.3f}]"
 
 
 def mean_interval(values: Sequence[float]) -> Interval:

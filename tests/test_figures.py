@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import torch
+from IPython.core.formatters import DisplayFormatter
 from matplotlib import pyplot as plt
 
 from muonlab.classroom import Lesson, dots, figures, lines, looks, matrix, output, spectra, svg
@@ -196,6 +197,31 @@ def test_a_row_of_dots_has_each_seed_and_the_interval_of_their_mean():
     assert "dots: 3 seeds; bar: mean and its 95 % interval" in drawn(figure)
 
 
+LONG = "AdamW alone minus Muon on QK+VO+FFN", "latent attention × experts × Muon", "VO, gated"
+
+
+@pytest.mark.parametrize("name", LONG)
+@pytest.mark.parametrize("low", [-0.25, -0.075, -0.0045])
+def test_no_number_of_an_axis_lies_over_the_next_whatever_the_rows_are_called(name, low):
+    values = {name: [low, low / 2, -low / 3], "x": [low, low, low / 2]}
+    for figure in (dots(values, xlabel="nats"), figures.forest(values, xlabel="nats")):
+        for _ in range(2):
+            figure.draw_without_rendering()
+        ticks = [t.get_window_extent() for t in figure.axes[0].get_xticklabels() if t.get_text()]
+        assert len(ticks) >= 3
+        seen = [box for box in ticks if box.x0 >= 0 and box.x1 <= figure.bbox.x1]
+        assert all(a.x1 + 3 < b.x0 for a, b in itertools.pairwise(seen))
+        names = [text.get_window_extent() for text in figure.axes[0].texts]
+        assert all(a.y0 > b.y1 - 2 for a, b in itertools.pairwise(names))
+
+
+def test_markers_on_a_log_axis_are_spread_over_the_picture():
+    x = np.arange(1, 20_001)
+    figure = lines(x, {"a": 1 / x}, xlabel="step", ylabel="loss", logx=True, logy=True)
+    (line,) = figure.axes[0].lines
+    assert line.get_markevery() == pytest.approx(0.12)  # of the picture, not of the numbers
+
+
 def test_a_matrix_is_drawn_on_one_scale_around_0_with_its_spectrum():
     G = torch.tensor([[3.0, 0.0], [0.0, -1.0], [0.0, 0.0]])
     figure = matrix({"gradient": G, "sign": G.sign()})
@@ -243,6 +269,15 @@ def test_the_numbers_drawn_are_the_intervals_that_come_back():
     assert [shade.get_x(), shade.get_width()] == pytest.approx([-0.05, 0.1])
     for name, interval in found.items():
         assert f"{name} {interval}" in repr(shown)
+
+
+def test_a_cell_that_ends_in_a_comparison_prints_no_dictionary_below_the_figure():
+    found, _, _ = compared(LOSSES, {"lead": ("AdamW", "Muon")})
+    shown = []
+    with mock.patch("builtins.print", shown.append):
+        data, _ = DisplayFormatter().format(found)
+    assert (data, shown) == ({}, [])
+    assert found == {"lead": paired_interval(LOSSES["AdamW"], LOSSES["Muon"])}
 
 
 def test_a_comparison_says_its_unit_its_seeds_and_what_matters():

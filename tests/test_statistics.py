@@ -107,3 +107,7 @@ def test_a_contrast_is_the_coefficient_that_least_squares_give():
 def test_a_contrast_needs_factors_of_two_levels(shape, factors):
     with pytest.raises(ValueError, match=r"expected results \(2, …, 2, seeds\)"):
         contrast(numpy.zeros(shape), *factors)
+
+
+def test_an_interval_has_no_negative_zero():
+    assert str(Interval(-0.0002, -0.006, 0.0, n=5)) == "+0.000 [-0.006, +0.000]"

@@ -39,7 +39,7 @@ function view({ muon, adamw, part, axis }, { runs, range }) {
   return {
     title: "Held-out loss at the end: a row for each rate of the matrices, a column for each of embedding and head",
     x: { label: axis, unit: axis === "seconds" ? "s" : "" },
-    y: { label: `loss, ${part}`, unit: "nats", range: range[part] },
+    y: { label: `loss, ${part}, nats`, unit: "nats", range: range[part] },
     series: chosen.flatMap((run) => curves(run, part, axis)),
     maps: Object.keys(NAMES).map((optimizer) => chart(optimizer, part, runs, span)),
     sentence: `${told.join("; ")}. ` + (part === "overall" ? "No curve is smoothed" : "Lines join the held-out measurements") +

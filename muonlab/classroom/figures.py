@@ -1,6 +1,7 @@
 """Figures that say what they draw, and that read without colour, in the dark and on a phone."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from textwrap import fill
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -12,6 +13,8 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 from muonlab.classroom.looks import INK, looks
 from muonlab.statistics import Interval, mean_interval
 
+ROW = 26  # characters in a line of a row's name: the axis needs the other half
+CAPTION = 10.5
 WIDTH = 5.0  # inches: text keeps a readable size where a phone makes the figure narrower
 DIVERGING = "PRGn"  # purple below 0, green above: told apart without red or green
 POWERS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -170,7 +173,7 @@ def legend(figure: Figure, drawn: str = "") -> None:
         loc="outside upper left",
         ncols=columns,
         title=drawn or None,
-        title_fontsize=10,
+        title_fontsize=CAPTION,
         alignment="left",
         borderaxespad=0,
     )
@@ -213,6 +216,7 @@ def draw_forest(
 
 
 def _size(rows: Mapping[str, Any], deep: int) -> tuple[float, float]:
+    deep += max(fill(name, ROW).count("\n") for name in rows)
     return WIDTH, 1.15 + (0.14 + 0.17 * deep) * len(rows)
 
 
@@ -220,7 +224,9 @@ def _rows(axes: Axes, names: list[str], below: list[str] | None = None) -> None:
     axes.set_yticks([])
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.spines["left"].set_visible(False)
-    axes.xaxis.set_major_locator(MaxNLocator(5))
+    names = [fill(name, ROW) for name in names]
+    longest = max(len(line) for name in names for line in name.splitlines())
+    axes.xaxis.set_major_locator(MaxNLocator(5 if longest < 20 else 4))
     at: dict[str, Any] = {"x": -0.03, "ha": "right", "transform": axes.get_yaxis_transform()}
     for row, name in enumerate(names):
         if below:
@@ -252,13 +258,15 @@ def _scales(axes: Axes, logx: bool, logy: bool) -> None:
         axis.set_major_locator(LogLocator(subs=between, numticks=7))
         axis.set_major_formatter(FuncFormatter(_plain))
         axis.set_minor_formatter(NullFormatter())
+    for line in axes.lines if logx else ():
+        line.set_markevery(0.12 if len(np.asarray(line.get_xdata())) > 16 else 1)  # evenly, as seen
     if logx and len(drawn) <= 10:  # a few sizes: name each, instead of powers of ten
         axes.set_xticks(drawn, labels=[f"{value:g}" for value in drawn])
         axes.minorticks_off()
 
 
 def _caption(figure: Figure, text: str) -> Figure:
-    figure.supxlabel(text, x=0.01, ha="left", fontsize=10)
+    figure.supxlabel(text, x=0.01, ha="left", fontsize=CAPTION)
     return figure
 
 

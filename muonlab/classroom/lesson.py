@@ -54,6 +54,13 @@ def _cell(value: Any, digits: int) -> str:
     return f"{value:.{digits}f}" if isinstance(value, float) else str(value)
 
 
+class Effects(dict[str, Interval]):
+    """Intervals by name; the figure shows them, so a cell that ends in them prints nothing more."""
+
+    def _ipython_display_(self) -> None:
+        pass
+
+
 class Lesson:
     """One lesson in one process: its predictions and claims so far."""
 
@@ -106,7 +113,7 @@ class Lesson:
         alt: str,
         matters: float = 0.0,
         claims: Mapping[str, str] = {},
-    ) -> dict[str, Interval]:
+    ) -> Effects:
         """Draws effects with their 95 % intervals over seeds, and returns the intervals by name.
 
         Args:
@@ -123,7 +130,7 @@ class Lesson:
         if not isinstance(results, Mapping):
             results = by_contestant(results, contestant)
         found = contrasted(results, contrasts)
-        effects = {n: mean_interval(each) for n, each in found.items()}
+        effects = Effects({n: mean_interval(each) for n, each in found.items()})
         figure = figures.forest(found, xlabel=unit, matters=matters)
         self.show(figure, f"{alt} " + "; ".join(f"{n} {e}" for n, e in effects.items()) + ".")
         for name, id in claims.items():

@@ -52,9 +52,10 @@ class Table:
     def html(self, caption: str = "") -> str:
         """Returns the table as HTML; cells hold plain text, and ids and signs stay on one line."""
         named = f"<caption>{escape(caption)}</caption>" if caption else ""
-        head = "".join(f'<th scope="col" {self._look(h)}>{escape(h)}</th>' for h in self.heads)
+        heads = (f'<th scope="col" style="text-align:left">{escape(h)}</th>' for h in self.heads)
         cells = ([f"<td {self._look(c)}>{escape(c)}</td>" for c in row] for row in self.rows)
         body = "".join(f"<tr>{''.join(row)}</tr>" for row in cells)
+        head = "".join(heads)
         start = f'<table class="{self.name}">' if self.name else "<table>"
         return f"{start}{named}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 

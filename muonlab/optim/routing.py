@@ -83,9 +83,13 @@ class Routing:
         """Returns how many numbers the parameters of this rule hold."""
         return sum(self._parameters[r.name].numel() for r in self.routes if r.rule == rule)
 
+    @property
+    def rows(self) -> list[tuple[str, str, str, str]]:
+        """Of each parameter its name, shape, rule and reason, as text."""
+        return [(r.name, "×".join(map(str, r.shape)), r.rule, r.reason) for r in self.routes]
+
     def __str__(self) -> str:
-        rows = [("parameter", "shape", "rule", "reason")]
-        rows += [(r.name, "×".join(map(str, r.shape)), r.rule, r.reason) for r in self.routes]
+        rows = [("parameter", "shape", "rule", "reason"), *self.rows]
         widths = [max(len(row[i]) for row in rows) for i in range(3)]
         lines = ["  ".join([*map(str.ljust, row, widths), row[3]]) for row in rows]
         totals = [f"{rule} {self.count(rule):,}" for rule in ("muon", "adamw", "frozen")]

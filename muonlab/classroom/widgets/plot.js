@@ -14,7 +14,7 @@ function svg(tag, attributes = {}, ...children) {
 }
 
 const paper = document.createElement("canvas").getContext("2d");
-paper.font = `bold ${SIZE}px sans-serif`;
+paper.font = `bold ${SIZE}px ${getComputedStyle(document.body).fontFamily || "sans-serif"}`;
 const wide = (words) => Math.max(6 * words.length, 1.05 * paper.measureText(words).width);
 
 // --- numbers -----------------------------------------------------------------------------------
