@@ -83,10 +83,10 @@ def circle(x, long, short, turn):
     angle = math.radians(turn)
     rotation = float64([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])
     M = rotation @ torch.diag(float64([long, short]))
-    t = torch.linspace(0, 2 * math.pi, 121, dtype=torch.float64)
+    t = math.pi / 2 + torch.linspace(0, 2 * math.pi, 121, dtype=torch.float64)
     unit = torch.cat([torch.zeros(2, 1).double(), torch.stack([t.cos(), t.sin()])], dim=1)
     images = [M @ unit, polar(M) @ unit]
-    sizes = sorted(torch.linalg.svdvals(M).tolist(), reverse=long >= short)
+    sizes = torch.linalg.svdvals(M).tolist()
     turned = math.degrees(math.atan2(polar(M)[1, 0], polar(M)[0, 0]))
     return Expected(
         x=[image[0] for image in images],
@@ -95,6 +95,31 @@ def circle(x, long, short, turn):
             f"stretches by {fixed(sizes[0], 1)} and {fixed(sizes[1], 1)}",
             f"turn by {nearest(turned)} degrees",
         ],
+    )
+
+
+def tenfacts(x, rule, share, length):
+    """As lesson 00: each step is divided by its spectral norm."""
+    p = torch.full((10,), (1 - share / 100) / 9, dtype=torch.float64)
+    p[0] = share / 100
+    keys, values = memory.rotation(10, 0), memory.rotation(10, 1)
+    name = {"gradient descent": "gd", "sign descent": "sign", "polar factor": "muon"}[rule]
+    W, known = torch.zeros(10, 10, dtype=torch.float64), []
+    for _ in x[0]:
+        known.append(memory.answers(W, keys, values).diagonal())
+        D = memory.direction(memory.descent(W, keys, values, p), name)
+        W = W + length * D / torch.linalg.matrix_norm(D, 2)
+    common, rare = torch.stack(known)[:, 0], torch.stack(known)[:, 1:]
+    return Expected(
+        x=[range(41)] * 2,
+        y=[common, rare.mean(1)],
+        ranges=[[rare.amin(1).tolist(), rare.amax(1).tolist()]],
+        phrases=[
+            f"The common fact is {share} % of the questions",
+            f"After 40 steps the common answer has the probability {fixed(common[-1].item(), 2)}, "
+            f"a rare one {fixed(rare[-1].mean().item(), 2)} on average.",
+        ],
+        tolerance=1e-8,
     )
 
 
@@ -604,7 +629,19 @@ def breakeven(x, extra, saved):
 ORACLES = {
     oracle.__name__: oracle
     for oracle in (
-        *(circle, norms, polynomial, scales, recall, zipf, onestep, manysteps, rows, runs),
+        *(
+            circle,
+            tenfacts,
+            norms,
+            polynomial,
+            scales,
+            recall,
+            zipf,
+            onestep,
+            manysteps,
+            rows,
+            runs,
+        ),
         *(facts, isotropy, share, breakeven, power),
     )
 } | {"table1": table1_rows, "cache": kept_bytes}
@@ -627,7 +664,12 @@ TABLES = ["the paper, 160M", "here, the paper's protocol", "here, re-tuned"]
 METRICS = ["effective rank", "entropy", "top energy", "quartile ratio"]
 POINTS = {
     "circle": points(
-        long=[2.5, 0.1, 3, 1.0, 0.4], short=[0.5, 3, 0.1, 1.0, 2.2], turn=[30, 0, 180, 95, 135]
+        long=[2.5, 1, 3, 1.0, 1.4], short=[0.5, 0.1, 0.1, 1.0, 0.8], turn=[30, 0, 180, 95, 135]
+    ),
+    "tenfacts": points(
+        rule=["gradient descent", "sign descent", "polar factor"] * 2,
+        share=[90, 90, 90, 10, 95, 50],
+        length=[0.3, 0.3, 0.3, 1, 0.1, 0.5],
     ),
     "norms": points(
         angle=[20, 0, 360, 90, 270, 130, 215, 180, 90], p=[10, 0, 20, 19, 18, 1, 5, 20, 12]

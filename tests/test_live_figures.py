@@ -19,7 +19,7 @@ from muonlab.publishing.release import LESSONS
 from muonlab.publishing.source import STATE
 from muonlab.studies.table1 import table1_data
 from muonlab.sweeps.results import recorded
-from muonlab.theory import scalar_map
+from muonlab.theory import rotation, scalar_map
 
 pytestmark = pytest.mark.browser
 browser = browser  # the fixture of test_browser
@@ -46,6 +46,9 @@ def data(name):
         "runs": lambda: runs_data(recorded("lesson-04-tuning")),
         "isotropy": lambda: bands_data(recorded("lesson-09-seeds")),
         "facts": lambda: facts_data(recorded("facts")),
+        "tenfacts": lambda: dict(
+            zip(("keys", "values"), (rotation(10, seed).tolist() for seed in (0, 1)), strict=True)
+        ),
         "table1": lambda: table1_data(recorded("cpu"), recorded("cpu-retuned")),
     }
     return json.loads(json.dumps(made.get(name, dict)()))

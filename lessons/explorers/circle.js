@@ -8,8 +8,8 @@ function degrees(x, y) {
 function view({ long, short, turn }) {
   const angle = (turn * Math.PI) / 180;
   const [cos, sin] = [Math.cos(angle), Math.sin(angle)];
-  const t = Array.from({ length: 121 }, (_, i) => (i * 2 * Math.PI) / 120);
-  // the ellipse U diag(long, short) and, dashed, U alone; a radius marks where the input (1, 0) goes
+  const t = Array.from({ length: 121 }, (_, i) => Math.PI / 2 + (i * 2 * Math.PI) / 120);
+  // the ellipse U diag(long, short) and, dashed, U alone; a radius marks where the input (0, 1) goes
   const image = (a, b) => ({
     x: [0, ...t.map((s) => a * Math.cos(s) * cos - b * Math.sin(s) * sin)],
     y: [0, ...t.map((s) => a * Math.cos(s) * sin + b * Math.sin(s) * cos)],
@@ -19,7 +19,7 @@ function view({ long, short, turn }) {
     x: { label: "first coordinate", range: [-3.2, 3.2] },
     y: { label: "second coordinate", range: [-3.2, 3.2] },
     series: [
-      { label: "the matrix", ...image(long, short) },
+      { label: "the gradient", ...image(long, short) },
       { label: "its polar factor", who: "polar factor", dash: "6 4", ...image(1, 1) },
     ],
     handles: [
@@ -33,7 +33,7 @@ function view({ long, short, turn }) {
       },
     ],
     sentence:
-      `The matrix stretches by ${long.toFixed(1)} and ${short.toFixed(1)}, so its singular values are these two. ` +
+      `The gradient stretches by ${long.toFixed(1)} and ${short.toFixed(1)}, so its singular values are these two. ` +
       `Its polar factor stretches by 1 and 1, and both turn by ${turn} degrees.`,
   };
 }

@@ -69,6 +69,25 @@ def lines(
     return figure
 
 
+def panels(
+    x: Numbers, series: Mapping[str, Mapping[str, Any]], *, xlabel: str, ylabel: str, band: str
+) -> Figure:
+    """Returns figures side by side that share their axes and the legend; see `lines`.
+
+    Args:
+        series: the lines of each panel, by its title and their labels.
+        band: what the band of a line with several stands for.
+    """
+    figure, places = plt.subplots(1, len(series), sharey=True, figsize=(WIDTH, 0.55 * WIDTH))
+    for axes, (title, each) in zip(places, series.items(), strict=True):
+        draw_lines(axes, x, each)
+        axes.set(title=title, xlabel=xlabel)
+        _scales(axes, False, False)
+    places[0].set_ylabel(ylabel)
+    legend(figure, band)
+    return figure
+
+
 def draw_lines(
     axes: Axes, x: Numbers | Mapping[str, Numbers], series: Mapping[str, Any], smooth: int = 1
 ) -> set[int]:
