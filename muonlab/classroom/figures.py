@@ -225,8 +225,7 @@ def _rows(axes: Axes, names: list[str], below: list[str] | None = None) -> None:
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.spines["left"].set_visible(False)
     folded = [fill(name, ROW).splitlines() for name in names]
-    longest = max(len(line) for parts in folded for line in parts)
-    axes.xaxis.set_major_locator(MaxNLocator(5 if longest < 20 else 4))
+    axes.xaxis.set_major_locator(MaxNLocator(4))  # more run into each other on a phone
     at: dict[str, Any] = {"ha": "right", "textcoords": "offset points"}
     at["xycoords"] = axes.get_yaxis_transform()
     for row, parts in enumerate(folded):
