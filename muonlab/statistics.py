@@ -20,7 +20,17 @@ class Interval(NamedTuple):
     n: int
 
     def __str__(self) -> str:
-        return f"{self.mean:+z.3f} [{self.low:+z.3f}, {self.high:+z.3f}]"
+        return f"{_signed(self.mean)} [{_signed(self.low)}, {_signed(self.high)}]"
+
+
+def _signed(value: float) -> str:
+    """Three decimals; one digit that is not 0 where they would hide on which side of 0 it lies.
+
+    >>> _signed(-0.0312), _signed(-0.0003), _signed(-1e-15)
+    ('-0.031', '-0.0003', '+0.000')
+    """
+    hidden = 1e-9 < abs(value) < 5e-4  # less is rounding
+    return f"{value:+.1g}" if hidden else f"{value:+z.3f}"
 
 
 def mean_interval(values: Sequence[float]) -> Interval:

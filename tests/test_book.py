@@ -209,8 +209,12 @@ def test_a_result_waits_until_it_is_asked_for_by_keyboard(visit):
     assert cover.count() == 2
     other = page.locator(".tag_after-02-p2 .muonlab-cover button")
     assert other.count() == 1
+    cover.first.scroll_into_view_if_needed()
+    before = page.locator(".tag_after-02-p1 .muonlab-cover").first.bounding_box()["y"]
     cover.first.press("Enter")
     assert shown(claim)
+    top = page.evaluate("document.activeElement.getBoundingClientRect().top")
+    assert abs(top - before) < 20, "the result begins where the button was"
     assert cover.count() == 0
     assert page.evaluate("document.activeElement.className").startswith("cell_output")
     assert other.count() == 1

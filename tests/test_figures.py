@@ -215,6 +215,16 @@ def test_no_number_of_an_axis_lies_over_the_next_whatever_the_rows_are_called(na
         assert all(a.y0 > b.y1 - 2 for a, b in itertools.pairwise(names))
 
 
+@pytest.mark.parametrize("draw", [figures.forest, figures.dots])
+def test_a_folded_name_ends_at_one_edge_whatever_the_font_of_the_page(draw):
+    figure = draw({"VO+FFN beyond VO and FFN, not gated": [0.1, 0.2, 0.3]}, xlabel="nats")
+    root = ElementTree.fromstring(svg.inline(figure, "A name that takes two lines."))
+    ends = {t.text: (t.get("style"), t.get("x")) for t in root.iter("text")}
+    first, second = ends["VO+FFN beyond VO and FFN,"], ends["not gated"]
+    assert first == second
+    assert "text-anchor: end" in first[0]
+
+
 def test_markers_on_a_log_axis_are_spread_over_the_picture():
     x = np.arange(1, 20_001)
     figure = lines(x, {"a": 1 / x}, xlabel="step", ylabel="loss", logx=True, logy=True)
@@ -285,7 +295,7 @@ def test_a_comparison_says_its_unit_its_seeds_and_what_matters():
     assert {
         "nats",
         "dots: n = 3 seeds; bar: mean and its 95 % interval",
-        "shaded: smaller than 0.05, which would not matter",
+        "shaded: nearer to 0 than 0.05, the size asked about",
     } <= {*drawn(figure)}
 
 

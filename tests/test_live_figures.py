@@ -378,6 +378,38 @@ def test_a_finger_reads_off_a_phone(browser, tmp_path):
     context.close()
 
 
+def test_what_a_finger_read_goes_away_when_it_scrolls_or_touches_anything_else(page, tmp_path):
+    opened(page, at_points("isotropy")[:1], tmp_path)
+    pad, bubble = page.locator(".muonlab-pad"), page.locator(".muonlab-readout")
+    box = pad.bounding_box()
+    finger = {"pointerType": "touch", "clientX": box["x"] + 99, "clientY": box["y"] + 50}
+    page.mouse.move(5, 5)
+    for leave in (lambda: pad.dispatch_event("pointercancel", finger), lambda: page.mouse.down()):
+        pad.dispatch_event("pointerdown", finger)
+        pad.dispatch_event("pointerup", finger)
+        assert bubble.is_visible()
+        leave()
+        assert not bubble.is_visible()
+    page.mouse.up()
+
+
+def test_arrow_keys_pass_over_options_that_nobody_has_chosen(page, tmp_path):
+    state = one_of_each()[-2]
+    opened(page, [{**state, "choice": -1, "note": ""}], tmp_path)
+    kept = "Object.values(localStorage)"
+    for commit in ("Enter", "Tab"):  # or one goes on
+        page.evaluate("localStorage.clear()")
+        page.locator(".muonlab-predict input").first.focus()
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("ArrowDown")
+        assert page.locator(".muonlab-note").inner_text() == "Press Enter to choose this."
+        assert page.evaluate(kept) == []
+        page.keyboard.press(commit)
+        chosen = page.locator(".muonlab-predict label", has=page.locator(":checked")).inner_text()
+        assert page.evaluate(kept) == [chosen.strip()]
+        assert "Saved in this browser." in page.locator(".muonlab-note").inner_text()
+
+
 DRAGGED = ["circle", "norms", "polynomial", "zipf", "breakeven", "power", "isotropy"]
 DRAGGED += ["scales", "share", "cache"]
 

@@ -109,5 +109,7 @@ def test_a_contrast_needs_factors_of_two_levels(shape, factors):
         contrast(numpy.zeros(shape), *factors)
 
 
-def test_an_interval_has_no_negative_zero():
-    assert str(Interval(-0.0002, -0.006, 0.0, n=5)) == "+0.000 [-0.006, +0.000]"
+def test_an_interval_has_no_negative_zero_and_says_on_which_side_of_0_its_ends_lie():
+    assert str(Interval(-0.0, -0.006, 1e-16, n=5)) == "+0.000 [-0.006, +0.000]"
+    assert str(Interval(0.012, -0.00016, 0.024, n=5)) == "+0.012 [-0.0002, +0.024]"
+    assert str(Interval(0.004, 0.0003, 0.009, n=3)) == "+0.004 [+0.0003, +0.009]"

@@ -121,7 +121,8 @@ class Claim:
     def html(self) -> str:
         """The claim as a box that a link can name."""
         notes = {"measured": self.measured, "bound": self.bound, "source": self.source}
-        notes |= {"paper": self.paper, "the paper's result": self.judged}
+        told = "not reproduced" if self.judged == "not" else self.judged
+        notes |= {"paper": self.paper, "the paper's result": told}
         facts = [f"{name} <b>{escape(text)}</b>" for name, text in notes.items() if text]
         look = LOOK.format("#949494" if self.verdict == "open" else "#029e73")
         return (

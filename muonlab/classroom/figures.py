@@ -140,7 +140,7 @@ def forest(
     n = _count({len(each) for each in differences.values()})
     axes.set_xlabel(xlabel, loc="right")
     told = f"dots: n = {n} seeds; bar: mean and its 95 % interval"
-    shade = f"\nshaded: smaller than {matters:g}, which would not matter"
+    shade = f"\nshaded: nearer to 0 than {matters:g}, the size asked about"
     return _caption(figure, told + shade * bool(matters))
 
 
@@ -243,16 +243,16 @@ def _rows(axes: Axes, names: list[str], below: list[str] | None = None) -> None:
     axes.set_yticks([])
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.spines["left"].set_visible(False)
-    names = [fill(name, ROW) for name in names]
-    longest = max(len(line) for name in names for line in name.splitlines())
-    axes.xaxis.set_major_locator(MaxNLocator(5 if longest < 20 else 4))
-    at: dict[str, Any] = {"x": -0.03, "ha": "right", "transform": axes.get_yaxis_transform()}
-    for row, name in enumerate(names):
+    folded = [fill(name, ROW).splitlines() for name in names]
+    axes.xaxis.set_major_locator(MaxNLocator(4))  # more run into each other on a phone
+    at: dict[str, Any] = {"ha": "right", "textcoords": "offset points"}
+    at["xycoords"] = axes.get_yaxis_transform()
+    for row, parts in enumerate(folded):
+        top = (14 if below else 7) * len(parts) - 11  # points above the middle of the row
+        for down, line in enumerate(parts):  # as one text, a page's font would shift them
+            axes.annotate(line, (-0.03, row), (0, top - 14 * down), va="baseline", **at)
         if below:
-            axes.text(y=row - 0.03, s=name, va="bottom", **at)
-            axes.text(y=row + 0.05, s=below[row], va="top", fontsize=10.5, **at)
-        else:
-            axes.text(y=row, s=name, va="center", **at)
+            axes.annotate(below[row], (-0.03, row), (0, -3), va="top", fontsize=10.5, **at)
 
 
 def _effect(

@@ -44,11 +44,13 @@
     const output = cell.querySelector(":scope > .cell_output");
     if (!output) return;
     const id = [...cell.classList].find((name) => name.startsWith(AFTER)).slice(AFTER.length);
-    const button = Object.assign(document.createElement("button"), { type: "button", textContent: "Show me" });
+    const button = Object.assign(document.createElement("button"), { type: "button", textContent: "Show the result" });
     button.addEventListener("click", () => {
+      const before = note.getBoundingClientRect().top;
       uncover(id);
       output.tabIndex = -1; // the keyboard goes on from the result
-      output.focus();
+      output.focus({ preventScroll: true });
+      scrollBy({ top: output.getBoundingClientRect().top - before, behavior: "instant" }); // it begins where the button was
     });
     const note = Object.assign(document.createElement("p"), { className: "muonlab-cover" });
     note.append("The result is here when you have predicted. ", button);

@@ -94,7 +94,7 @@ function explorer({ controls, view, changed: adjust }) {
     let width = el.clientWidth;
     const watcher = new ResizeObserver(() => { if (el.clientWidth !== width) { width = el.clientWidth; draw(); } });
     watcher.observe(el);
-    return () => { watcher.disconnect(); model.off("change:values", draw); model.off("change:data", draw); };
+    return () => { watcher.disconnect(); reader.stop(); model.off("change:values", draw); model.off("change:data", draw); };
   };
   return { render, controls, view };
 }

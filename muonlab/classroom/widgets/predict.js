@@ -2,14 +2,21 @@ function render({ model, el }) {
   root(el, "muonlab-predict");
   const group = `${model.get("id")}-${Math.random().toString(36).slice(2)}`;
   const note = element("p", { role: "status", class: "muonlab-note" });
+  let arrows = false, waiting = -1; // the arrow keys pass over options that nobody has chosen yet
+  const choose = (number) => {
+    waiting = -1;
+    model.set("choice", number);
+    model.save_changes();
+    show();
+  };
   const legend = element("legend", {}, element("b", {}, "Your prediction. "), model.get("question"));
   const choices = model.get("options").map((option, number) => {
     const input = element("input", { type: "radio", name: group });
     input.checked = number === model.get("choice");
     input.addEventListener("change", () => {
-      model.set("choice", number);
-      model.save_changes();
-      show();
+      if (!arrows) return choose(number);
+      [waiting, arrows] = [number, false];
+      note.textContent = "Press Enter to choose this.";
     });
     return element("label", {}, input, ` ${option}`);
   });
@@ -20,7 +27,16 @@ function render({ model, el }) {
   };
   model.on("change:note", show);
   show();
-  el.append(element("fieldset", {}, legend, ...choices), note);
+  const fields = element("fieldset", {}, legend, ...choices);
+  fields.addEventListener("pointerdown", () => (arrows = false));
+  fields.addEventListener("keydown", (event) => {
+    arrows = event.key.startsWith("Arrow");
+    if (waiting < 0 || !["Enter", " "].includes(event.key)) return;
+    event.preventDefault();
+    choose(waiting);
+  });
+  fields.addEventListener("focusout", (event) => waiting >= 0 && !fields.contains(event.relatedTarget) && choose(waiting));
+  el.append(fields, note);
 }
 
 export default { render };

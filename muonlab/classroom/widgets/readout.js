@@ -113,6 +113,9 @@ function readout() {
   pad.addEventListener("pointermove", point);
   pad.addEventListener("pointerdown", point);
   pad.addEventListener("pointerleave", (event) => event.pointerType === "mouse" && document.activeElement !== pad && hide());
+  pad.addEventListener("pointercancel", hide); // the finger scrolls the page
+  const away = (event) => event.target !== pad && hide(); // a finger that touches anything else has read
+  document.addEventListener("pointerdown", away);
   pad.addEventListener("keydown", key);
   pad.addEventListener("focus", () => pad.matches(":focus-visible") && show());
   pad.addEventListener("blur", hide);
@@ -130,5 +133,6 @@ function readout() {
     pad.setAttribute("aria-valuenow", String(at));
     pad.setAttribute("aria-valuetext", "not read yet");
   }
-  return { nodes: [pad, bubble], update, hide };
+  const stop = () => document.removeEventListener("pointerdown", away);
+  return { nodes: [pad, bubble], update, stop };
 }
