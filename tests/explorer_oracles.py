@@ -152,7 +152,9 @@ def balls(x, around, height):
     told = [
         f"in the {name} (({', '.join(_two(v) for v in step[0].tolist())}), "
         f"({', '.join(_two(v) for v in step[1].tolist())}))"
-        for name, step in zip(("Frobenius norm", "largest entry", "spectral norm"), steps)
+        for name, step in zip(
+            ("Frobenius norm", "largest entry", "spectral norm"), steps, strict=True
+        )
     ]
     rank, trace = torch.linalg.matrix_rank(steps[2], tol=1e-6), steps[2].trace().item()
     place = "the middle of an edge" if rank == 1 else "a point of the rim, a reflection"
