@@ -175,11 +175,11 @@ def _turned(direction: Answer, G: Tensor, Q: Tensor) -> Look:
 
 
 def e4(answer: Answer) -> None:
-    """Dense inputs lead to U Vᵀ, one-hot inputs to normalized rows, gains to the sign."""
+    """Dense inputs lead to U Vᵀ, one-hot inputs to normalized rows, factors to the sign."""
     _case(answer, "dense", [rough(1, 2, 3), rough(2, 4, 3), rough(5, 3, 3)], _rotation, _spectral_gain)
     _case(answer, "one-hot", [rough(1, 2, 3), rough(2, 4, 3), rough(5, 3, 3)], _rows, _row_gain)
-    gains = [torch.tensor(g) for g in ([0.9, -0.1, 0.02, -3.0], [-0.4, 0.2], [0.3, -5.0, 7.0])]
-    _case(answer, "gain", gains, _corner, _entry_gain)
+    factors = [torch.tensor(g) for g in ([0.9, -0.1, 0.02, -3.0], [-0.4, 0.2], [0.3, -5.0, 7.0])]
+    _case(answer, "factors", factors, _corner, _entry_gain)
     G = torch.tensor([[3.0, 4.0], [0.0, 0.0], [0.0, -2.0]])  # a token that no input of the batch held
     D = call(answer, "one-hot", G, returns=array)
     example = f"Try `{shown(answer, ('one-hot', G))}`."

@@ -116,12 +116,12 @@ def some_direction(G):
 KINDS = {
     "dense": full_and_cut,
     "one-hot": lambda G: G / G.norm(dim=1, keepdim=True).clamp(min=1e-12),
-    "gain": torch.sign,
+    "factors": torch.sign,
 }
 
 
 def three(inputs, G, dense=full_and_cut, row=KINDS["one-hot"], gain=torch.sign):
-    return {"dense": dense, "one-hot": row, "gain": gain}[inputs](G)
+    return {"dense": dense, "one-hot": row, "factors": gain}[inputs](G)
 
 
 ANSWERS = {
@@ -255,7 +255,7 @@ ANSWERS = {
             "gain unit": lambda inputs, G: three(inputs, G, gain=lambda g: g / g.norm()),
             "gain scaled": lambda inputs, G: three(inputs, G, gain=lambda g: g / g.abs().max()),
             "gain descent": lambda inputs, G: three(inputs, G, gain=lambda g: -g.sign()),
-            "no gain": lambda inputs, G: three(inputs, G) if inputs != "gain" else None,
+            "no gain": lambda inputs, G: three(inputs, G) if inputs != "factors" else None,
             "wrong words": lambda inputs, G: three("dense" if inputs == "one-hot" else inputs, G),
             "a sum": lambda inputs, G: three(inputs, G).sum(),
         },

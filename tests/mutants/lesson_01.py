@@ -13,7 +13,7 @@ def unit_rows(G):
 
 
 def three(inputs, G, dense=lambda G: svd(G)[0] @ svd(G)[2], rows=unit_rows, gain=torch.sign):
-    return {"dense": dense, "one-hot": rows, "gain": gain}[inputs](G)
+    return {"dense": dense, "one-hot": rows, "factors": gain}[inputs](G)
 
 
 ANSWERS = {
