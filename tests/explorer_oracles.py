@@ -147,6 +147,73 @@ def norms(x, angle, p):
     )
 
 
+BASIS = torch.tensor([[[1, 0], [0, -1]], [[0, 1], [1, 0]], [[1, 0], [0, 1]]], dtype=torch.float64)
+
+
+def balls(x, around, height):
+    """The steps are those of the package; a matrix is drawn where the script draws its basis."""
+    t, h = math.radians(around), math.radians(height)
+    parts = [math.cos(h) * math.cos(t), math.cos(h) * math.sin(t), math.sin(h)]
+    G = torch.einsum("i,ijk->jk", float64([v if abs(v) > 1e-9 else 0 for v in parts]), BASIS)
+    G = torch.where(G.abs() < 1e-9, 0, G)
+    steps = [G / G.norm(), G.sign(), polar(G)]
+    across = float64([math.cos(0.45), -math.sin(0.45), 0])
+    up = float64([math.sin(0.45), math.cos(0.45), 0]) * math.sin(0.3)
+    up = up + float64([0, 0, math.cos(0.3)])
+
+    def paper(matrices, panel):
+        points = torch.einsum("...jk,ijk->...i", torch.stack(matrices), BASIS) / 2
+        return torch.stack([points @ across + 3.1 * panel, points @ up])
+
+    def joined(strokes):
+        gap = torch.full((2, 1), torch.nan).double()
+        return torch.cat([part for stroke in strokes for part in (gap, stroke)][1:], dim=1)
+
+    zero, arrow = torch.zeros_like(G), 1.3 * math.sqrt(2) * G / G.norm()
+    drawn = [joined([paper([zero, arrow], panel) for panel in range(3)])]
+    drawn += [paper([zero, step], panel) for panel, step in enumerate(steps)]
+    drawn.insert(0, joined(_balls(paper)))
+    low, high = torch.linalg.eigvalsh(G).tolist()
+    told = [
+        f"in the {name} (({', '.join(_two(v) for v in step[0].tolist())}), "
+        f"({', '.join(_two(v) for v in step[1].tolist())}))"
+        for name, step in zip(
+            ("Frobenius norm", "largest entry", "spectral norm"), steps, strict=True
+        )
+    ]
+    rank, trace = torch.linalg.matrix_rank(steps[2], tol=1e-6), steps[2].trace().item()
+    place = "the middle of an edge" if rank == 1 else "a point of the rim, a reflection"
+    if abs(trace) > 1.5:
+        place = "the upper tip, the identity" if trace > 0 else "the lower tip, minus the identity"
+    return Expected(
+        x=[each[0] for each in drawn],
+        y=[each[1] for each in drawn],
+        phrases=[f"the eigenvalues {_two(high)} and {_two(low)}", *told, place],
+    )
+
+
+def _two(number):
+    return fixed(number if abs(number) > 1e-9 else 0.0, 2)
+
+
+def _balls(paper):
+    """The drawn matrices by what they are: of equal norm, signs, reflections, plus or minus I."""
+    t = torch.arange(49, dtype=torch.float64) * (math.pi / 24)
+    rim = torch.einsum("ti,ijk->tjk", torch.stack([t.cos(), t.sin()], 1), BASIS[:2])
+    yield paper((rim / rim[0].norm()).unbind(), 0)
+    yield torch.stack([t.cos(), t.sin()]) * math.sqrt(0.5)  # a sphere looks round from everywhere
+    signs = [
+        [[float64([[d, b], [b, -d]]), float64([[d, b], [b, d]])] for d in (1, -1)] for b in (-1, 1)
+    ]
+    front, back = ([*each[0], *each[1], each[0][0]] for each in signs)
+    pairs = [[front[i], back[i]] for i in (1, 2, 3, 4)]
+    for stroke in (front, back, *pairs):
+        yield paper(stroke, 1)
+    yield paper(rim.unbind(), 2)
+    ends = [point for i, R in enumerate(rim[::4]) for point in ((-1) ** i * BASIS[2], R)]
+    yield paper(ends, 2)
+
+
 def polynomial(x, steps, a, b, c, preset, show, axis):
     after = scalar_map("polar_express" if preset == "Polar Express" else (a, b, c), steps)
     grid = torch.cat([torch.linspace(math.log(0.002), 0, 400_001).double().exp(), float64([1.0])])
@@ -629,19 +696,7 @@ def breakeven(x, extra, saved):
 ORACLES = {
     oracle.__name__: oracle
     for oracle in (
-        *(
-            circle,
-            tenfacts,
-            norms,
-            polynomial,
-            scales,
-            recall,
-            zipf,
-            onestep,
-            manysteps,
-            rows,
-            runs,
-        ),
+        *(circle, tenfacts, norms, polynomial, scales, recall, zipf, onestep, manysteps, rows, runs, balls),
         *(facts, isotropy, share, breakeven, power),
     )
 } | {"table1": table1_rows, "cache": kept_bytes}
@@ -673,6 +728,10 @@ POINTS = {
     ),
     "norms": points(
         angle=[20, 0, 360, 90, 270, 130, 215, 180, 90], p=[10, 0, 20, 19, 18, 1, 5, 20, 12]
+    ),
+    "balls": points(
+        around=[310, 0, 360, 45, 130, 200, 90, 0, 225],
+        height=[30, -90, 90, 45, -45, 70, 0, 5, -60],
     ),
     "polynomial": points(
         steps=[5, 0, 8, 1, 8, 3, 2, 5, 8, 1],

@@ -1,4 +1,4 @@
-// Lesson 01: the unit ball of a p-norm and the step in it that promises most.
+// Lesson 01: the unit ball of a p-norm and the step in it with the largest gain.
 const format = { p: (s) => pText(exponent(s)) };
 
 // the slider's 0…20 runs through p = 1 … 2 … ∞ evenly in 1/p
@@ -33,7 +33,7 @@ function view({ angle, p: slider }) {
   const g = [Math.cos((angle * Math.PI) / 180), Math.sin((angle * Math.PI) / 180)].map((v) => (Math.abs(v) < 1e-12 ? 0 : v));
   const d = steepest(g, p);
   const ball = Array.from({ length: 181 }, (_, i) => onBall((i * 2 * Math.PI) / 180, p));
-  const promise = g[0] * d[0] + g[1] * d[1];
+  const gain = g[0] * d[0] + g[1] * d[1];
   const show = (v) => `(${v.map((c) => (Math.abs(c) < 0.005 ? 0 : c).toFixed(2)).join(", ")})`;
   return {
     square: true,
@@ -50,6 +50,6 @@ function view({ angle, p: slider }) {
     }],
     sentence:
       `With p = ${pText(p)}, the steepest step for the gradient ${show(g)} is ${show(d)}. ` +
-      `It promises a gain of ${promise.toFixed(2)}.`,
+      `It has a gain of ${gain.toFixed(2)}.`,
   };
 }

@@ -25,20 +25,6 @@ def zeros_up(g):
     return d
 
 
-def in_place(g):
-    g[g > 0] = 1
-    g[g < 0] = -1
-    return g
-
-
-def forgets_the_negative(g):
-    d = torch.zeros(len(g))
-    for i in range(len(g)):
-        if g[i] > 0:
-            d[i] = 1
-    return d
-
-
 def normed(G):
     return G / torch.linalg.matrix_norm(G, 2)
 
@@ -112,42 +98,34 @@ def with_loops(direction, G, Q):
     return total**0.5
 
 
+def model_by_loop(G, curvature):
+    U, S, Vt = svd(G, full_matrices=False)
+    return sum(-S.sum() / curvature * torch.outer(U[:, i], Vt[i]) for i in range(len(S)))
+
+
+def rows_in_a_loop(G):
+    return torch.stack([row / row.norm() if row.norm() > 0 else row for row in G])
+
+
+def some_direction(G):
+    G = G.clone()
+    G[G.norm(dim=1) == 0, 0] = 1
+    return G / G.norm(dim=1, keepdim=True)
+
+
+KINDS = {
+    "dense": full_and_cut,
+    "one-hot": lambda G: G / G.norm(dim=1, keepdim=True).clamp(min=1e-12),
+    "factors": torch.sign,
+}
+
+
+def three(inputs, G, dense=full_and_cut, row=KINDS["one-hot"], gain=torch.sign):
+    return {"dense": dense, "one-hot": row, "factors": gain}[inputs](G)
+
+
 ANSWERS = {
     "01-e1": {
-        "right": {
-            "sgn": torch.sgn,
-            "one by one": one_by_one,
-            "zeros up": zeros_up,
-            "numpy": lambda g: np.sign(g.numpy()),
-            "where": lambda g: torch.where(g >= 0, 1.0, -1.0),
-            "whole numbers": lambda g: g.sign().long(),
-            "with a gradient": lambda g: torch.nn.Parameter(g.sign()),
-            "tuple": lambda g: tuple(float(x > 0) - float(x < 0) for x in g),
-        },
-        "wrong": {
-            "descent": lambda g: -torch.sign(g),
-            "unit": lambda g: torch.nn.functional.normalize(g, dim=0),
-            "max": lambda g: g / g.max(),
-            "abs max": lambda g: g / torch.max(torch.abs(g)),
-            "clamp": lambda g: torch.clamp(g, -1, 1),
-            "tanh": torch.tanh,
-            "softmax": lambda g: torch.softmax(g, 0),
-            "abs": torch.abs,
-            "ones": torch.ones_like,
-            "identity": lambda g: g,
-            "no negative": forgets_the_negative,
-            "in place": in_place,
-            "largest": lambda g: torch.nn.functional.one_hot(g.argmax(), len(g)).float(),
-            "dual norm": lambda g: g.abs().sum(),
-            "bools": lambda g: g > 0,
-            "divides": lambda g: g / g.abs(),
-            "sqrt": lambda g: g.sign() / len(g) ** 0.5,
-            "wrong zero": lambda g: torch.where(g > 0.5, 1.0, -1.0),
-            "infinite at zero": lambda g: 1 / g * g.abs(),
-            "column": lambda g: g.sign()[:, None],
-        },
-    },
-    "01-e2": {
         "right": {
             "loop": with_a_loop,
             "eigenvectors": by_eigenvectors,
@@ -185,6 +163,35 @@ ANSWERS = {
             "norm": lambda G: G / G.norm(),
         },
     },
+    "01-e2": {
+        "right": {
+            "numpy": lambda G, c: -np.linalg.svd(G.numpy())[1].sum() / c * numpy_polar(G),
+            "nuclear norm": lambda G, c: -torch.linalg.matrix_norm(G, "nuc") / c * with_a_loop(G),
+            "gain": lambda G, c: -(G * with_a_loop(G)).sum() / c * with_a_loop(G),
+            "eigenvectors": lambda G, c: -(by_eigenvectors(G) * G).sum() / c * by_eigenvectors(G),
+            "sum of outer products": model_by_loop,
+            "list": lambda G, c: (-svd(G).S.sum() / c * full_and_cut(G)).tolist(),
+        },
+        "wrong": {
+            "no minus": lambda G, c: svd(G).S.sum() / c * full_and_cut(G),
+            "unit": lambda G, c: -full_and_cut(G),
+            "unit, no minus": lambda G, c: full_and_cut(G),
+            "rate only": lambda G, c: -full_and_cut(G) / c,
+            "gradient": lambda G, c: -G / c,
+            "times": lambda G, c: -svd(G).S.sum() * c * full_and_cut(G),
+            "half": lambda G, c: -svd(G).S.sum() / (2 * c) * full_and_cut(G),
+            "twice": lambda G, c: -2 * svd(G).S.sum() / c * full_and_cut(G),
+            "spectral": lambda G, c: -svd(G).S.max() / c * full_and_cut(G),
+            "frobenius": lambda G, c: -G.norm() / c * full_and_cut(G),
+            "mean": lambda G, c: -svd(G).S.mean() / c * full_and_cut(G),
+            "no curvature": lambda G, c: -svd(G).S.sum() * full_and_cut(G),
+            "the package": lambda G, c: -svd(G).S.sum() / c * polar(G),
+            "S kept": lambda G, c: -svd(G).S.sum() / c * G,
+            "number": lambda G, c: -(svd(G).S.sum() ** 2) / (2 * c),
+            "transposed": lambda G, c: (-svd(G).S.sum() / c * full_and_cut(G)).T,
+            "minus curvature": lambda G, c: -svd(G).S.sum() - c * full_and_cut(G),
+        },
+    },
     "01-e3": {
         "right": {
             "two steps": in_two_steps,
@@ -214,6 +221,43 @@ ANSWERS = {
             "no direction": lambda f, G, Q: (f(Q @ G) - Q @ G).norm(),
             "two norms": lambda f, G, Q: f(Q @ G).norm() - (Q @ f(G)).norm(),
             "f of Q": lambda f, G, Q: (f(Q @ G) - f(Q) @ f(G)).norm(),
+        },
+    },
+    "01-e4": {
+        "right": {
+            "dictionary": lambda inputs, G: KINDS[inputs](G),
+            "polar and normalize": lambda inputs, G: three(
+                inputs, G, row=torch.nn.functional.normalize
+            ),
+            "numpy": lambda inputs, G: three(inputs, G).numpy(),
+            "rows one by one": lambda inputs, G: three(inputs, G, row=rows_in_a_loop),
+            "zero rows take a direction": lambda inputs, G: three(inputs, G, row=some_direction),
+            "gain in a loop": lambda inputs, G: three(inputs, G, gain=one_by_one),
+            "gain up where 0": lambda inputs, G: three(inputs, G, gain=zeros_up),
+        },
+        "wrong": {
+            "dense for all": lambda inputs, G: three(inputs, G, row=full_and_cut),
+            "columns": lambda inputs, G: three(inputs, G, row=lambda G: G / G.norm(dim=0)),
+            "divides by zero": lambda inputs, G: three(
+                inputs, G, row=lambda G: G / G.norm(dim=1)[:, None]
+            ),
+            "longest row": lambda inputs, G: three(
+                inputs, G, row=lambda G: G / G.norm(dim=1).max()
+            ),
+            "sign of rows": lambda inputs, G: three(inputs, G, row=torch.sign),
+            "frobenius rows": lambda inputs, G: three(inputs, G, row=lambda G: G / G.norm()),
+            "smoothed rows": lambda inputs, G: three(
+                inputs, G, row=lambda G: G / (G.norm(dim=1)[:, None] + 0.1)
+            ),
+            "dense gradient": lambda inputs, G: three(inputs, G, dense=lambda G: G / G.norm()),
+            "dense normed": lambda inputs, G: three(inputs, G, dense=normed),
+            "dense sign": lambda inputs, G: three(inputs, G, dense=torch.sign),
+            "gain unit": lambda inputs, G: three(inputs, G, gain=lambda g: g / g.norm()),
+            "gain scaled": lambda inputs, G: three(inputs, G, gain=lambda g: g / g.abs().max()),
+            "gain descent": lambda inputs, G: three(inputs, G, gain=lambda g: -g.sign()),
+            "no gain": lambda inputs, G: three(inputs, G) if inputs != "factors" else None,
+            "wrong words": lambda inputs, G: three("dense" if inputs == "one-hot" else inputs, G),
+            "a sum": lambda inputs, G: three(inputs, G).sum(),
         },
     },
 }

@@ -3,33 +3,21 @@
 import torch
 
 
-def one_hot(g):
-    d = torch.zeros_like(g)
-    d[g.abs().argmax()] = g[g.abs().argmax()].sign()
-    return d
-
-
 def svd(G):
     return torch.linalg.svd(G, full_matrices=False)
 
 
+def unit_rows(G):
+    length = G.norm(dim=1, keepdim=True)
+    return G / torch.where(length == 0, 1.0, length)
+
+
+def three(inputs, G, dense=lambda G: svd(G)[0] @ svd(G)[2], rows=unit_rows, gain=torch.sign):
+    return {"dense": dense, "one-hot": rows, "factors": gain}[inputs](G)
+
+
 ANSWERS = {
     "01-e1": {
-        "wrong": {
-            "minus sign": lambda g: -g.sign(),
-            "scaled gradient": lambda g: g / g.abs().max(),
-            "euclidean": lambda g: g / g.norm(),
-            "largest entry only": one_hot,
-            "too long": lambda g: 2 * g.sign(),
-            "divides by zero": lambda g: g / g.abs(),
-        },
-        "right": {
-            "divide by size": lambda g: torch.where(g == 0, g, g / g.abs()),
-            "in float64": lambda g: g.double().sign(),
-            "compare": lambda g: (g > 0).float() - (g < 0).float(),
-        },
-    },
-    "01-e2": {
         "wrong": {
             "spectral norm": lambda G: G / svd(G)[1][0],
             "frobenius norm": lambda G: G / G.norm(),
@@ -47,6 +35,26 @@ ANSWERS = {
             ),
         },
     },
+    "01-e2": {
+        "wrong": {
+            "minus missing": lambda G, c: svd(G)[1].sum() / c * svd(G)[0] @ svd(G)[2],
+            "length 1": lambda G, c: -svd(G)[0] @ svd(G)[2],
+            "largest value": lambda G, c: -svd(G)[1][0] / c * svd(G)[0] @ svd(G)[2],
+            "gradient descent": lambda G, c: -G / c,
+            "half": lambda G, c: -svd(G)[1].sum() / (2 * c) * svd(G)[0] @ svd(G)[2],
+            "times the curvature": lambda G, c: -svd(G)[1].sum() * c * svd(G)[0] @ svd(G)[2],
+            "direction of G": lambda G, c: -svd(G)[1].sum() / c * G / svd(G)[1][0],
+        },
+        "right": {
+            "scaled U": lambda G, c: svd(G)[0] * (-svd(G)[1].sum() / c) @ svd(G)[2],
+            "in float64": lambda G, c: (
+                -torch.linalg.matrix_norm(G.double(), "nuc")
+                / c
+                * svd(G.double())[0]
+                @ svd(G.double())[2]
+            ),
+        },
+    },
     "01-e3": {
         "wrong": {
             "not rotated back": lambda d, G, Q: (d(Q @ G) - d(G)).norm(),
@@ -58,6 +66,26 @@ ANSWERS = {
         "right": {
             "root of sum": lambda d, G, Q: ((d(Q @ G) - Q @ d(G)) ** 2).sum().sqrt().item(),
             "other way round": lambda d, G, Q: torch.linalg.matrix_norm(Q @ d(G) - d(Q @ G)),
+        },
+    },
+    "01-e4": {
+        "wrong": {
+            "rows under U Vᵀ": lambda inputs, G: three(
+                inputs, G, rows=lambda G: svd(G)[0] @ svd(G)[2]
+            ),
+            "columns": lambda inputs, G: three(inputs, G, rows=lambda G: G / G.norm(dim=0)),
+            "zero rows": lambda inputs, G: three(
+                inputs, G, rows=lambda G: G / G.norm(dim=1, keepdim=True)
+            ),
+            "longest row": lambda inputs, G: three(
+                inputs, G, rows=lambda G: G / G.norm(dim=1).max()
+            ),
+            "dense as G": lambda inputs, G: three(inputs, G, dense=lambda G: G / svd(G)[1][0]),
+            "gain as g": lambda inputs, G: three(inputs, G, gain=lambda g: g / g.norm()),
+        },
+        "right": {
+            "normalize": lambda inputs, G: three(inputs, G, rows=torch.nn.functional.normalize),
+            "sgn": lambda inputs, G: three(inputs, G, gain=torch.sgn),
         },
     },
 }

@@ -1,8 +1,9 @@
 // A picture, as an explorer's `view(values, data)` returns it, becomes SVG:
 //   title, sentence: what is shown, and what one sees; both are also the text alternative
 //   x, y: { label, unit, log, range }; y.names, if there are any: a row each, from 1
-//   series: [{ label, x, y, who, marker, line, dash, low, high }]; who: a name of optimizers.json
+//   series: [{ label, x, y, who, marker, line, dash, width, low, high }]; who: a name of optimizers.json
 //   marks: [{ x or y, label }], dotted lines; handles: see handles.js; maps: see explorer.js
+//   panels: names of drawings of equal size, side by side; they have no axes, and nothing is read off
 
 const TOP = 10, RIGHT = 14, BOTTOM = 42, SIZE = 12; // in pixels, the last of a text
 
@@ -75,12 +76,13 @@ function scale(axis, range, from, to) {
 function frame(picture, width) {
   const drawn = (part) => picture.series.flatMap((series) => series[part] ?? []);
   const ranges = [extent(picture.x, drawn("x")), extent(picture.y, ["y", "low", "high"].flatMap(drawn))];
-  const w = picture.square ? Math.min(width, 420) : width;
+  const panels = picture.panels?.length;
+  const w = picture.square ? Math.min(width, 420 * (panels ?? 1)) : width;
   const rows = picture.y.names, high = rows ? 18 * (rows.length + 1) : Math.max(190, Math.min(310, width * 0.56 - 52));
   const lines = rows ? rows.map((_, i) => i + 1) : ticks(ranges[1], picture.y.log, high / 50);
   const words = rows ?? names(lines);
-  const left = 28 + Math.max(...words.map(wide));
-  const bottom = TOP + (picture.square ? w - left - RIGHT : high); // square: one unit is as long upwards as sideways
+  const left = panels ? RIGHT : 28 + Math.max(...words.map(wide));
+  const bottom = TOP + (picture.square ? (w - left - RIGHT) / (panels ?? 1) : high); // square: one unit is as long upwards as sideways
   const x = scale(picture.x, ranges[0], left, w - RIGHT);
   return { w, h: bottom + BOTTOM, left, right: w - RIGHT, bottom, ranges, lines, words, x, y: scale(picture.y, ranges[1], bottom, TOP) };
 }
@@ -142,7 +144,7 @@ function look(series, number) {
 
 function drawn(series, number, at, shift = 0) {
   const { colour, marker, dash } = look(series, number);
-  const width = series.line === false ? 0 : 2.2;
+  const width = series.line === false ? 0 : series.width ?? 2.2;
   const line = { class: "muonlab-line", fill: "none", stroke: colour, "stroke-width": width, "stroke-dasharray": dash };
   const parts = [svg("path", { d: path(at), ...line })];
   if (series.marker) {
@@ -182,6 +184,8 @@ function text(words, x, y, attributes = {}) {
 
 function axes(picture, place) {
   const { x, y, left, right, bottom, w, h } = place;
+  const share = (right - left) / (picture.panels?.length ?? 1);
+  if (picture.panels) return picture.panels.map((name, i) => text(name, left + (i + 0.5) * share, bottom + 16, { "text-anchor": "middle" }));
   const grid = { stroke: "currentColor", "stroke-opacity": 0.18 };
   const middle = { "text-anchor": "middle" };
   const across = ticks(place.ranges[0], picture.x.log, (right - left) / 80), said = names(across), parts = [];

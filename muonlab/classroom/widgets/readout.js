@@ -3,6 +3,7 @@
 // The places that the keys visit, in pixels along the axis, and what is read there.
 // In a square picture a place is a point of its longest series; in named rows, a row.
 function places(picture, place) {
+  if (picture.panels) return [];
   if (picture.square) return picture.series.reduce((a, b) => (b.x.length > a.x.length ? b : a)).x.map((_, i) => i);
   const along = picture.y.names ? place.lines.map(place.y) : picture.series.flatMap((s) => points(s, place).filter(exists).map(([px]) => px));
   const inside = along.filter((p) => picture.y.names || (p >= place.left - 1 && p <= place.right + 1));
