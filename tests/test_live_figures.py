@@ -375,7 +375,7 @@ def test_a_finger_reads_off_a_phone(browser, tmp_path):
     context.close()
 
 
-DRAGGED = ["circle", "norms", "polynomial", "zipf", "breakeven", "power", "isotropy"]
+DRAGGED = ["circle", "norms", "polynomial", "cobweb", "zipf", "breakeven", "power", "isotropy"]
 DRAGGED += ["scales", "share", "cache"]
 
 
