@@ -23,6 +23,7 @@ from muonlab.data.facts import selections
 from muonlab.data.zipf import zipf as zipf_law
 from muonlab.models.attention import Attention, LatentAttention, rope_tables
 from muonlab.models.gpt import GPTConfig
+from muonlab.optim.coefficients import JORDAN, QUINTIC
 from muonlab.optim.update import lr_scale
 from muonlab.records.record import contestant
 from muonlab.statistics import chance_to_see, half_width, paired_interval, seeds_needed
@@ -230,6 +231,31 @@ def polynomial(x, steps, a, b, c, preset, show, axis):
     if value and preset != "Polar Express":
         y.append(scalar_map((a, b, c), 1)(float64(x[1])))
     return Expected(y=[*y, last if value else 1 - last], phrases=phrases, tolerance=1e-8)
+
+
+def cobweb(x, share, start, steps):
+    """Iterates in a tensor, and asks after how many steps the values come back."""
+    ends = [torch.tensor(t, dtype=torch.float64) for t in (QUINTIC[0], JORDAN[0])]
+    numbers = tuple((ends[0] + share / 100 * (ends[1] - ends[0])).tolist())
+    p = scalar_map(numbers, 1)
+    visited = [float64(start)]
+    for _ in range(20_032):
+        visited.append(p(visited[-1]))
+    walk = torch.stack(visited)
+    apart = (walk[20_001:] - walk[20_000]).abs()
+    period = int((apart < 1e-6).nonzero()[0]) + 1 if (apart < 1e-6).any() else 0
+    corners = walk[: steps + 1].repeat_interleave(2)
+    path_x, path_y = corners[:-1], torch.cat([float64([0.0]), corners[2:]])
+    known = walk[20_000 : 20_000 + period]
+    cycle_of = known.roll(-int(known.argmin())) if period else known
+    said = " → ".join(fixed(v, 3) for v in cycle_of.tolist())
+    phrase = {0: "do not settle", 1: f"settle at {said}."}
+    return Expected(
+        x=[x[0], [0, 1.3], path_x, *([cycle_of] * bool(period))],
+        y=[p(float64(x[0])), [0, 1.3], path_y, *([p(cycle_of)] * bool(period))],
+        phrases=[phrase.get(period, f"cycle of {period}: {said}, and again")],
+        tolerance=1e-5,
+    )
 
 
 def power(x, effect, spread, seeds, show):
@@ -696,8 +722,7 @@ def breakeven(x, extra, saved):
 ORACLES = {
     oracle.__name__: oracle
     for oracle in (
-        *(circle, tenfacts, norms, polynomial, scales, recall, zipf, onestep, manysteps, rows, runs, balls),
-        *(facts, isotropy, share, breakeven, power),
+        *(circle, tenfacts, norms, polynomial, scales, recall, zipf, onestep, manysteps, rows, runs, balls, facts, isotropy, share, breakeven, power, cobweb),
     )
 } | {"table1": table1_rows, "cache": kept_bytes}
 
@@ -742,6 +767,11 @@ POINTS = {
         + ["Polar Express"] * 3,
         show=[VALUE, DISTANCE, DISTANCE, *[VALUE] * 4, DISTANCE, VALUE, VALUE],
         axis=[LINEAR, LINEAR, LOG, LINEAR, LOG, LINEAR, LOG, LOG, LOG, LINEAR],
+    ),
+    "cobweb": points(
+        share=[0, 100, 120, 80, 100, 98, 50, 0],
+        start=[0.05, 0.05, 0.3, 1, 1.2, 0.01, 0.4, 1.2],
+        steps=[30, 60, 20, 60, 0, 7, 45, 1],
     ),
     "scales": points(rows=[8, 5, 13, 5, 13, 9], columns=[10, 13, 5, 5, 13, 9]),
     "runs": points(

@@ -1,14 +1,21 @@
 """Checks of lesson 02: what is wrong with an answer, said so that it can be mended."""
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
+from torch.utils.flop_counter import FlopCounterMode
 
+from muonlab.classroom.asking import call
 from muonlab.classroom.exercise import Answer, Look, compare, rough
-from muonlab.classroom.kinds import array, number
+from muonlab.classroom.kinds import Wrong, array, number
+from muonlab.optim.coefficients import tolerates
 
-Triples = list[tuple[float, float, float]]
+Triple = tuple[float, float, float]
+Triples = list[Triple]
+JORDAN = (3.4445, -4.7750, 2.0315)
+BOARD = {"a search by computer": 604.6, "Jordan's numbers": 3.4445**5}  # growth, for exercise e4
 
 
 def e1(answer: Answer) -> None:
@@ -91,41 +98,107 @@ def _growth(triples: Triples) -> Look:
 
 
 def e3(answer: Answer) -> None:
-    """steps (4 k² n + 2 k³), k the shorter side."""
-    cases = [(2, 3, 1), (3, 2, 4), (64, 256, 5), (256, 64, 5), (100, 100, 3), (16384, 4096, 5)]
-    otherwise = "A step has three products: X Xᵀ, A A, and one with X. Add 2pqr for each, over all steps."
-    compare(answer, cases, _operations, returns=number, within=1e-9, otherwise=otherwise)
+    """Newton-Schulz: the division, the step, the loop, tall matrices and zeros are all right."""
+    wide, other, tall = rough(0, 2, 3), rough(1, 3, 4), rough(3, 4, 2)
+    cases = [(wide, 0), (other, 0), (wide, 1), (other, 1), (wide, 5), (other, 3), (tall, 0), (tall, 5)]
+    zero = torch.zeros(2, 3)
+    compare(answer, [*cases, (zero, 5)], _schulz, returns=array, within=1e-3, otherwise=_piece, by_hand=True)
+    with FlopCounterMode(display=False) as counter:
+        call(answer, rough(5, 60, 4))
+    needed = 5 * (4 * 4**2 * 60 + 2 * 4**3)
+    if (times := counter.get_total_flops() / needed) > 3:
+        raise Wrong(
+            f"The values are right, and for a matrix of 60 × 4 they cost {times:.0f} times the operations needed. "
+            "A tall matrix is transposed first, so that X Xᵀ has the shorter side: 4 × 4 here, not 60 × 60."
+        )
 
 
-def _operations(rows: int, columns: int, steps: int) -> Look:
-    k, n = sorted((rows, columns))
-    gram, square, last = 2 * k * k * n, 2 * k**3, 2 * k * k * n
-    right = steps * (gram + square + last)
+def _schulz(G: Tensor, steps: int) -> Look:
+    G = G.double()
+    size = G.norm().clamp(min=1e-30)
 
-    def oriented(p: int, q: int) -> int:
-        return steps * (4 * p * p * q + 2 * p**3)
+    def run(X: Tensor, steps: int = steps, t: Triple = JORDAN, divides: bool = False, once: bool = False) -> Tensor:
+        first = X @ X.T
+        for _ in range(steps):
+            A = first if once else X @ X.T
+            X = t[0] * X + (t[1] * A + t[2] * A @ A) @ X
+            X = X / X.norm().clamp(min=1e-30) if divides else X
+        return X
 
-    tall_wrong = "A tall matrix is transposed first: the Gram matrix has the shorter side."
+    def each(step: Callable[[Tensor, Tensor], Tensor], X: Tensor) -> Tensor:
+        for _ in range(steps):
+            X = step(X @ X.T, X)
+        return X
+
+    a, b, c = JORDAN
+    X = G / size
+    right, top = run(X), torch.linalg.matrix_norm(G, 2).clamp(min=1e-30)
+    entry = G.abs().amax().clamp(min=1e-30)
     return right, [
-        (gram + square + last, "You counted one step. Multiply by `steps`."),
-        (5 * (gram + square + last), "You took 5 steps, whatever `steps` says."),
-        (steps * (gram + square), "You counted one product with X; a step has two, XXᵀ and the last one."),
-        (steps * (gram + last), "The product A A is missing: 2k³ more in each step."),
-        (steps * gram, "You counted XXᵀ alone. A step has three products."),
-        (steps * square, "You counted A A alone. A step has three products."),
-        (right // 2, "A multiplication and an addition count as two: the factor 2 is missing."),
-        (2 * right, "You counted each operation twice. A product of (p, q) by (q, r) costs 2pqr."),
+        (run(G / top), "You divided by the largest singular value; finding it needs the SVD. Use G.norm()."),
+        (run(G / size**2), "You divided by the square of the norm. Use G.norm() itself."),
+        (run(G / entry), "You divided by the largest entry: singular values may still be above 1. Use G.norm()."),
+        (run(X, t=(a, -b, c)), "The sign of b is lost: b is -4.7750."),
+        (run(X, t=(a, c, b)), "b and c are exchanged: b is -4.7750, and c is 2.0315."),
+        (run(X, t=(a, b, 0)), "The term with c is missing: c A A X."),
+        (run(X, t=(0, b, c)), "The term a X is missing: X itself, times 3.4445."),
+        (run(X, t=(1.875, -1.25, 0.375)), "These are the numbers of the classical quintic. Take Jordan's."),
+        (each(lambda A, X: a * X + (b * A + c * A * A) @ X, X), "A * A squares each entry. A @ A is the product."),
+        (each(lambda A, X: a * X + (b * A + c * A) @ X, X), "c multiplies A A, the Gram matrix times itself."),
+        (run(X, 1 if steps else 0), "You took one step, whatever `steps` says."),
+        (run(X, 5), "You took five steps, whatever `steps` says."),
+        (run(X, steps + 1), "You took one step too many."),
+        (run(X, max(steps - 1, 0)), "You took one step too few."),
+        (run(X, once=True), "X changes in each step, and A with it: compute A = X Xᵀ inside the loop."),
+        (run(X, divides=True), "You divided by the norm in each step. Once, at the beginning, is enough."),
+        (right.T, "This is the transpose of what is right: the result has the shape of G."),
         (
-            steps * (gram + last + square // 2),
-            "A A costs 2k³, a multiplication and an addition for each: you counted k³.",
+            right.T if G.shape[0] > G.shape[1] else right,
+            "A tall matrix comes back transposed: transpose the result again.",
         ),
-        (oriented(rows, columns), tall_wrong),
-        (oriented(columns, rows), "A wide matrix is not transposed: the Gram matrix XXᵀ has rows × rows entries."),
-        (oriented(n, k), "You took the longer side for k. The Gram matrix has the shorter side."),
-        (3 * steps * gram, "You counted A A like a product with X. It is k × k by k × k: 2k³."),
-        (steps * (gram + last + 2 * n**3), "A A is k × k, with the shorter side: it costs 2k³, not 2n³."),
-        (steps * (gram + last + 2 * k * k), "A A is a product of matrices: it costs 2k³, not 2k²."),
-        (steps * (gram + last) + square, "A A is computed in each step, not once: 2k³ for each."),
-        (gram + steps * (square + last), "XXᵀ is computed in each step anew, not once: X changes."),
-        (steps * (gram + last + 2 * square), "You counted A A twice. b A + c A A needs it once."),
+        (_exact(G), "This is the exact polar factor. Newton-Schulz with Jordan's numbers gives something near."),
     ]
+
+
+def _exact(G: Tensor) -> Tensor:
+    U, S, Vt = torch.linalg.svd(G, full_matrices=False)
+    return (U * (S > 0)) @ Vt
+
+
+def _piece(came: Tensor, G: Tensor, steps: int) -> str:
+    if not G.any():
+        return "All is right but for a zero matrix, which must stay zero: 0 / 0 is NaN. Divide by max(norm, 1e-7)."
+    if G.shape[0] > G.shape[1]:
+        return "Wide matrices come out right. A tall one does not: transpose it first, and the result again."
+    if steps == 0:
+        return "Piece 1, the division, is not right: with steps = 0, what comes back is G / G.norm()."
+    if steps == 1:
+        return "The division is right. Piece 2, one step, is not: a X + (b A + c A A) X, where A = X Xᵀ."
+    return "One step is right. Piece 3, the loop, is not: each step begins with the X that the one before left."
+
+
+def e4(answer: Answer) -> str:
+    """Numbers that beat Jordan's."""
+    numbers = call(answer, returns=array)
+    if numbers.shape != (3,):
+        raise Wrong(f"Expected three numbers a, b, c; your result has the shape {tuple(numbers.shape)}.")
+    start = torch.logspace(math.log10(0.002), 0, 20_001, dtype=torch.float64)
+    ends, (a, b, c) = start, numbers.tolist()
+    for _ in range(5):
+        ends = ends * (a + ends**2 * (b + c * ends**2))
+    ends = ends.nan_to_num(math.inf, math.inf, -math.inf)
+    worst = torch.where(ends > 1, (ends - 1.21).abs() * (ends > 1.21), (0.68 - ends).clamp(min=0)).argmax()
+    if not 0.68 <= ends[worst] <= 1.21:
+        raise Wrong(
+            f"A singular value of {start[worst]:.3g} ends at {ends[worst]:.3g}, and 0.68 to 1.21 is allowed. The "
+            f"growth would be {a**5:.0f}. In the explorer, look where the curve leaves that band."
+        )
+    if a**5 <= BOARD["Jordan's numbers"]:
+        raise Wrong(f"All values end in the band. The growth is {a**5:.1f}: not above Jordan's 484.9. Make a larger.")
+    ahead = [name for name, score in BOARD.items() if score > a**5]
+    told = f"Behind {' and '.join(ahead)} ({max(BOARD.values()):.0f})." if ahead else "Nobody is ahead of you."
+    breaks = next(e for e in range(1, 100) if not tolerates(((a, b, c),) * 5, e / 100))
+    return (
+        f"Growth {a**5:.1f}, rank {len(ahead) + 1} of {len(BOARD) + 1}; Jordan's is 484.9. {told} If each step began "
+        f"with values {breaks} % too large, yours could grow without bound; Jordan's bear 4 %."
+    )

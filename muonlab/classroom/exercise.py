@@ -66,7 +66,7 @@ def judge(exercise: str, answer: Any) -> Verdict:
     try:
         unpatched()
         try:
-            check(answer)
+            told = check(answer)
         finally:
             unpatched()
     except NotYet as reason:
@@ -76,12 +76,15 @@ def judge(exercise: str, answer: Any) -> Verdict:
     except Exception as error:  # a returned value that the check's own arithmetic refuses
         message = f"{UNREADABLE} ({type(error).__name__}: {error}). Look at its type and shape."
         return Verdict(exercise, "not right", message)
-    return Verdict(exercise, "right", (check.__doc__ or "").strip())
+    return Verdict(exercise, "right", told or (check.__doc__ or "").strip())
 
 
 @cache
-def checks(lesson: str) -> dict[str, Callable[[Any], None]]:
-    """Returns the checks of lessons/checks/lesson_NN.py by name, e1, e2, …; ValueError without."""
+def checks(lesson: str) -> dict[str, Callable[[Any], str | None]]:
+    """Returns the checks of lessons/checks/lesson_NN.py by name, e1, e2, …; ValueError without.
+
+    A check returns what a right answer is told, or None for its docstring.
+    """
     path = course() / "lessons" / "checks" / f"lesson_{lesson}.py"
     if not path.is_file():
         raise ValueError(f"no lesson {lesson!r} has checks; an exercise is called like '02-e1'")

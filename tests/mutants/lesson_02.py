@@ -9,6 +9,19 @@ def recursive_growth(triples):
     return triples[0][0] * recursive_growth(triples[1:]) if triples else 1.0
 
 
+def schulz(t=(3.4445, -4.7750, 2.0315), divide=True, tall=True, least=1e-7, extra=0):
+    def answer(G, steps=5):
+        X = G / G.norm().clamp(min=least) if divide else G
+        turned = tall and G.shape[0] > G.shape[1]
+        X = X.T if turned else X
+        for _ in range(steps + extra):
+            A = X @ X.T
+            X = t[0] * X + (t[1] * A + t[2] * A @ A) @ X
+        return X.T if turned else X
+
+    return answer
+
+
 ANSWERS = {
     "02-e1": {
         "wrong": {
@@ -38,22 +51,26 @@ ANSWERS = {
     },
     "02-e3": {
         "wrong": {
-            "one step": lambda r, c, steps=5: 4 * min(r, c) ** 2 * max(r, c) + 2 * min(r, c) ** 3,
-            "no square product": lambda r, c, steps=5: steps * 4 * min(r, c) ** 2 * max(r, c),
-            "factor two": lambda r, c, steps=5: (
-                steps * (2 * min(r, c) ** 2 * max(r, c) + min(r, c) ** 3)
-            ),
-            "rows decide": lambda r, c, steps=5: steps * (4 * r * r * c + 2 * r**3),
+            "not divided": schulz(divide=False),
+            "sign of b": schulz(t=(3.4445, 4.775, 2.0315)),
+            "classical": schulz(t=(1.875, -1.25, 0.375)),
+            "one step too many": schulz(extra=1),
+            "tall not transposed": schulz(tall=False),
+            "NaN for zeros": schulz(least=0),
+        },
+        "right": {"as told": schulz(), "tiny": schulz(least=1e-12)},
+    },
+    "02-e4": {
+        "wrong": {
+            "Jordan's own": lambda: (3.4445, -4.7750, 2.0315),
+            "classical": lambda: (1.875, -1.25, 0.375),
+            "a raised alone": lambda: (3.7, -4.775, 2.0315),
+            "two numbers": lambda: (3.5, -5.0),
+            "no number": lambda: (math.nan, 0, 0),
         },
         "right": {
-            "three products": lambda r, c, steps=5: sum(
-                2 * min(r, c) ** 2 * n
-                for _ in range(steps)
-                for n in (max(r, c), min(r, c), max(r, c))
-            ),
-            "sorted": lambda r, c, steps=5: (
-                2 * steps * sorted((r, c))[0] ** 2 * (2 * sorted((r, c))[1] + sorted((r, c))[0])
-            ),
+            "by hand": lambda: (3.5, -5.0, 2.2),
+            "by search": lambda: torch.tensor([3.58, -5.3, 2.412]),
         },
     },
 }
