@@ -296,6 +296,26 @@ def _recalled(scores):
     return (best == torch.arange(len(scores))).double().mean().item()
 
 
+def frequencies(x, exponent, count):
+    """The gradient of a memory with embeddings turned at random, by the package, and its SVD."""
+    p = memory.power_law(count, exponent)
+    E, values = memory.rotation(count, 1), memory.rotation(count, 2)
+    G = memory.descent(torch.zeros(count, count).double(), E, values, p)
+    ends = []
+    for M in (G, polar(G)):
+        diagonal = (values.mT @ M @ E).diagonal().tolist()
+        ends.append(f"{fixed(diagonal[0], 3)} to {fixed(diagonal[-1], 3)}")
+    return Expected(
+        x=[range(1, count + 1), *[range(1, count)] * 2],
+        y=[p, *(torch.linalg.svdvals(M)[:-1] for M in (G, polar(G)))],
+        phrases=[
+            f"seen {significant((p[0] / p[-1]).item(), 3)} times as often",
+            f"the gradient goes from {ends[0]}, its polar factor from {ends[1]}",
+        ],
+        tolerance=1e-7,
+    )
+
+
 def zipf(x, exponent, power, known):
     words = 2**power
     p = zipf_law(words, exponent)
@@ -604,7 +624,19 @@ def breakeven(x, extra, saved):
 ORACLES = {
     oracle.__name__: oracle
     for oracle in (
-        *(circle, norms, polynomial, scales, recall, zipf, onestep, manysteps, rows, runs),
+        *(
+            circle,
+            norms,
+            polynomial,
+            scales,
+            recall,
+            frequencies,
+            zipf,
+            onestep,
+            manysteps,
+            rows,
+            runs,
+        ),
         *(facts, isotropy, share, breakeven, power),
     )
 } | {"table1": table1_rows, "cache": kept_bytes}
@@ -655,6 +687,7 @@ POINTS = {
         show=["share recalled"] * 4
         + [f"scores with {kind} keys" for kind in ("random", "orthogonal", "random")],
     ),
+    "frequencies": points(exponent=[1, 0, 2, 0, 2, 0.7], count=[16, 4, 16, 16, 4, 9]),
     "zipf": points(
         exponent=[1, 0, 2, 0, 0.75, 2],
         power=[12, 8, 16, 16, 10, 8],
