@@ -33,12 +33,12 @@ function view({ exponent, count }) {
   const facts = Array.from({ length: count }, (_, k) => k + 1), weights = facts.map((k) => k ** -exponent);
   const whole = weights.reduce((sum, w) => sum + w, 0), p = weights.map((w) => w / whole);
   const G = centred(facts.map((_, j) => facts.map((_, k) => (j === k ? p[k] : 0))));
-  const flat = polarFactor(G), last = count - 1, ends = (M) => `${M[0][0].toFixed(3)} to ${M[last][last].toFixed(3)}`;
+  const flat = polarFactor(G), last = count - 1, ends = (M) => `${short(M[0][0], 2)} to ${short(M[last][last], 2)}`;
   return {
-    title: `${count} facts, the fact of rank k as frequent as 1 / k^${exponent}`,
+    title: `In the axes of ${count} facts, fact k as frequent as 1 / k^${exponent}`,
     maps: [
-      { title: "gradient, Vᵀ G E", matrix: G, words: `diagonal from ${ends(G)}` },
-      { title: "its polar factor, Vᵀ polar(G) E", matrix: flat, words: `diagonal from ${ends(flat)}` },
+      { title: "gradient", matrix: G, words: `diagonal from ${ends(G)}` },
+      { title: "its polar factor", matrix: flat, words: `diagonal from ${ends(flat)}` },
     ],
     x: { label: "number, largest first", short: "number", range: [0.5, count + 0.5] },
     y: { label: "singular value", log: true },
