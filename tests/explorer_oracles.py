@@ -414,6 +414,26 @@ def _recalled(scores):
     return (best == torch.arange(len(scores))).double().mean().item()
 
 
+def frequencies(x, exponent, count):
+    """The gradient of a memory with embeddings turned at random, by the package, and its SVD."""
+    p = memory.power_law(count, exponent)
+    E, values = memory.rotation(count, 1), memory.rotation(count, 2)
+    G = memory.descent(torch.zeros(count, count).double(), E, values, p)
+    ends = []
+    for M in (G, polar(G)):
+        diagonal = (values.mT @ M @ E).diagonal().tolist()
+        ends.append(f"{significant(diagonal[0], 2)} to {significant(diagonal[-1], 2)}")
+    return Expected(
+        x=[range(1, count + 1), *[range(1, count)] * 2],
+        y=[p, *(torch.linalg.svdvals(M)[:-1] for M in (G, polar(G)))],
+        phrases=[
+            f"seen {significant((p[0] / p[-1]).item(), 3)} times as often",
+            f"the gradient goes from {ends[0]}, its polar factor from {ends[1]}",
+        ],
+        tolerance=1e-7,
+    )
+
+
 def zipf(x, exponent, power, known):
     words = 2**power
     p = zipf_law(words, exponent)
@@ -722,7 +742,7 @@ def breakeven(x, extra, saved):
 ORACLES = {
     oracle.__name__: oracle
     for oracle in (
-        *(circle, tenfacts, norms, polynomial, scales, recall, zipf, onestep, manysteps, rows, runs, balls, facts, isotropy, share, breakeven, power, cobweb),
+        *(circle, tenfacts, norms, polynomial, scales, recall, zipf, onestep, manysteps, rows, runs, balls, facts, isotropy, share, breakeven, power, cobweb, frequencies),
     )
 } | {"table1": table1_rows, "cache": kept_bytes}
 
@@ -786,6 +806,7 @@ POINTS = {
         show=["share recalled"] * 4
         + [f"scores with {kind} keys" for kind in ("random", "orthogonal", "random")],
     ),
+    "frequencies": points(exponent=[1, 0, 2, 0, 2, 0.7], count=[16, 4, 16, 16, 4, 9]),
     "zipf": points(
         exponent=[1, 0, 2, 0, 0.75, 2],
         power=[12, 8, 16, 16, 10, 8],

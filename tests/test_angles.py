@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from muonlab.models.angles import keys_and_values, mean_angle
+from muonlab.models.angles import keys_and_values, pair_angles
 from muonlab.models.gpt import GPT, GPTConfig
 
 SHAPE = {"vocab_size": 50, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
@@ -39,19 +39,18 @@ def test_any_causal_model_of_hugging_face_is_accepted(name):
     torch.manual_seed(0)
     found = keys_and_values(hugging_face(name), torch.randint(50, (4, 6)))
     assert [(k.shape, v.shape) for k, v in found] == [((4, 64), (4, 16))] * 2
-    assert all(0 < mean_angle(v) < 180 for _, v in found)
+    assert all(0 < pair_angles(v).mean() < 180 for _, v in found)
 
 
 def test_the_angles_of_known_vectors():
-    assert mean_angle(torch.tensor([[1.0, 0], [0, 2], [-3, 0]])) == pytest.approx(
-        (90 + 180 + 90) / 3
-    )
-    assert mean_angle(torch.tensor([[1.0, 0], [1, math.sqrt(3)]])) == pytest.approx(60)
+    found = pair_angles(torch.tensor([[1.0, 0], [0, 2], [-3, 0]]))
+    assert found.tolist() == pytest.approx([90, 180, 90])
+    assert pair_angles(torch.tensor([[1.0, 0], [1, math.sqrt(3)]])).item() == pytest.approx(60)
 
 
 def test_what_has_no_angle_is_refused():
     for vectors in (torch.ones(1, 3), torch.tensor([[0.0, 0], [1, 0]]), torch.ones(3)):
         with pytest.raises(ValueError, match="two or more rows"):
-            mean_angle(vectors)
+            pair_angles(vectors)
     with pytest.raises(ValueError, match="a module named like w_out"):
         keys_and_values(nn.Linear(3, 3), torch.ones(1, 3))

@@ -1,5 +1,5 @@
 """Language models with named matrices, after nanoGPT: `from muonlab.models import SIZES`."""
 
-from muonlab.models.angles import keys_and_values, mean_angle
+from muonlab.models.angles import keys_and_values, pair_angles
 from muonlab.models.attention import norm, rotate
 from muonlab.models.gpt import SIZES

@@ -42,14 +42,14 @@ def keys_and_values(model: nn.Module, tokens: Tensor) -> list[tuple[Tensor, Tens
     return found
 
 
-def mean_angle(vectors: Tensor) -> float:
-    """Returns the mean angle between two different rows of (N, d), in degrees.
+def pair_angles(vectors: Tensor) -> Tensor:
+    """Returns the angle between each two different rows of (N, d), in degrees: (N (N − 1) / 2,).
 
     Raises:
         ValueError: fewer than two rows, or a row of zeros, which points nowhere.
 
-    >>> mean_angle(torch.eye(3))
-    90.0
+    >>> pair_angles(torch.eye(3)).tolist()
+    [90.0, 90.0, 90.0]
     """
     if vectors.ndim != 2 or len(vectors) < 2 or (vectors == 0).all(dim=1).any():
         raise ValueError(
@@ -57,5 +57,4 @@ def mean_angle(vectors: Tensor) -> float:
         )
     unit = torch.nn.functional.normalize(vectors.double(), dim=1)
     first, second = torch.triu_indices(len(unit), len(unit), offset=1)
-    cosines = (unit @ unit.mT)[first, second].clamp(-1, 1)
-    return torch.rad2deg(cosines.acos()).mean().item()
+    return torch.rad2deg((unit @ unit.mT)[first, second].clamp(-1, 1).acos())

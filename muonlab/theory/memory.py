@@ -97,7 +97,7 @@ def coupled_blocks(turn: float = 1.0) -> tuple[Tensor, Tensor]:
 
 
 def gaussian(d: int, K: int, seed: int = 0) -> Tensor:
-    """Returns K random embeddings (d, K) with expected length 1: orthogonal only on average."""
+    """Returns K random embeddings (d, K) of mean squared length 1: at right angles on average."""
     generator = torch.Generator().manual_seed(seed)
     return torch.randn(d, K, generator=generator, dtype=torch.float64) / math.sqrt(d)
 

@@ -46,6 +46,17 @@ function map({ name, who, title, rows, columns, cells }, values, changed) {
   return element("div", { class: "muonlab-map", role: "radiogroup", "aria-label": title }, element("div", {}, title), grid);
 }
 
+// A heat map: { title, words, matrix: rows of numbers }; green above 0, purple below, as strong as its share of the largest.
+function heat({ title, words, matrix }) {
+  const end = Math.max(...matrix.flat().map(Math.abs));
+  const cells = matrix.flat().map((v) => {
+    const colour = `var(--muonlab-${v > 0 ? "good" : "series-1"}) ${((100 * Math.abs(v)) / end).toFixed(1)}%`;
+    return element("div", { style: `background: color-mix(in srgb, ${colour}, var(--muonlab-paper))` });
+  });
+  const grid = element("div", { class: "muonlab-heat", style: `grid-template-columns: repeat(${matrix[0].length}, 1fr)` }, ...cells);
+  return element("div", { class: "muonlab-panel", role: "figure", "aria-label": `${title}: ${words}` }, element("div", {}, title), grid);
+}
+
 function explorer({ controls, view, changed: adjust }) {
   const defaults = Object.fromEntries(controls.map((c) => [c.name, c.value]));
   const fit = ([name, value]) => { // to what the control can show
@@ -77,7 +88,7 @@ function explorer({ controls, view, changed: adjust }) {
       inputs.forEach((input) => input.sync(state(), picture.idle ?? []));
       title.textContent = picture.title ?? "";
       const focused = [...maps.children].findIndex((node) => node.contains(document.activeElement));
-      maps.replaceChildren(...(picture.maps ?? []).map((one) => map(one, state(), changed)));
+      maps.replaceChildren(...(picture.maps ?? []).map((one) => (one.matrix ? heat(one) : map(one, state(), changed))));
       maps.children[focused]?.querySelector("[tabindex='0']")?.focus({ preventScroll: true });
       canvas.replaceChildren(plot(picture, place));
       below.replaceChildren(legend(picture.series, place.unplaced));
