@@ -31,7 +31,7 @@ CITED: dict[str, dict[str, str]] = {
         **dict.fromkeys(("1.4", "0.1", "1.1", "1.2"), "arXiv 2509.02046, section 4"),
     },
     "07": {
-        "-0.7": "arXiv 2509.26030, Theorem 5.3",
+        **dict.fromkeys(("-0.7", "-0.3"), "arXiv 2509.26030, Theorem 5.3"),
         "25 %": "arXiv 2509.26030, Theorem 5.3",
         "199.8": "0.2 times 999",
     },

@@ -1,127 +1,16 @@
 """Checks of lesson 07: what is wrong with an answer, said so that it can be mended."""
 
 import math
-from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
-from muonlab.classroom.exercise import Mistakes, compare, rough
-from muonlab.classroom.kinds import numbers
-from muonlab.theory.memory import two_block
+from muonlab.classroom.exercise import Answer, Look, Mistakes, compare, rough
+from muonlab.classroom.kinds import number, numbers
+from muonlab.optim.orthogonalize import polar
 
 
-def e1(answer: Callable) -> None:
-    """log((K - 1)(1 - ε)/ε) divided by the largest frequency."""
-    cases = [
-        (torch.tensor([0.2, 0.5, 0.3]), 0.1),
-        (torch.tensor([0.5, 0.125, 0.25, 0.0625, 0.0625]), 0.25),
-        (torch.tensor([0.25, 0.125, 0.625]), 0.02),
-        (two_block(30, 6, 0.8).flip(0), 0.02),
-    ]
-
-    def grown(p: Tensor, epsilon: float) -> float:
-        return (len(p) - 1) * _odds(epsilon)
-
-    def right(p: Tensor, epsilon: float) -> float:
-        return math.log(grown(p, epsilon)) / p.max().item()
-
-    def look(p: Tensor, e: float) -> tuple[float, Mistakes]:
-        mistakes = [
-            (
-                math.log(_odds(e)) / p.max(),
-                "The factor K − 1 is missing: there are K − 1 wrong answers.",
-            ),
-            (
-                math.log(len(p) * _odds(e)) / p.max(),
-                "You counted K wrong answers; one of the K is right.",
-            ),
-            (
-                math.log(grown(p, e)) / p.min(),
-                "You divided by the smallest frequency. The best fact is the most frequent one.",
-            ),
-            (
-                math.log(grown(p, e)) / p[0],
-                "You divided by the first frequency. They come in any order: take the largest.",
-            ),
-            (
-                math.log(grown(p, e)) / p[-1],
-                "You divided by the last frequency. They come in any order: take the largest.",
-            ),
-            (
-                math.log(grown(p, e)) / p.argmax(),
-                "You divided by the place of the largest frequency. Take the frequency itself: max, not argmax.",
-            ),
-            (
-                math.log(grown(p, e)) / p.mean(),
-                "You divided by the mean frequency. The best fact is the most frequent one.",
-            ),
-            (
-                math.log(grown(p, e)) / p,
-                "That is a step size for each fact. The best fact, the most frequent one, decides: return its number.",
-            ),
-            (
-                math.log((len(p) - 1) / _odds(e)) / p.max(),
-                "The odds are upside down: at probability 1 − ε they are (1 − ε)/ε.",
-            ),
-            (
-                math.log(_odds(e) / (len(p) - 1)) / p.max(),
-                "Multiply the odds by K − 1: they are exp(η p) / (K − 1), so exp(η p) is larger than they are.",
-            ),
-            (
-                math.log(grown(p, e)) * p.max(),
-                "You multiplied by the frequency. A more frequent fact needs a smaller step.",
-            ),
-            (math.log(grown(p, e)), "Divide by the largest frequency: you solved for η p, not for η."),
-            (
-                math.log((len(p) - 1) * (1 - e)) / p.max(),
-                "1 − ε is a probability, not odds: divide it by ε.",
-            ),
-            (
-                math.log((len(p) - 1) / e) / p.max(),
-                "The odds are (1 − ε)/ε, not 1/ε: how much likelier the right answer is than all the wrong ones.",
-            ),
-            (
-                grown(p, e) / p.max(),
-                "The logarithm is missing: solve exp(η p) = (K − 1)(1 − ε)/ε.",
-            ),
-            (
-                (len(p) - 1) * math.log(_odds(e)) / p.max(),
-                "K − 1 belongs inside the logarithm: solve exp(η p) = (K − 1)(1 − ε)/ε.",
-            ),
-            (
-                math.log(grown(p, e) / p.max()),
-                "Divide by the frequency after the logarithm: η p is the exponent.",
-            ),
-            (
-                -right(p, e),
-                "The sign is reversed: exp(η p) is larger than 1, so the step size is positive.",
-            ),
-            (
-                right(p, e) / (1 - 1 / len(p)),
-                "The right logit grows by η p (1 − 1/K), but every other falls by η p/K: their distance is η p.",
-            ),
-            *_bases(right(p, e)),
-            (
-                math.log(len(p) - 1) + math.log(_odds(e)) / p.max(),
-                "Divide the whole logarithm by the frequency, ln(K − 1) too.",
-            ),
-            (math.log((len(p) + 1) * _odds(e)) / p.max(), "You counted K + 1 wrong answers; there are K − 1."),
-            (math.log(1 / e) / p.max(), "K − 1 is missing, and the odds are (1 − ε)/ε, not 1/ε."),
-            (
-                math.log(grown(p, e)) / p.median(),
-                "You divided by the median frequency. The best fact is the most frequent one.",
-            ),
-            (math.log(grown(p, e)) / p[1:].max(), "You left out the first frequency: it may be the largest."),
-            (math.log(grown(p, e)) / p[:-1].max(), "You left out the last frequency: it may be the largest."),
-        ]
-        return right(p, e), mistakes
-
-    otherwise = "Solve exp(η p) = (K − 1)(1 − ε)/ε for η, with the largest frequency for p."
-    compare(answer, cases, look, returns=numbers, otherwise=otherwise)
-
-
-def e2(answer: Callable) -> None:
+def e2(answer: Answer) -> None:
     """odds/(1 + odds), with odds = ((K - 1)(1 - ε)/ε)^r / (K - 1)."""
     cases = [(5, 0.5, 0.1), (999, 0.0625, 0.1), (30, 0.25, 0.02), (9, 0.75, 0.4)]
 
@@ -230,123 +119,245 @@ def e2(answer: Callable) -> None:
     compare(answer, cases, look, returns=numbers, otherwise=otherwise)
 
 
-def e3(answer: Callable) -> None:
-    """The diagonal minus the largest other entry of each column."""
-    small = [[4.0, 1.0, -3.0], [2.0, 0.0, -2.0], [-1.0, 3.0, -6.0]]
-    low = [[-2000.0, -5000.0, -1500.0], [-3000.0, -1200.0, -4000.0], [-2500.0, -6000.0, -1800.0]]
+def e4(answer: Answer) -> None:
+    """The chain rule, fact by fact: values (I - answers) diag(p) Eᵀ."""
+    shapes = ((2, 3, 4), (3, 2, 3), (3, 3, 3))
+    often = ([0.4, 0.1, 0.3, 0.2], [0.2, 0.7, 0.1], [0.5, 0.2, 0.3])
     cases = [
-        (torch.tensor(small),),
-        (torch.tensor([[-1.0, -7.0], [-3.0, -5.0]]),),
-        (torch.tensor(low),),
-        (rough(0, 6, 6),),
+        (rough(n, d_o, d_s), rough(n + 9, d_s, K), rough(n + 5, d_o, K), torch.tensor(p))
+        for n, ((d_o, d_s, K), p) in enumerate(zip(shapes, often, strict=True))
+    ]
+    otherwise = (
+        "Fact k adds p_k values (e_k − q) E_kᵀ, with q = softmax(valuesᵀ W E_k) and e_k column k of the identity."
+    )
+    compare(answer, cases, _gradient, returns=numbers, otherwise=otherwise, by_hand=True)
+
+
+def _gradient(W: Tensor, E: Tensor, values: Tensor, p: Tensor) -> Look:
+    W, E, values, p = (each.double() for each in (W, E, values, p))
+    K, logits = len(p), values.T @ W @ E
+    eye, q = torch.eye(K).double(), logits.softmax(0)
+    S = eye - q
+    with torch.enable_grad():
+        free = W.clone().requires_grad_()
+        lowered = (p * (values.T @ free @ E).log_softmax(0).diagonal()).sum()
+        right = torch.autograd.grad(lowered, free)[0]
+    lost = "Each fact counts with its frequency: multiply column k by p[k]."
+    square = values.shape == E.shape
+    return right, [
+        (-right, "This is the gradient itself. Turn the sign: −log q falls in the other direction."),
+        (values @ S @ E.T, lost),
+        (-values @ S @ E.T, f"This is the gradient, not minus it. {lost}"),
+        (values @ S @ E.T / K, f"You took the mean over the facts. {lost}"),
+        (right / K, "You divided by K too. The frequencies are weights already: they sum to 1."),
+        (
+            values @ (p[:, None] * S) @ E.T,
+            "p weights the columns, one a key. You multiplied the rows: leave out the [:, None].",
+        ),
+        (
+            values @ ((eye - logits.softmax(1)) * p) @ E.T,
+            "Column k holds the answers to key k: take the softmax with dim=0.",
+        ),
+        (
+            values @ ((eye - logits.T.softmax(0)) * p) @ E.T,
+            "Your logits are transposed: column k of valuesᵀ W E belongs to key k.",
+        ),
+        (-values @ (q * p) @ E.T, "The right answer is missing: the derivative is q − e_k, not q."),
+        (values @ (q * p) @ E.T, "The right answer is missing: minus the derivative is e_k − q."),
+        ((values * p) @ E.T, "The answers q are missing: minus the derivative is e_k − q."),
+        (values @ E.T, "These are the facts, stored. Subtract the answers q, and weight with p."),
+        (
+            values @ ((eye - 1 / K) * p) @ E.T,
+            "This holds at W = 0 only. Elsewhere the answers are softmax(valuesᵀ W E).",
+        ),
+        (
+            values @ ((eye - logits) * p) @ E.T,
+            "You subtracted the logits. Make probabilities of them: softmax with dim=0.",
+        ),
+        (
+            values @ ((eye - logits.log_softmax(0)) * p) @ E.T,
+            "You subtracted log-probabilities. The derivative holds the probabilities.",
+        ),
+        (right.T, "This is transposed: (d_s, d_o). The value stands on the left."),
+        (
+            S * p,
+            "This is the derivative in the logits. Go on to W: multiply by values on the left and Eᵀ on the right.",
+        ),
+        (values @ (S * p), "The keys are missing: multiply by Eᵀ on the right."),
+        (values @ (S * p).T @ E.T, "The middle matrix is transposed: its columns belong to the keys."),
+        (
+            values @ (S * p * q.diagonal()) @ E.T,
+            "You differentiated q_k. The loss has −log q_k, whose derivative is not multiplied by q_k.",
+        ),
+        (values @ (S * p**2) @ E.T, "The frequency is in it twice."),
+        (
+            values @ (S * p) @ E if square else math.nan,
+            "Transpose E at the end: each fact adds an outer product with its key.",
+        ),
+        (-lowered.item(), "This is the loss, one number. Its derivative in W is a matrix."),
     ]
 
-    def rivals(M: Tensor, value: float = -torch.inf) -> Tensor:
-        return M.clone().fill_diagonal_(value)
 
-    def right(M: Tensor) -> Tensor:
-        return M.diagonal() - rivals(M).amax(0)
+def e5(answer: Answer) -> None:
+    """The identity on what sums to 0 in each block, and the core divided by its length."""
+    cases = [(_bracket(K, L, a), L) for K, L, a in ((4, 2, 0.375), (5, 1, 0.5), (6, 2, 0.3125), (6, 4, 0.2))]
+    compare(answer, cases, _polar, returns=numbers, otherwise=_which_part, by_hand=True)
 
-    def ordered(M: Tensor) -> Tensor:
-        return M.sort(dim=0, descending=True).values
 
-    def reshaped(M: Tensor) -> Tensor:
-        return M[~torch.eye(len(M), dtype=torch.bool)].reshape(len(M) - 1, len(M))
+def _bracket(K: int, L: int, a: float) -> Tensor:
+    p = torch.full((K,), (1 - a * L) / (K - L))
+    p[:L] = a
+    return p.diag() - p / K
 
-    def look(M: Tensor) -> tuple[Tensor, Mistakes]:
-        mistakes = [
+
+def _ones(K: int, L: int) -> Tensor:
+    U = torch.zeros(K, 2).double()
+    U[:L, 0], U[L:, 1] = L**-0.5, (K - L) ** -0.5
+    return U
+
+
+def _polar(M: Tensor, L: int) -> Look:
+    left, _, across = torch.linalg.svd(M)
+    right, whole, M = polar(M), left @ across, M.double()  # with the rounding of single precision
+    K, eye = len(M), torch.eye(len(M)).double()
+    U, plain = _ones(K, L), (_ones(K, L) > 0).double()
+    core, flat, raw = U.T @ M @ U, eye - U @ U.T, plain.T @ M @ plain
+    lifted = U @ (core / core.norm()) @ U.T
+    swapped = _ones(K, K - L)
+    inner = swapped.T @ M @ swapped
+    return right, [
+        (eye, "This is the identity. It is right where the sum in each block is 0; u1 and u2 are mapped by the core."),
+        (flat, "The core is missing: add U (C/‖C‖) Uᵀ."),
+        (lifted, "This is the core alone. Add I − UUᵀ, which keeps each vector whose sum is 0 in each block."),
+        (
+            flat + U @ core @ U.T,
+            "The core keeps its length. Divide it by its Frobenius norm: its one singular value becomes 1.",
+        ),
+        (eye + lifted, "You added the core to the whole identity. Take u1 and u2 out of it first: I − UUᵀ."),
+        (
+            M - U @ core @ U.T + lifted,
+            "a and b still stand there. The polar factor sets them to 1: I − UUᵀ in their place.",
+        ),
+        (flat - lifted, "The core has the wrong sign: it is added."),
+        (right.T, "This is transposed. Is your core UᵀMU, and not its transpose?"),
+        (
+            flat + U @ (core / core.trace()) @ U.T,
+            "You divided the core by its trace. A rank-one matrix is divided by its Frobenius norm.",
+        ),
+        (
+            flat + U @ (core / core.abs().max()) @ U.T,
+            "You divided the core by its largest entry. Take its Frobenius norm.",
+        ),
+        (
+            flat + U @ (core / core.abs().sum()) @ U.T,
+            "You divided the core by the sum of its sizes. Take its Frobenius norm.",
+        ),
+        (
+            flat + U @ (core / core.square().sum()) @ U.T,
+            "You divided by the square of the norm. Take the root of the sum of squares.",
+        ),
+        (
+            flat + U @ U.T @ M @ U @ U.T / M.norm(),
+            "You divided the core by the norm of M. Take the norm of the core itself.",
+        ),
+        (flat + U @ core.sign() @ U.T, "You took the signs of the core. Divide it by its Frobenius norm."),
+        (
+            flat + U @ (core / core.norm(dim=0)) @ U.T,
+            "You gave each column of the core the length 1. Divide the whole core by one number.",
+        ),
+        (flat + core.norm() * U @ core @ U.T, "You multiplied by the norm. Divide."),
+        (
+            eye - plain @ plain.T + plain @ (raw / raw.norm()) @ plain.T,
+            "u1 and u2 need the length 1: divide the ones by √L and √(K − L).",
+        ),
+        (
+            flat + plain @ (core / core.norm()) @ plain.T,
+            "The core is spread with ones. Use U again, whose columns have the length 1.",
+        ),
+        (
+            eye - swapped @ swapped.T + swapped @ (inner / inner.norm()) @ swapped.T,
+            "You swapped the blocks: the first L facts are frequent.",
+        ),
+        (eye - 1 / K, "That is I − J/K, one block. There are two, each with its own vector of ones."),
+        (
+            M / M.norm(),
+            "This is M divided by its norm. The polar factor sets every singular value to 1, and leaves 0 at 0.",
+        ),
+        (
+            M / torch.linalg.matrix_norm(M, 2),
+            "This is M divided by its largest singular value. The polar factor sets each of them to 1.",
+        ),
+        (M.sign(), "These are the signs: SignGD with the identity. The polar factor sets the singular values to 1."),
+        (M, "This is M. Its polar factor has the singular values 1, and one 0."),
+        (core / core.norm(), "This is the core, (2, 2). Spread it again: U (C/‖C‖) Uᵀ, and add I − UUᵀ."),
+        (whole, "You set the singular value 0 to 1 as well. A polar factor leaves it at 0."),
+    ]
+
+
+def _which_part(came: Tensor, M: Tensor, L: int) -> str:
+    """Which of the two parts is wrong: each is tried on vectors of its own."""
+    K = len(M)
+    U, right = _ones(K, L), polar(M).double()
+    flat = torch.eye(K).double() - U @ U.T
+    if not torch.allclose(came @ flat, flat, atol=1e-4):
+        return "Try a vector that is 0 outside one block, with sum 0: it must be mapped to itself. The part I − UUᵀ does that."
+    if not torch.allclose(U.T @ came @ U, U.T @ right @ U, atol=1e-4):
+        return "The part I − UUᵀ is right. On u1 and u2 the result must be the core divided by its Frobenius norm."
+    return "On u1 and u2 something is added that is neither u1 nor u2: spread the core with U on both sides."
+
+
+def e6(answer: Answer) -> None:
+    """2 Φ(x/s) − 1 = erf(x/(s √2)): a straight line for weak signals, 1 for strong ones."""
+    cases = [(0.5, 1.0), (-0.3, 2.0), (1.0, 0.5), (0.1, 1.5)]
+
+    def look(x: float, s: float) -> tuple[float, Mistakes]:
+        u = x / s
+        right, cumulated = math.erf(u / math.sqrt(2)), (1 + math.erf(u / math.sqrt(2))) / 2
+        return right, [
             (
-                M.diagonal() - rivals(M).amax(1),
-                "You took the maximum of each row. Column k holds the answers to key k: use dim=0.",
+                cumulated,
+                "That is Φ(x/s), the chance of a positive sign. Subtract the chance of a negative one: 2 Φ − 1.",
             ),
             (
-                M.diagonal() - M.amax(0),
-                "The right answer is among those you took the maximum of. Leave the diagonal out.",
+                1 - cumulated,
+                "That is the chance of a negative sign. The mean is the chance of a positive one minus that: 2 Φ − 1.",
             ),
+            (-right, "The sign is turned: a positive x makes a positive mean."),
             (
-                M.diagonal() - M.amax(1),
-                "You took the maximum of each row, with the right answer in it. Leave the diagonal out and use dim=0.",
+                math.sqrt(2 / math.pi) * u,
+                "That is the straight line for small x/s. The mean itself bends, and stays below 1.",
             ),
-            (-right(M), "The sign is turned: right logit minus wrong logit."),
-            (right(M).abs(), "A margin is negative where a wrong logit is larger: do not take the absolute value."),
+            (math.erf(u), "√2 is missing: Φ(u) = (1 + erf(u/√2))/2."),
+            (math.erf(u * math.sqrt(2)), "Divide by √2, where you multiplied: Φ(u) = (1 + erf(u/√2))/2."),
+            (math.erf(u / 2), "Divide by √2, not by 2: Φ(u) = (1 + erf(u/√2))/2."),
+            (math.erf(x / math.sqrt(2)), "The noise is missing: divide x by it."),
             (
-                right(M).clamp(min=0),
-                "You cut the margins at 0. A margin is negative where a wrong logit is larger.",
+                math.erf(x / math.sqrt(2 * s)),
+                "The noise is a standard deviation, not a variance: take it out of the root.",
             ),
+            (math.erf(x / (math.sqrt(2) * s * s)), "Divide by the noise once. It is a standard deviation."),
+            (math.erf(x * s / math.sqrt(2)), "Divide x by the noise, where you multiplied."),
+            (math.erf(s / (x * math.sqrt(2))), "The fraction is upside down: x divided by the noise."),
+            (math.erfc(u / math.sqrt(2)), "That is 1 minus the mean: take erf, not erfc."),
+            (math.erf(abs(u) / math.sqrt(2)), "You took the size. A negative x makes a negative mean."),
+            (cumulated - 0.5, "Half of it: the mean is 2 Φ(x/s) − 1."),
+            (2 * cumulated, "Subtract 1: the mean of a sign lies between −1 and 1."),
+            (math.tanh(u), "tanh has a similar shape, but is another function. Use Φ, the distribution function of z."),
+            (math.copysign(1, x), "That is the sign of x, without noise. The noise can turn it: take the mean over z."),
+            (u, "That is x/s. Its sign is ±1: take the mean of that."),
+            (x, "That is the mean of x + s z, before the sign is taken."),
+            (max(-1.0, min(1.0, u)), "A straight line that is cut off. Use Φ, the distribution function of z."),
             (
-                ordered(M)[0] - ordered(M)[1],
-                "That is the largest minus the second largest of each column, whichever is right. The right one is on the diagonal.",
+                math.exp(-u * u / 2) / math.sqrt(2 * math.pi),
+                "That is the density at x/s. Take the distribution function: 2 Φ(x/s) − 1.",
             ),
-            (
-                M.diagonal() - ordered(M)[1],
-                "You subtracted the second largest of each column. Where a wrong logit is the largest, it is the competitor.",
-            ),
-            (
-                M.diagonal() - (M.sum(0) - M.diagonal()) / (len(M) - 1),
-                "You subtracted the mean of the wrong logits. The largest one is the competitor.",
-            ),
-            (
-                M.diagonal() - M.mean(0),
-                "You subtracted the mean of the column. The largest wrong logit is the competitor.",
-            ),
-            (
-                M.diagonal() - rivals(M, torch.inf).amin(0),
-                "You subtracted the smallest wrong logit. The largest one is the competitor.",
-            ),
-            (
-                M.diagonal() - (M.sum(0) - M.diagonal()),
-                "You subtracted the sum of the wrong logits. The largest one is the competitor.",
-            ),
-            (
-                M.diagonal() - rivals(M, 0).amax(0),
-                "You set the diagonal to 0, which wins when all wrong logits are negative. Use -torch.inf.",
-            ),
-            *(
-                (
-                    M.diagonal() - rivals(M, floor).amax(0),
-                    f"You put {floor:,} on the diagonal, which wins when all wrong logits are lower still. Use -torch.inf.",
-                )
-                for floor in (-1, -10, -100, -1000)
-            ),
-            (
-                M.diagonal() - rivals(M, 0).abs().amax(0),
-                "You compared with the largest size. A very negative logit is no competitor.",
-            ),
-            (
-                M.diagonal() - rivals(M).max(),
-                "You subtracted one number from all: the largest wrong logit of the matrix. Each column has its own.",
-            ),
-            (
-                M.diagonal() - reshaped(M).amax(0),
-                "Your reshape mixes the columns: without its diagonal, M is read row by row. Take the transpose first.",
-            ),
-            (right(M).min(), "That is one number, the smallest margin. Return the margin of each fact."),
-            (right(M).mean(), "That is one number, the mean margin. Return the margin of each fact."),
-            (rivals(M).amax(0), "Those are the largest wrong logits. Subtract them from the right ones."),
-            (
-                M.softmax(0).diagonal() - rivals(M.softmax(0), 0).amax(0),
-                "You took probabilities. A margin is a difference of logits, the entries of M themselves.",
-            ),
-            (
-                torch.full((len(M),), -torch.inf),
-                "Every margin is −∞ there, from the −∞ on the diagonal. Read the right logits from M itself, and take no absolute value.",
-            ),
-            (
-                M.diagonal() - rivals(M).argmax(0),
-                "You subtracted the place of the largest wrong logit. Take its value: amax, or .values.",
-            ),
-            (M.diagonal() / rivals(M).amax(0), "You divided. A margin is a difference: right logit minus wrong logit."),
-            (
-                M.diagonal() - (M.sum(0) - M.diagonal()) / len(M),
-                "You subtracted the sum of the wrong logits, divided by K. The largest one is the competitor.",
-            ),
-            (M - rivals(M).amax(0), "You subtracted from the whole matrix. The right logits are its diagonal."),
-            (right(M).sort().values, "You sorted the margins. The margin of fact k stands at place k."),
+            (1 / (1 + math.exp(-u)), "That is the logistic function. Use Φ of the normal distribution: 2 Φ(x/s) − 1."),
+            (2 / (1 + math.exp(-u)) - 1, "That is made with the logistic function. z is normal: use Φ, with math.erf."),
+            (0.0, "The noise alone has the mean 0; x shifts it."),
         ]
-        return right(M), mistakes
 
-    otherwise = "Entry k is M[k, k] minus the largest of the other entries of column k."
-    compare(answer, cases, look, returns=numbers, otherwise=otherwise)
+    otherwise = "The mean is 2 Φ(x/s) − 1, exactly. A mean of random draws is only near it."
+    compare(answer, cases, look, returns=number, otherwise=otherwise)
 
 
 def _odds(epsilon: float) -> float:
@@ -355,11 +366,3 @@ def _odds(epsilon: float) -> float:
 
 def _probability(odds: float) -> float:
     return odds / (1 + odds)
-
-
-def _bases(right: float) -> Mistakes:
-    natural = "The probabilities are made with exp, so take the natural one, math.log."
-    return [
-        (right / math.log(2), f"You took the logarithm to base 2. {natural}"),
-        (right / math.log(10), f"You took the logarithm to base 10. {natural}"),
-    ]

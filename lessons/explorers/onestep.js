@@ -1,7 +1,7 @@
 // One update from W = 0: what it does to the best and the worst known of K facts, by optimizer.
 // Facts that look alike to the optimizer are counted, not listed, so K = 3000 costs what K = 30 does.
 
-const GOAL = 0.9, WIDEST = 3;
+const GOAL = 0.9, WIDEST = 20;
 
 // A kind of fact: the logit of its right answer, and [logit, how many] of all other answers.
 function gradientKinds(K, L, a, b) {

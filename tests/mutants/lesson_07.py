@@ -5,19 +5,8 @@ import math
 import numpy as np
 import torch
 
-
-def by_halving(p, epsilon):
-    low, high = 0.0, 1e6
-    for _ in range(200):
-        middle = (low + high) / 2
-        grown = math.exp(min(middle * p.max().item(), 700.0))
-        done = grown / (grown + len(p) - 1) > 1 - epsilon
-        low, high = (low, middle) if done else (middle, high)
-    return high
-
-
-def step(odds, p):
-    return math.log((len(p) - 1) * odds) / p.max().item()
+from muonlab import polar
+from muonlab.theory import descent
 
 
 def softmax_of_logits(K, r, epsilon):
@@ -35,101 +24,121 @@ def as_probability(odds):
     return 1 / (1 + 1 / odds)
 
 
-def in_place(M):
-    return M.diagonal().clone() - M.fill_diagonal_(-torch.inf).amax(0)
+def surprise(W, E, values, dim=0):
+    return torch.eye(E.size(1)) - (values.T @ W @ E).softmax(dim)
 
 
-def column_by_column(M):
+def by_autograd(W, E, values, p):
+    W = W.clone().requires_grad_()
+    logs = torch.log_softmax(values.T @ W @ E, dim=0)
+    (p * logs.diagonal()).sum().backward()
+    return W.grad
+
+
+def fact_by_fact(W, E, values, p):
+    total = torch.zeros_like(W)
+    for k in range(len(p)):
+        q = torch.softmax(values.T @ W @ E[:, k], dim=0)
+        q[k] -= 1
+        total -= p[k] * torch.outer(values @ q, E[:, k])
+    return total
+
+
+def pair_by_pair(W, E, values, p):
+    """Proposition F.1, written out."""
+    total = torch.zeros_like(W)
+    for k in range(len(p)):
+        s = torch.softmax(values.T @ W @ E[:, k], dim=0)
+        total += p[k] * (1 - s[k]) * torch.outer(values[:, k], E[:, k])
+        for j in range(len(p)):
+            if j != k:
+                total -= p[k] * s[j] * torch.outer(values[:, j], E[:, k])
+    return total
+
+
+def in_numpy(W, E, values, p):
+    g = values.numpy().T @ W.numpy() @ E.numpy()
+    q = np.exp(g) / np.exp(g).sum(0)
+    return values.numpy() @ ((np.eye(len(p)) - q) * p.numpy()) @ E.numpy().T
+
+
+def einsum(W, E, values, p):
+    q = torch.einsum("oj,os,sk->jk", values, W, E).softmax(0)
+    kept = torch.einsum("ok,sk,k->os", values, E, p)
+    return kept - torch.einsum("oj,jk,sk,k->os", values, q, E, p)
+
+
+def wrong_gradient(change):
+    def answer(W, E, values, p):
+        return values @ change(surprise(W, E, values), p) @ E.T
+
+    return answer
+
+
+def ones(K, L, length=True):
+    U = torch.zeros(K, 2)
+    U[:L, 0] = L**-0.5 if length else 1
+    U[L:, 1] = (K - L) ** -0.5 if length else 1
+    return U
+
+
+def built(divide, flat=None, block=None):
+    def answer(M, L):
+        M, U = M.float(), ones(len(M), L) if block is None else block(len(M), L)
+        core = U.T @ M @ U
+        rest = torch.eye(len(M)) - U @ U.T if flat is None else flat(M, U)
+        return rest + U @ divide(core) @ U.T
+
+    return answer
+
+
+def unit(core):
+    return core / core.norm()
+
+
+def by_svd(M, L):
+    U, S, Vh = torch.linalg.svd(M.double())
+    known = S > 1e-6
+    return U[:, known] @ Vh[known]
+
+
+def projections(M, L):
     K = len(M)
-    return torch.stack(
-        [M[k, k] - torch.cat([M[:k, k], M[k + 1 :, k]]).max() for k in range(K)],
-    )
+    result = torch.zeros(K, K)
+    result[:L, :L] = torch.eye(L) - 1 / L
+    result[L:, L:] = torch.eye(K - L) - 1 / (K - L)
+    u, v = ones(K, L).T
+    a, b = M[0, 0] * K / (K - 1), M[-1, -1] * K / (K - 1)
+    left = ((K - L) ** 0.5 * u - L**0.5 * v) / K**0.5
+    right = a * (K - L) ** 0.5 * u - b * L**0.5 * v
+    return result + torch.outer(left, right / right.norm())
 
 
-def without_diagonal(M):
-    K = len(M)
-    rest = M.T[~torch.eye(K, dtype=bool)].view(K, K - 1)  # row k: the wrong logits of key k
-    return M.diagonal() - rest.max(dim=1).values
+def six_numbers(M, L):
+    K, rest = len(M), len(M) - L
+    a, b = M[0, 0].item() * K / (K - 1), M[-1, -1].item() * K / (K - 1)
+    root = math.sqrt(K * (a * a * rest + b * b * L))
+    c11, c22 = (a * rest / root - 1) / L, (b * L / root - 1) / rest
+    blocks = [[c11] * L + [-b / root] * rest] * L + [[-a / root] * L + [c22] * rest] * rest
+    return torch.eye(K) + torch.tensor(blocks)
 
 
-def in_numpy(M):
-    wrong = np.where(np.eye(len(M)), -np.inf, M.numpy())
-    return np.diag(M.numpy()) - wrong.max(axis=0)
+def minus_the_rest(M, L):
+    U = ones(len(M), L)
+    core = U @ U.T @ M @ U @ U.T
+    return torch.eye(len(M)) - U @ U.T + core / core.norm()
 
 
-def plain_python(M):
-    rows = M.tolist()
-    return [
-        row[k] - max(other[k] for j, other in enumerate(rows) if j != k)
-        for k, row in enumerate(rows)
-    ]
+def whole_svd(M, L):
+    U, _, Vh = torch.linalg.svd(M)
+    return U @ Vh
 
 
-def filled(M, low):
-    return M.diagonal() - M.clone().fill_diagonal_(low).amax(0)
-
-
-def reshaped(M):
-    K = len(M)
-    return M.diag() - M[~torch.eye(K, dtype=bool)].view(K - 1, K).amax(0)
+def phi(u):
+    return (1 + math.erf(u / math.sqrt(2))) / 2
 
 
 ANSWERS = {
-    "07-e1": {
-        "right": {
-            "direct": lambda p, e: math.log((len(p) - 1) * (1 - e) / e) / p.max().item(),
-            "a tensor": lambda p, e: torch.log(torch.tensor((len(p) - 1) * (1 / e - 1))) / p.max(),
-            "halving": by_halving,
-            "sum of logs": lambda p, e: (
-                (math.log(len(p) - 1) + math.log1p(-e) - math.log(e)) / max(p.tolist())
-            ),
-            "numpy": lambda p, e: np.log((p.numel() - 1) * (1 - e) / e) / np.max(p.numpy()),
-            "logit": lambda p, e: (
-                (torch.logit(torch.tensor(1 - e)) + math.log(p.shape[0] - 1)) / p.sort().values[-1]
-            ),
-            "one entry": lambda p, e: (
-                torch.tensor((len(p) - 1) * (1 - e) / e).log() / p.topk(1).values
-            ),
-        },
-        "wrong": {
-            "half divided": lambda p, e: (
-                math.log(len(p) - 1) - math.log(e / (1 - e)) / p.max().item()
-            ),
-            "one more": lambda p, e: math.log((len(p) + 1) / e * (1 - e)) / max(p.tolist()),
-            "only epsilon": lambda p, e: -math.log(e) / max(p.tolist()),
-            "median": lambda p, e: math.log((len(p) - 1) / e * (1 - e)) / p.median().item(),
-            "from the second": lambda p, e: math.log((len(p) - 1) / e * (1 - e)) / p[1:].max(),
-            "to the last but one": lambda p, e: (
-                math.log((len(p) - 1) / e * (1 - e)) / p[: len(p) - 1].max()
-            ),
-            "no wrong answers": lambda p, e: math.log((1 - e) / e) / p.max().item(),
-            "K wrong answers": lambda p, e: math.log(len(p) * (1 - e) / e) / p.max().item(),
-            "smallest": lambda p, e: math.log((len(p) - 1) * (1 - e) / e) / p.min().item(),
-            "first": lambda p, e: step((1 - e) / e, p) * p.max() / p[0],
-            "last": lambda p, e: step((1 - e) / e, p) * p.max() / p[-1],
-            "argmax": lambda p, e: math.log((len(p) - 1) * (1 - e) / e) / p.argmax(),
-            "mean": lambda p, e: math.log((len(p) - 1) * (1 - e) / e) * len(p) / p.sum().item(),
-            "each fact": lambda p, e: math.log((len(p) - 1) * (1 - e) / e) / p,
-            "upside down": lambda p, e: math.log((len(p) - 1) * e / (1 - e)) / p.max().item(),
-            "divided by wrong": lambda p, e: math.log((1 - e) / e / (len(p) - 1)) / p.max().item(),
-            "times p": lambda p, e: math.log((len(p) - 1) * (1 - e) / e) * p.max().item(),
-            "not divided": lambda p, e: math.log((len(p) - 1) * (1 - e) / e),
-            "probability": lambda p, e: step(1 - e, p),
-            "one over epsilon": lambda p, e: step(1 / e, p),
-            "no logarithm": lambda p, e: (len(p) - 1) * (1 - e) / e / p.max().item(),
-            "wrong outside": lambda p, e: (len(p) - 1) * math.log((1 - e) / e) / p.max().item(),
-            "p inside": lambda p, e: math.log((len(p) - 1) * (1 - e) / e / p.max().item()),
-            "sign": lambda p, e: math.log(e / (1 - e) / (len(p) - 1)) / p.max().item(),
-            "one entry of the gradient": lambda p, e: step((1 - e) / e, p) * len(p) / (len(p) - 1),
-            "base 2": lambda p, e: math.log2((len(p) - 1) * (1 - e) / e) / p.max().item(),
-            "base 10": lambda p, e: math.log10((len(p) - 1) * (1 - e) / e) / p.max().item(),
-            "a word": lambda p, e: str(step((1 - e) / e, p)),
-        },
-        "generic": {
-            "sum of logs": lambda p, e: (math.log(len(p)) - math.log1p(-e)) / p.max().item(),
-            "squared": lambda p, e: step((1 - e) / e, p) ** 2,
-        },
-    },
     "07-e2": {
         "right": {
             "one fraction": lambda K, r, e: 1 / (1 + (K - 1) * ((K - 1) * (1 / e - 1)) ** -r),
@@ -180,69 +189,153 @@ ANSWERS = {
             "squared": lambda K, r, e: as_probability(grown(K, 2 * r, e)),
         },
     },
-    "07-e3": {
+    "07-e4": {
         "right": {
-            "columns": column_by_column,
-            "second largest": lambda M: torch.stack(
-                [
-                    c[k] - (s[1] if c[k] == s[0] else s[0])
-                    for k, c in enumerate(M.T)
-                    for s in [c.sort(descending=True).values]
-                ]
-            ),
-            "infinite diagonal": lambda M: (
-                M.diagonal()
-                - (M - torch.full((len(M),), torch.inf).diag()).nan_to_num(-1e9).amax(0)
-            ),
-            "without the diagonal": without_diagonal,
+            "autograd": by_autograd,
+            "fact by fact": fact_by_fact,
+            "pair by pair": pair_by_pair,
             "numpy": in_numpy,
-            "plain python": plain_python,
-            "masked": lambda M: (
-                M.diag() - M.masked_fill(torch.eye(len(M)).bool(), float("-inf")).max(0).values
-            ),
-            "smallest difference": lambda M: (
-                (M.diagonal() - M).fill_diagonal_(torch.inf).min(dim=0).values
-            ),
+            "einsum": einsum,
+            "one product": wrong_gradient(lambda S, p: S * p),
+            "diagonal": wrong_gradient(lambda S, p: S @ p.diag()),
         },
         "wrong": {
-            "sorted": lambda M: filled(M, -torch.inf).sort().values,
-            "sizes with infinity": lambda M: (
-                M.diag() - M.clone().fill_diagonal_(-torch.inf).abs().amax(0)
+            "package": lambda W, E, values, p: descent(W, E, values, p),
+            "sign": lambda W, E, values, p: -by_autograd(W, E, values, p),
+            "no weights": wrong_gradient(lambda S, p: S),
+            "sign, no weights": wrong_gradient(lambda S, p: -S),
+            "mean": wrong_gradient(lambda S, p: S / len(p)),
+            "weights and mean": wrong_gradient(lambda S, p: S * p / len(p)),
+            "rows": wrong_gradient(lambda S, p: p[:, None] * S),
+            "softmax of rows": lambda W, E, values, p: (
+                values @ (surprise(W, E, values, 1) * p) @ E.T
             ),
-            "places": lambda M: M.diag() - M.clone().fill_diagonal_(-torch.inf).max(0).indices,
-            "ratio": lambda M: M.diag() / M.clone().fill_diagonal_(-torch.inf).amax(0),
-            "sum over K": lambda M: M.diag() - (M.sum(0) - M.diag()) / len(M),
-            "the matrix": lambda M: M - M.clone().fill_diagonal_(-torch.inf).amax(0),
-            "rows": lambda M: M.diagonal() - M.clone().fill_diagonal_(-torch.inf).amax(1),
-            "with the right answer": lambda M: M.diagonal() - M.amax(0),
-            "rows with the right answer": lambda M: M.diagonal() - M.max(1)[0],
-            "turned": lambda M: M.clone().fill_diagonal_(-torch.inf).amax(0) - M.diagonal(),
-            "absolute": lambda M: filled(M, -torch.inf).abs(),
-            "cut": lambda M: filled(M, -torch.inf).relu(),
-            "two largest": lambda M: -M.topk(2, dim=0).values.diff(dim=0)[0],
-            "second largest": lambda M: M.diagonal() - M.sort(0).values[-2],
-            "mean": lambda M: M.diagonal() - (M.sum(0) - M.diagonal()) / (len(M) - 1),
-            "mean of the column": lambda M: M.diagonal() - M.mean(0),
-            "smallest": lambda M: M.diagonal() - M.clone().fill_diagonal_(torch.inf).amin(0),
-            "sum": lambda M: 2 * M.diagonal() - M.sum(0),
-            "zero diagonal": lambda M: M.diagonal() - (M - M.diagonal().diag()).amax(0),
-            "minus 1": lambda M: filled(M, -1),
-            "minus 10": lambda M: filled(M, -10),
-            "minus 100": lambda M: filled(M, -100),
-            "minus 1,000": lambda M: filled(M, -1e3),
-            "sizes": lambda M: M.diagonal() - (M * (1 - torch.eye(len(M)))).abs().amax(0),
-            "one for all": lambda M: M.diagonal() - M.clone().fill_diagonal_(-torch.inf).max(),
-            "reshaped": reshaped,
-            "in place": in_place,
-            "smallest margin": lambda M: filled(M, -torch.inf).min(),
-            "mean margin": lambda M: filled(M, -torch.inf).mean().item(),
-            "rivals": lambda M: M.clone().fill_diagonal_(-torch.inf).amax(0),
-            "probabilities": lambda M: filled(M.softmax(0), 0),
-            "yes or no": lambda M: filled(M, -torch.inf) > 0,
+            "logits transposed": lambda W, E, values, p: (
+                values @ ((torch.eye(len(p)) - (E.T @ W.T @ values).softmax(0)) * p) @ E.T
+            ),
+            "no right answer": wrong_gradient(lambda S, p: (S - torch.eye(len(p))) * p),
+            "no right answer, sign": wrong_gradient(lambda S, p: (torch.eye(len(p)) - S) * p),
+            "only the right answer": wrong_gradient(lambda S, p: p.diag()),
+            "stored": wrong_gradient(lambda S, p: torch.eye(len(p))),
+            "at zero": wrong_gradient(lambda S, p: (torch.eye(len(p)) - 1 / len(p)) * p),
+            "logits": lambda W, E, values, p: (
+                values @ ((torch.eye(len(p)) - values.T @ W @ E) * p) @ E.T
+            ),
+            "logs": lambda W, E, values, p: (
+                values @ ((torch.eye(len(p)) - (values.T @ W @ E).log_softmax(0)) * p) @ E.T
+            ),
+            "transposed": lambda W, E, values, p: by_autograd(W, E, values, p).T,
+            "in the logits": lambda W, E, values, p: surprise(W, E, values) * p,
+            "no keys": lambda W, E, values, p: values @ (surprise(W, E, values) * p),
+            "middle turned": wrong_gradient(lambda S, p: (S * p).T),
+            "of the probability": wrong_gradient(lambda S, p: S * p * (1 - S.diagonal())),
+            "squared": wrong_gradient(lambda S, p: S * p * p),
+            "keys not turned": lambda W, E, values, p: (
+                values @ (surprise(W, E, values) * p) @ (E if E.shape == values.shape else E.T[:0])
+            ),
+            "loss": lambda W, E, values, p: (
+                -(p * (values.T @ W @ E).log_softmax(0).diagonal()).sum()
+            ),
         },
         "generic": {
-            "one number": lambda M: (M.diagonal() - M.amax(0)).min(),
-            "log-sum-exp": lambda M: M.diagonal() - M.logsumexp(0),
+            "roots": wrong_gradient(lambda S, p: S * p.sqrt()),
+            "zeros": wrong_gradient(lambda S, p: 0 * S),
+        },
+    },
+    "07-e5": {
+        "right": {
+            "svd": by_svd,
+            "projections": projections,
+            "six numbers": six_numbers,
+            "built": built(unit),
+            "large": minus_the_rest,
+            "numpy": lambda M, L: built(unit)(M, L).numpy(),
+        },
+        "wrong": {
+            "package": lambda M, L: polar(M),
+            "identity": lambda M, L: torch.eye(len(M)),
+            "no core": built(torch.zeros_like),
+            "core alone": built(unit, lambda M, U: 0 * M),
+            "long core": built(lambda core: core),
+            "whole identity": built(unit, lambda M, U: torch.eye(len(M))),
+            "a and b": built(unit, lambda M, U: M - U @ U.T @ M @ U @ U.T),
+            "minus": built(lambda core: -unit(core)),
+            "turned": built(lambda core: unit(core).T),
+            "trace": built(lambda core: core / core.trace()),
+            "largest entry": built(lambda core: core / core.abs().max()),
+            "sum": built(lambda core: core / core.abs().sum()),
+            "square": built(lambda core: core / core.square().sum()),
+            "norm of M": lambda M, L: built(lambda core: core / M.norm())(M, L),
+            "signs of the core": built(torch.sign),
+            "columns": built(lambda core: core / core.norm(dim=0)),
+            "times": built(lambda core: core * core.norm()),
+            "raw ones": built(unit, block=lambda K, L: ones(K, L, False)),
+            "spread with ones": lambda M, L: (
+                torch.eye(len(M))
+                - ones(len(M), L) @ ones(len(M), L).T
+                + ones(len(M), L, False)
+                @ unit(ones(len(M), L).T @ M @ ones(len(M), L))
+                @ ones(len(M), L, False).T
+            ),
+            "swapped": built(unit, block=lambda K, L: ones(K, K - L)),
+            "one block": lambda M, L: torch.eye(len(M)) - 1 / len(M),
+            "M by its norm": lambda M, L: M / M.norm(),
+            "M by its largest": lambda M, L: M / torch.linalg.matrix_norm(M, 2),
+            "signs": lambda M, L: M.sign(),
+            "M": lambda M, L: M,
+            "core": lambda M, L: unit(ones(len(M), L).T @ M @ ones(len(M), L)),
+            "whole svd": whole_svd,
+            "core is wrong": built(lambda core: torch.eye(2)[[1, 0]]),
+        },
+        "generic": {
+            "zeros": lambda M, L: 0 * M,
+            "transposed M": lambda M, L: M.T,
+            "flat is wrong": built(unit, lambda M, U: 2 * (torch.eye(len(M)) - U @ U.T)),
+        },
+    },
+    "07-e6": {
+        "right": {
+            "two phi": lambda x, s: 2 * phi(x / s) - 1,
+            "torch": lambda x, s: torch.erf(torch.tensor(x / s / 2**0.5)),
+            "normal": lambda x, s: torch.distributions.Normal(x, s).cdf(torch.tensor(0.0)) * -2 + 1,
+            "erfc": lambda x, s: 1 - math.erfc(x / s / math.sqrt(2)),
+            "chances": lambda x, s: phi(x / s) - phi(-x / s),
+            "numpy": lambda x, s: np.float64(math.erf(np.sqrt(0.5) * x / s)),
+        },
+        "wrong": {
+            "phi": lambda x, s: phi(x / s),
+            "negative": lambda x, s: phi(-x / s),
+            "sign turned": lambda x, s: 2 * phi(-x / s) - 1,
+            "line": lambda x, s: math.sqrt(2 / math.pi) * x / s,
+            "no root": lambda x, s: math.erf(x / s),
+            "times root": lambda x, s: math.erf(x / s * math.sqrt(2)),
+            "two": lambda x, s: math.erf(x / s / 2),
+            "no noise": lambda x, s: math.erf(x / math.sqrt(2)),
+            "variance": lambda x, s: math.erf(x / math.sqrt(2 * s)),
+            "noise twice": lambda x, s: math.erf(x / s**2 / math.sqrt(2)),
+            "times noise": lambda x, s: math.erf(x * s / math.sqrt(2)),
+            "upside down": lambda x, s: math.erf(s / x / math.sqrt(2)),
+            "complement": lambda x, s: math.erfc(x / s / math.sqrt(2)),
+            "size": lambda x, s: math.erf(abs(x) / s / math.sqrt(2)),
+            "half": lambda x, s: phi(x / s) - 0.5,
+            "not minus 1": lambda x, s: 2 * phi(x / s),
+            "tanh": lambda x, s: math.tanh(x / s),
+            "no mean": lambda x, s: math.copysign(1.0, x),
+            "fraction": lambda x, s: x / s,
+            "x": lambda x, s: x,
+            "cut": lambda x, s: max(-1.0, min(1.0, x / s)),
+            "density": lambda x, s: math.exp(-((x / s) ** 2) / 2) / math.sqrt(2 * math.pi),
+            "logistic": lambda x, s: 1 / (1 + math.exp(-x / s)),
+            "two logistic": lambda x, s: 2 / (1 + math.exp(-x / s)) - 1,
+            "nothing": lambda x, s: 0.0,
+        },
+        "generic": {
+            "few draws": lambda x, s: (
+                torch.sign(x + s * torch.randn(100, generator=torch.Generator().manual_seed(1)))
+                .mean()
+                .item()
+            ),
+            "arctan": lambda x, s: 2 / math.pi * math.atan(x / s),
         },
     },
 }
