@@ -1,292 +1,246 @@
 """Checks of lesson 08: what is wrong with an answer, said so that it can be mended."""
 
+import math
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
+from muonlab import polar
 from muonlab.classroom.exercise import Mistakes, compare
-from muonlab.classroom.kinds import numbers
-from muonlab.theory.theorems import TwoBlock
-
+from muonlab.classroom.kinds import array, numbers
 
 def e1(answer: Callable) -> None:
-    """a and b without the constants of their blocks."""
-    cases = [  # the smallest blocks are of two facts; the blocks differ in size
-        (TwoBlock(5, 2, a=2.0, b=5.0, c11=0.5, c12=-2.0, c21=3.0, c22=-1.0).dense().float(), 2),
-        (TwoBlock(6, 3, a=-3.0, b=1.5, c11=1.25, c12=2.0, c21=-0.5, c22=0.125).dense(), 3),
-        (TwoBlock(6, 4, a=7.0, b=0.25, c11=-2.0, c12=1.0, c21=3.0, c22=0.625).dense(), 4),
+    """The average of gradients, its polar factor in six numbers, and the step."""
+    cases = [
+        (
+            _six(2.0, 0.5, -0.5, -0.25, -0.375, -0.125),
+            _six(0.3, 0.1, -0.1, -0.03, -0.05, -0.02),
+            _six(0.5, 0.2, 0.1, -0.15, -0.2, 0.05),
+            *(2, 3, 0.75, 0.5),
+        ),
+        (
+            _six(1.0, 1.0, 0.0, 0.125, 0.25, -0.5),
+            _six(0.2, 0.4, 0.1, -0.05, 0.03, 0.02),
+            _six(0.6, 0.1, -0.1, 0.05, 0.02, 0.1),
+            *(4, 2, 0.9, 0.25),
+        ),
+        (_six(0, 0, 0, 0, 0, 0), _six(0, 0, 0, 0, 0, 0), _six(0.4, 0.05, -0.08, -0.01, -0.08, -0.01), *(2, 3, 0.9, 1.0)),
     ]
 
-    def right(M: Tensor, L: int) -> Tensor:
-        return _pair(M[0, 0] - M[0, 1], M[-1, -1] - M[-1, -2])
+    def look(W: Tensor, M: Tensor, G: Tensor, L: int, R: int, mu: float, lr: float) -> tuple[Tensor, Mistakes]:
+        average = mu * M + (1 - mu) * G
 
-    def means(M: Tensor, L: int) -> Tensor:
-        own, rare = M[:L, :L], M[L:, L:]
-        return _pair(own.diagonal().mean() - own.mean(), rare.diagonal().mean() - rare.mean())
+        def step(new: Tensor, update: Tensor) -> Tensor:
+            return torch.stack([W + lr * update, new])
 
-    def look(M: Tensor, L: int) -> tuple[Tensor, Mistakes]:
+        one = _polar_six(average, L, R)
+        right = step(average, one)
+        across = math.sqrt(L * R)
+        core = _core(average, L, R)
+        q = polar(core).flatten()
+        diagonal = one[:2]
+        blocks = torch.tensor([L, across, across, R], dtype=torch.float64)
+        undivided = torch.cat([diagonal, q - torch.tensor([1.0, 0, 0, 1]).to(q)])
+        kept = torch.cat([diagonal, q / blocks])
+        bare = polar(average[2:].view(2, 2)).flatten()
+        small = polar(core - torch.diag(average[:2])).flatten()
         mistakes = [
+            (step(M, _polar_six(M, L, R)), "Your step uses the old average and leaves the gradient G out."),
             (
-                _pair(M[0, 0], M[L, L]),
-                "You read the diagonal itself, which is a + c₁₁ and b + c₂₂: take the constants away.",
-            ),
-            (right(M, L).flip(0), "a and b are exchanged: a belongs to the first L facts."),
-            (
-                _pair(M[0, 0] - M[0, -1], M[-1, -1] - M[-1, 0]),
-                "Take away the constant of the same block: c₁₁ beside a, c₂₂ beside b. You took those of the same rows.",
+                step(average, _polar_six(M, L, R)),
+                "The new average is right, but your step uses the old one. Take the polar factor of the new M.",
             ),
             (
-                _pair(M[0, 0] - M[-1, 0], M[-1, -1] - M[0, -1]),
-                "Take away the constant of the same block: c₁₁ beside a, c₂₂ beside b. You took those of the same columns.",
+                step(average, _polar_six(G, L, R)),
+                "The average is right, but your step takes the polar factor of G. Momentum: the polar factor of M.",
+            ),
+            (step(G, _polar_six(G, L, R)), "That is Muon without momentum: M is G alone. Average first."),
+            (
+                step(mu * M + G, _polar_six(mu * M + G, L, R)),
+                "You summed gradients: M ← μM + G. Here M is an average: G comes with the factor 1 − μ.",
             ),
             (
-                _pair(M[0, 0] - M[-1, -2], M[-1, -1] - M[0, 1]),
-                "The constants are exchanged: c₁₁ belongs to a, c₂₂ to b.",
+                step((1 - mu) * M + mu * G, _polar_six((1 - mu) * M + mu * G, L, R)),
+                "μ and 1 − μ are exchanged: the old average keeps the share μ.",
             ),
             (
-                _pair(M[0, 0] - M[0, 1], M[-1, -1] - M[0, 1]),
-                "You took c₁₁ away from both. Beside b stands c₂₂, the constant of its own block.",
+                step(average, _polar_six(mu * average + (1 - mu) * G, L, R)),
+                "You looked one step ahead, as Nesterov does. Here the step takes the polar factor of M itself.",
+            ),
+            (step(average, average), "Your step adds M itself. Take its polar factor: a and b become 1."),
+            (
+                step(average, polar(average.view(2, 3)).flatten()),
+                "You took the polar factor of the six numbers as if they were a matrix. They describe one: use the core.",
             ),
             (
-                _pair(M[0, 0] - M[0, 1], M[-1, -1] - M[-1, 0]),
-                "a is right. Beside b, take c₂₂ from its own block: in your column stands c₂₁.",
+                step(average, kept),
+                "The corners of the core's polar factor hold a and b, which are now 1: take 1 away before you divide.",
             ),
             (
-                _pair(M[0, 0] - M[0, 1], M[-1, -1] - M[0, -1]),
-                "a is right. Beside b, take c₂₂ from its own block: in your row stands c₁₂.",
+                step(average, torch.cat([diagonal, (q - torch.tensor([1.0, 0, 0, 1]).to(q) * average[[0, 0, 0, 1]]) / blocks])),
+                "You took the old a and b away from the corners. In the polar factor both are 1.",
             ),
             (
-                _pair(M[0, 0] - M[0, 1], M[L, L]),
-                "a is right. b still holds the constant of its block, c₂₂: take it away.",
+                step(average, undivided),
+                "Spread the entries of the core over their blocks: divide by L, √(LR), √(LR) and R.",
             ),
             (
-                _pair(M[0, 0] + M[0, 1], M[-1, -1] + M[-1, -2]),
-                "You added the constants; they are in the diagonal already.",
+                step(average, torch.cat([diagonal, undivided[2:] / torch.tensor([L, 1.0, 1.0, R]).to(q)])),
+                "c₁₂ and c₂₁ are not divided: each entry across the blocks is c · √(LR).",
             ),
             (
-                _pair(M[0, 1] - M[0, 0], M[-1, -2] - M[-1, -1]),
-                "The signs are turned: the diagonal minus the constant.",
+                step(average, torch.cat([diagonal, undivided[2:] / torch.tensor([L * L, L * R, L * R, R * R]).to(q)])),
+                "You divided by the number of entries in each block. The vector of ones has length √L: divide by L, √(LR), R.",
             ),
             (
-                right(M, L)[[0, 0]],
-                "Both numbers are a. b stands in the block of the rare facts, from row L on.",
+                step(average, torch.cat([diagonal, undivided[2:] / torch.tensor([R, across, across, L]).to(q)])),
+                "L and R are exchanged: the first block, c₁₁, belongs to the L frequent facts.",
             ),
             (
-                right(M, L)[[1, 1]],
-                "Both numbers are b. a stands in the block of the frequent facts, in the rows before L.",
-            ),
-            (_pair(M[0, 1], M[-1, -2]), "Those are the constants c₁₁ and c₂₂. Take them away from the diagonal."),
-            (
-                means(M, L),
-                "You took away the mean of the block, with the diagonal in it. The constant stands beside the diagonal.",
+                step(average, one[[0, 1, 2, 4, 3, 5]]),
+                "c₁₂ and c₂₁ are exchanged: c₁₂ stands in row 1, column 2 of the core.",
             ),
             (
-                _pair(M.diagonal()[:L].mean() - M.mean(), M.diagonal()[L:].mean() - M.mean()),
-                "You took away the mean of the whole matrix. Take the constant of the same block, beside the diagonal.",
+                step(average, torch.cat([diagonal, (bare - torch.tensor([1.0, 0, 0, 1]).to(q)) / blocks])),
+                "Your core is made of the constants alone. Along the ones of block 1 the matrix gives a + L·c₁₁.",
             ),
             (
-                _pair(M[:L, :L].diagonal().sum(), M[L:, L:].diagonal().sum()),
-                "Those are the traces of the blocks. Return a and b, one entry without its constant.",
+                step(average, torch.cat([diagonal, small / blocks])),
+                "a and b are missing in your core: its corners are a + L·c₁₁ and b + R·c₂₂.",
             ),
             (
-                _pair(M[0, 0] - M[0, 1], M[L - 1, L - 1] - M[L - 1, L]),
-                "Here your b stands in row L − 1, the last frequent fact. The rare facts begin at row L, counted from 0.",
+                step(average, one * torch.tensor([0, 0, 1, 1, 1, 1]).to(one)),
+                "The constants are right. a and b of the polar factor are 1 each, not 0.",
             ),
             (
-                M.diagonal() - M[[0] * L + [-1] * (len(M) - L), [1] * L + [-2] * (len(M) - L)],
-                "That is a number for each fact. Return two: a and b.",
+                step(average, one * torch.tensor([1, 1, 0, 0, 0, 0]).to(one)),
+                "a and b are right. The constants change too: they come from the polar factor of the core.",
             ),
-            (right(M, L)[0], "That is a alone. Return two numbers, a and b."),
+            (right.flip(0), "W and M are exchanged: return W first, then M."),
             (
-                _pair(M[0, 0] - M[0, -1], M[-1, -1] - M[-1, -2]),
-                "b is right. Beside a, take c₁₁ from its own block: in your row stands c₁₂.",
-            ),
-            (
-                _pair(M[0, 0] - M[-1, 0], M[-1, -1] - M[-1, -2]),
-                "b is right. Beside a, take c₁₁ from its own block: in your column stands c₂₁.",
+                torch.stack([W - lr * one, average]),
+                "Your step goes up the loss: G is −∇L already, so add lr times the polar factor.",
             ),
             (
-                _pair(M[0, 0], M[-1, -1] - M[-1, -2]),
-                "b is right. a still holds the constant of its block, c₁₁: take it away.",
+                torch.stack([W + one, average]),
+                "The step size is missing: W moves by lr times the polar factor.",
             ),
-            (
-                _pair(M[1, 1] - M[1, 2], M[-1, -1] - M[-1, -2]),
-                "b is right. With two frequent facts, column 2 is outside their block: take M[0, 1].",
-            ),
-            (right(M, L).sum(), "That is one number, a + b. Return two numbers, a and b."),
+            (torch.stack([lr * one, average]), "You returned the step. Add it to W."),
+            (torch.stack([one, average]), "You returned the polar factor in the place of W. Add lr times it to W."),
+            (torch.stack([W + lr * one, M]), "W is right. Return the new average as M, not the old one."),
+            (torch.stack([W, average]), "M is right. W has not moved: add lr times the polar factor of M."),
+            (average, "That is the new M. Return the new W and the new M, six numbers each."),
+            (W + lr * one, "That is the new W. Return the new M too: the next step needs it."),
         ]
-        return right(M, L), mistakes
+        return right, mistakes
 
-    otherwise = (
-        "a is a diagonal entry of the first block minus the entry beside it in that block; b the same in the second."
-    )
-    compare(answer, cases, look, returns=numbers, otherwise=otherwise)
+    def otherwise(came: object, *case: object) -> str:
+        W, M, G, L, R, mu, lr = case
+        right, _ = look(*case)
+        if isinstance(came, Tensor) and came.shape == right.shape:
+            if not torch.allclose(came[1], right[1], atol=1e-6):
+                return "The second result, M, is wrong: it is mu · M + (1 − mu) · G."
+            if not torch.allclose(came[0, :2], right[0, :2], atol=1e-6):
+                return "M is right. In W, a and b are wrong: the polar factor has a = b = 1, so each grows by lr."
+            return "M, a and b are right. The constants are not: (entry − 1)/L, entry/√(LR), entry/√(LR), (entry − 1)/R."
+        return "Return two rows of six numbers: the new W, then the new M."
+
+    compare(answer, cases, look, returns=array, otherwise=otherwise)
 
 
 def e2(answer: Callable) -> None:
-    """Σ xy / Σ x² of centred x and y."""
-    cases = [
-        (torch.tensor([4.0, 1.0, 2.0]), torch.tensor([1.0, 5.0, 4.0])),  # not sorted, on no line
-        (torch.tensor([2.0, 7.0, 4.5, 5.0, 10.0]), torch.tensor([3.0, 8.0, 7.0, 2.0, 15.0])),
-        (torch.tensor([1003, 1001, 1006, 1002]).double(), torch.tensor([7, 14, 1, 10]).double()),
-    ]
+    """tanh(c): log-odds of 2c and −2c."""
+    cases = [(0.3,), (1.0,), (0.02,)]
 
-    def centred(v: Tensor) -> Tensor:
-        return v - v.mean()
+    def look(c: float) -> tuple[float, Mistakes]:
+        def odds(x: float) -> float:
+            return 1 / (1 + math.exp(-x))
 
-    def right(x: Tensor, y: Tensor) -> Tensor:
-        return centred(x) @ centred(y) / (centred(x) @ centred(x))
-
-    def line(x: Tensor, y: Tensor) -> Tensor:
-        return _pair(right(x, y), y.mean() - right(x, y) * x.mean())
-
-    def across(x: Tensor, y: Tensor) -> Tensor:
-        """The slope of the line with the smallest distances at right angles to it."""
-        step = torch.linalg.svd(torch.stack([centred(x), centred(y)], 1)).Vh[0]
-        return step[1] / step[0]
-
-    def pairwise(x: Tensor, y: Tensor) -> Tensor:
-        i, j = torch.triu_indices(len(x), len(x), 1)
-        return (y[j] - y[i]) / (x[j] - x[i])
-
-    def ends(x: Tensor, y: Tensor) -> Tensor:
-        first, last = x.argmin(), x.argmax()
-        return (y[last] - y[first]) / (x[last] - x[first])
-
-    def look(x: Tensor, y: Tensor) -> tuple[Tensor, Mistakes]:
         mistakes = [
             (
-                x @ y / (x @ x),
-                "Your line goes through the origin. Take the mean away from x and y first.",
+                odds(4 * c) - 0.5,
+                "You put one of the two at a probability of 1/2. The two can be further apart: put them on both sides of 1/2.",
             ),
             (
-                centred(x) @ y / (x @ x),
-                "Above, the mean is taken away; below stand the squares of x as they are. Take it away there as well.",
+                2 * odds(4 * c) - 1,
+                "Your log-odds are 4c and −4c. They differ by at most 4c: take 2c and −2c.",
             ),
             (
-                x @ y / (centred(x) @ centred(x)),
-                "Above stand x and y as they are. Take the means away there as well.",
+                2 * odds(c) - 1,
+                "Your log-odds are c and −c. They may differ by 4c: take 2c and −2c.",
             ),
+            (odds(2 * c) - 0.5, "Your log-odds differ by 2c. Both may be 2c away, on different sides: 4c."),
+            (odds(2 * c), "That is the larger of the two probabilities. Take the smaller one away."),
+            (odds(-2 * c), "That is the smaller of the two probabilities. Return how far apart they are."),
+            (c, "That is an upper bound, and a good one for small c. The largest difference is asked: use the probabilities."),
+            (2 * c, "That is a difference of logarithms. Turn log-odds into probabilities first."),
+            (4 * c, "That is how far apart the log-odds are. Turn them into probabilities first."),
+            (math.exp(4 * c), "That is the ratio of the odds. Turn odds o into probabilities o/(1 + o) first."),
             (
-                centred(x) @ centred(y) / (centred(y) @ centred(y)),
-                "x and y are exchanged: divide by the squares of x.",
+                math.exp(2 * c) - math.exp(-2 * c),
+                "That is a difference of odds. A probability is o/(1 + o) of odds o.",
             ),
-            (
-                centred(y) @ centred(y) / (centred(x) @ centred(y)),
-                "You made the horizontal distances small. The vertical ones are asked: Σ xy / Σ x², both centred.",
-            ),
-            (across(x, y), "You made the distances at right angles to the line small. The vertical ones are asked."),
-            (
-                y.std() / x.std(),
-                "That is the ratio of the spreads. How x and y move together is missing: Σ xy, both centred.",
-            ),
-            (
-                right(x, y).sign() * y.std() / x.std(),
-                "That is the ratio of the spreads with the right sign. Multiply it by the correlation, or use Σ xy / Σ x².",
-            ),
-            (
-                (y[-1] - y[0]) / (x[-1] - x[0]),
-                "You used the first and the last point alone. The others count too.",
-            ),
-            (ends(x, y), "You used the points with the smallest and the largest x alone. The others count too."),
-            (
-                (y.max() - y.min()) / (x.max() - x.min()),
-                "You used the ranges of x and y alone. All points count, and y can fall where x grows.",
-            ),
-            (
-                (y.diff() / x.diff()).mean(),
-                "This is the mean of the slopes between neighbours, which counts close points too much.",
-            ),
-            (
-                pairwise(x, y).mean(),
-                "This is the mean slope over all pairs of points, which counts close points too much.",
-            ),
-            (
-                pairwise(x, y).quantile(0.5),
-                "This is the median slope over all pairs of points, not the one with the smallest sum of squares.",
-            ),
-            (-right(x, y), "The sign is turned round: where y falls while x grows, the slope is negative."),
-            (right(x, y).abs(), "The sign is lost: where y falls while x grows, the slope is negative."),
-            (
-                torch.corrcoef(torch.stack([x, y]))[0, 1],
-                "This is the correlation, between -1 and 1. Divide by the squares of x alone.",
-            ),
-            (
-                torch.corrcoef(torch.stack([x, y]))[0, 1] ** 2,
-                "This is the share of the variance that the line explains. Return its slope.",
-            ),
-            (
-                right(x, y) * len(x) / (len(x) - 1),
-                "One of your two sums is divided by n − 1, the other by n. Use the same above and below.",
-            ),
-            (
-                right(x, y) * (len(x) - 1) / len(x),
-                "One of your two sums is divided by n, the other by n − 1. Use the same above and below.",
-            ),
-            (
-                right(x, y) / len(x),
-                "Your upper sum is a mean, the lower one a sum. Divide both by n, or none.",
-            ),
-            (
-                right(x, y) * len(x),
-                "Your lower sum is a mean, the upper one a sum. Divide both by n, or none.",
-            ),
-            (centred(x) @ centred(y), "Divide by Σ x², centred: that is how far x itself moves."),
-            (
-                centred(x) @ centred(y) / (len(x) - 1),
-                "That is the covariance. Divide it by the variance of x.",
-            ),
-            (centred(x) @ centred(y) / len(x), "That is the covariance. Divide it by the variance of x."),
-            (
-                centred(x) @ centred(y) / (centred(x) @ centred(x)).sqrt(),
-                "Divide by Σ x², not by its root.",
-            ),
-            ((y / x).mean(), "That is the mean of y / x: lines through the origin. Take the means away first."),
-            (y.sum() / x.sum(), "That is the mean of y over the mean of x, a line through the origin."),
-            (
-                (centred(y) / centred(x)).mean(),
-                "You averaged the ratios y / x of single points. Sum above and below first, then divide.",
-            ),
-            (centred(x) * centred(y) / (centred(x) @ centred(x)), "That is a number for each point. Return their sum."),
-            (line(x, y)[1], "That is where the line cuts the axis, the intercept. Return its slope."),
-            (line(x, y), "You returned the slope and the intercept. Return the slope alone."),
-            (line(x, y).flip(0), "You returned the intercept and the slope. Return the slope alone."),
-            (
-                right(x.log(), y.log()),
-                "You took logarithms of x and y. Whether the axes are logarithmic is decided before: use x and y as they are.",
-            ),
-            (right(x.log(), y), "You took the logarithm of x. Use x and y as they are."),
-            (right(x, y.log()), "You took the logarithm of y. Use x and y as they are."),
-            (
-                right(x.sort().values, y.sort().values),
-                "You sorted x and y each for itself, which tears the points apart.",
-            ),
-            (
-                right(torch.arange(len(x)).to(y), y),
-                "You took the places 0, 1, 2, … for x. Use the values of x.",
-            ),
-            (
-                _through(x, y, x[0], y[0]),
-                "Your line goes through the first point. Take away the means, not the first values.",
-            ),
-            (_through(x, y, x.median(), y.median()), "Your line goes through the medians. Take away the means."),
-            (right(x, y).atan(), "That is the angle of the line. Return its slope."),
-            (
-                torch.cov(torch.stack([x, y])),
-                "That is the whole table of covariances. Divide the one of x and y by the variance of x.",
-            ),
+            (1 - math.exp(-4 * c), "You took odds for probabilities. A probability is o/(1 + o) of odds o."),
+            (-math.tanh(c), "The sign is turned: the larger probability minus the smaller one."),
         ]
-        return right(x, y), mistakes
+        return math.tanh(c), mistakes
 
-    otherwise = "Take the means away from x and y; then divide the sum of x · y by the sum of x · x."
+    otherwise = "Turn the log-odds 2c and −2c into probabilities, 1/(1 + e^(−x)), and take the difference."
     compare(answer, cases, look, returns=numbers, otherwise=otherwise)
 
 
-def _pair(a: Tensor, b: Tensor) -> Tensor:
-    return torch.stack([a, b])
+def e3(answer: Callable) -> None:
+    """Σ (1 − p)^draws."""
+    cases = [
+        (torch.tensor([0.5, 0.25, 0.125, 0.125]), 3),
+        (torch.tensor([0.1, 0.6, 0.3]).double(), 2),
+        (torch.full((5,), 0.2), 10),
+    ]
+
+    def look(p: Tensor, draws: int) -> tuple[Tensor, Mistakes]:
+        missed = (1 - p) ** draws
+        mistakes = [
+            (missed, "That is each fact's chance to be missed. Their sum is the number of facts expected."),
+            (missed.mean(), "That is the share of the facts. Their number is asked: the sum, not the mean."),
+            ((p * missed).sum(), "You weighted the facts by p. Each fact that is missed counts as one."),
+            (len(p) - missed.sum(), "That is how many facts are drawn. Those that are missed are asked."),
+            (1 - missed, "That is each fact's chance to be drawn. Return how many facts are missed."),
+            ((1 - p * draws).sum(), "A fact is missed by one draw with 1 − p, and by all of them with (1 − p)^draws."),
+            (
+                (1 - p * draws).clamp(min=0).sum(),
+                "A fact is missed by one draw with 1 − p, and by all of them with (1 − p)^draws.",
+            ),
+            ((1 - p**draws).sum(), "1 − p^draws: not drawn every time. Missed every time is (1 − p)^draws."),
+            ((p**draws).sum(), "p^draws is the chance to be drawn every time. To be missed each time: (1 − p)^draws."),
+            (((1 - p) * draws).sum(), "Draws are independent: their chances multiply, (1 − p)^draws."),
+            ((1 - p).sum(), "That is for one draw. The draws are independent: (1 − p)^draws."),
+            (missed.prod(), "That is the chance that all facts are missed. Return how many are missed on average: the sum."),
+            (missed.max(), "That is the chance of the rarest fact alone. Sum over the facts."),
+            (torch.exp(-p * draws).sum(), "e^(−p·draws) is close for small p only. Use (1 − p)^draws."),
+            (
+                ((1 - p) ** (draws - 1)).sum(),
+                "That is for one draw too few: all the draws miss.",
+            ),
+            (((1 - p) ** draws * p).sum() * len(p), "You weighted the facts by p. Each fact that is missed counts as one."),
+        ]
+        return missed.sum(), mistakes
+
+    otherwise = "One draw misses a fact with 1 − p, all of them with (1 − p)^draws. Sum over the facts."
+    compare(answer, cases, look, returns=numbers, otherwise=otherwise)
 
 
-def _through(x: Tensor, y: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    """The best slope of a line through the point (a, b)."""
-    return (x - a) @ (y - b) / ((x - a) @ (x - a))
+def _six(*values: float) -> Tensor:
+    return torch.tensor(values, dtype=torch.float64)
+
+
+def _core(six: Tensor, L: int, R: int) -> Tensor:
+    a, b, c11, c12, c21, c22 = six
+    across = math.sqrt(L * R)
+    return torch.stack([a + L * c11, across * c12, across * c21, b + R * c22]).view(2, 2)
+
+
+def _polar_six(six: Tensor, L: int, R: int) -> Tensor:
+    q, across = polar(_core(six, L, R)).flatten(), math.sqrt(L * R)
+    a, b = six[0].sign(), six[1].sign()
+    return torch.stack([a, b, (q[0] - a) / L, q[1] / across, q[2] / across, (q[3] - b) / R])

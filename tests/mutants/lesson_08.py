@@ -1,193 +1,164 @@
 """Typical answers to the exercises of lesson 08: wrong ones to reject, right ones to accept."""
 
-import statistics
+import math
 
 import numpy as np
 import torch
 
-
-def centred(x, y):
-    return x - x.mean(), y - y.mean()
-
-
-def slope(x, y):
-    return torch.cov(torch.stack([x, y]))[0, 1] / x.var()
+from muonlab import polar
+from muonlab.theory import TwoBlock
 
 
-def without_diagonal(M):
-    K = len(M)
-    return M.diagonal().mean() - (M.sum() - M.trace()) / (K * K - K)
+def average(M, G, mu):
+    return mu * M + (1 - mu) * G
 
 
-def a_and_b(M):
-    return M[0, 0] - M[0, 1], M[-1, -1] - M[-2, -1]
+def form(six, L, R, *, minus=1.0, divide=True, corners=True):
+    """The polar factor in six numbers, with one thing wrong where it is asked for."""
+    a, b, c11, c12, c21, c22 = six
+    s = math.sqrt(L * R)
+    extra = (a, b) if corners else (0 * a, 0 * b)
+    core = torch.stack([extra[0] + L * c11, s * c12, s * c21, extra[1] + R * c22])
+    q = polar(core.view(2, 2)).flatten()
+    sizes = torch.tensor([L, s, s, R] if divide else [1.0] * 4).to(q)
+    c = (q - minus * torch.tensor([1.0, 0.0, 0.0, 1.0]).to(q)) / sizes
+    return torch.cat([torch.ones(2).to(q), c])
 
 
-def parts(M, L):
-    return [M[:L, :L], M[L:, L:]]
+def step(W, M, update, lr):
+    return torch.stack([W + lr * update, M])
 
 
-def single_sums(x, y):
-    n, xs, ys = len(x), x.tolist(), y.tolist()
-    sxy = sum(p * q for p, q in zip(xs, ys, strict=True))
-    return (n * sxy - sum(xs) * sum(ys)) / (n * sum(p * p for p in xs) - sum(xs) ** 2)
+def right(W, M, G, L, R, mu, lr):
+    M = average(M, G, mu)
+    return step(W, M, form(M, L, R), lr)
 
 
-def normal_equations(x, y):
-    A = torch.stack([torch.ones_like(x), x], 1)
-    return torch.linalg.solve(A.T @ A, A.T @ y)[1]
+def with_two_block(W, M, G, L, R, mu, lr):
+    W, M, G = (TwoBlock(L + R, L, *six.tolist()) for six in (W, M, G))
+    M = M.add(M, mu - 1).add(G, 1 - mu)
+    W = W.add(M.direction("muon"), lr)
+    return [[x.a, x.b, x.c11, x.c12, x.c21, x.c22] for x in (W, M)]
 
 
-def at_right_angles(x, y):
-    _, vectors = torch.linalg.eigh(torch.cov(torch.stack([x, y])))
-    return vectors[1, 1] / vectors[0, 1]
+def dense(W, M, G, L, R, mu, lr):
+    M = average(M, G, mu)
+    O = polar(TwoBlock(L + R, L, *M.tolist()).dense())
+    c = [O[0, 1], O[0, -1], O[-1, 0], O[-1, -2]]
+    six = torch.stack([O[0, 0] - c[0], O[-1, -1] - c[3], *c])
+    return W + lr * six, M
 
 
-def pair_slopes(x, y):
-    n = len(x)
-    return [(y[j] - y[i]) / (x[j] - x[i]) for i in range(n) for j in range(i)]
+def by_svd(W, M, G, L, R, mu, lr):
+    M = M + (1 - mu) * (G - M)
+    s = (L * R) ** 0.5
+    core = torch.tensor([[M[0] + L * M[2], s * M[3]], [s * M[4], M[1] + R * M[5]]])
+    U, S, Vh = torch.linalg.svd(core.double())
+    Q = U @ torch.diag((S > 1e-9 * S[0]).double()) @ Vh
+    c = [(Q[0, 0] - 1) / L, Q[0, 1] / s, Q[1, 0] / s, (Q[1, 1] - 1) / R]
+    return torch.stack([W + lr * torch.tensor([1, 1, *c], dtype=torch.float64), M])
+
+
+def sigmoid(x):
+    return 1 / (1 + math.exp(-x))
+
+
+def searched(c):
+    x = np.linspace(-6, 6, 20001)
+    return float((1 / (1 + np.exp(-x - 2 * c)) - 1 / (1 + np.exp(-x + 2 * c))).max())
 
 
 ANSWERS = {
     "08-e1": {
         "right": {
-            "tensors": lambda M, L: (M[1, 1] - M[0, 1], M[L, L] - M[L + 1, L]),
-            "from the ends": lambda M, L: (
-                (M[0, 0] - M[1, 0]).item(),
-                (M[-1, -1] - M[-1, -2]).item(),
-            ),
-            "one tensor": lambda M, L: torch.stack(a_and_b(M)),
-            "a list": lambda M, L: [float(v) for v in a_and_b(M)],
-            "numpy": lambda M, L: np.array([v.item() for v in a_and_b(M)], dtype=np.float32),
-            "means": lambda M, L: tuple(map(without_diagonal, parts(M, L))),
-            "singular values": lambda M, L: tuple(
-                (part @ torch.tensor([1.0, -1.0] + [0.0] * (len(part) - 2)).to(M))[0]
-                for part in parts(M, L)
-            ),
+            "core": right,
+            "six numbers of the library": with_two_block,
+            "all entries": dense,
+            "an SVD": by_svd,
+            "a tuple": lambda *case: tuple(right(*case)),
+            "numpy": lambda *case: right(*case).numpy(),
         },
         "wrong": {
-            "right of a": lambda M, L: (M[0, 0] - M[0, L], a_and_b(M)[1]),
-            "below a": lambda M, L: (M[0, 0] - M[L, 0], a_and_b(M)[1]),
-            "a with its constant": lambda M, L: (M[0, 0], a_and_b(M)[1]),
-            "second row": lambda M, L: (M[1, 1] - M[1, 2], a_and_b(M)[1]),
-            "a plus b": lambda M, L: sum(a_and_b(M)),
-            "the diagonal": lambda M, L: (M[0, 0].item(), M[L, L].item()),
-            "exchanged": lambda M, L: (
-                (M[L, L] - M[L, L + 1]).item(),
-                (M[0, 0] - M[0, 1]).item(),
+            "no average": lambda W, M, G, L, R, mu, lr: step(W, G, form(G, L, R), lr),
+            "old average": lambda W, M, G, L, R, mu, lr: step(W, M, form(M, L, R), lr),
+            "a sum": lambda W, M, G, L, R, mu, lr: right(W, M / (1 - mu), G, L, R, mu, lr),
+            "the gradient's factor": lambda W, M, G, L, R, mu, lr: step(
+                W, average(M, G, mu), form(G, L, R), lr
             ),
-            "the other block": lambda M, L: (
-                (M[0, 0] - M[0, L]).item(),
-                (M[L, L] - M[L, 0]).item(),
+            "shares exchanged": lambda W, M, G, L, R, mu, lr: right(W, M, G, L, R, 1 - mu, lr),
+            "the average itself": lambda W, M, G, L, R, mu, lr: step(
+                W, average(M, G, mu), average(M, G, mu), lr
             ),
-            "the other block, columns": lambda M, L: (M[0, 0] - M[L, 0], M[L, L] - M[0, L]),
-            "constants exchanged": lambda M, L: (M[0, 0] - M[-2, -1], M[L, L] - M[1, 0]),
-            "first constant": lambda M, L: torch.stack([M[0, 0], M[L, L]]) - M[0, 1],
-            "left of b": lambda M, L: (M[0, 0] - M[0, 1], M[L, L] - M[L, L - 1]),
-            "above b": lambda M, L: (M[0, 0] - M[0, 1], M[L, L] - M[L - 1, L]),
-            "b with its constant": lambda M, L: (M[0, 0] - M[0, 1], M[-1, -1]),
-            "added": lambda M, L: ((M[0, 0] + M[0, 1]).item(), (M[L, L] + M[L, L + 1]).item()),
-            "sign": lambda M, L: [M[0, 1] - M[0, 0], M[L, L + 1] - M[L, L]],
-            "one block": lambda M, L: ((M[0, 0] - M[0, 1]).item(), (M[1, 1] - M[1, 0]).item()),
-            "rare block": lambda M, L: (a_and_b(M)[1], a_and_b(M)[1]),
-            "constants": lambda M, L: (M[0, 1], M[L, L + 1]),
-            "mean of the block": lambda M, L: tuple(
-                part.diagonal().mean() - part.mean() for part in parts(M, L)
+            "1 not taken away": lambda W, M, G, L, R, mu, lr: step(
+                W, average(M, G, mu), form(average(M, G, mu), L, R, minus=0), lr
             ),
-            "mean of the matrix": lambda M, L: (M[0, 0] - M.mean(), M[L, L] - M.mean()),
-            "traces": lambda M, L: [part.trace() for part in parts(M, L)],
-            "a row too early": lambda M, L: (
-                M[0, 0] - M[0, 1],
-                M[L - 1, L - 1] - M[L - 1, L],
+            "not divided": lambda W, M, G, L, R, mu, lr: step(
+                W, average(M, G, mu), form(average(M, G, mu), L, R, divide=False), lr
             ),
-            "for each fact": lambda M, L: [a_and_b(M)[i >= L].item() for i in range(len(M))],
-            "a alone": lambda M, L: a_and_b(M)[0].item(),
-            "words": lambda M, L: ("a", "b"),
-            "a row too late": lambda M, L: (M[0, 0] - M[0, 1], M[L + 1, L + 1] - M[L + 1, L + 2]),
-        },
-        "generic": {
-            "eigenvalues": lambda M, L: tuple(torch.linalg.eigvals(M).real.sort()[0][[-1, 0]]),
-            "row sums": lambda M, L: (M[0].sum(), M[L].sum()),
+            "core of constants": lambda W, M, G, L, R, mu, lr: step(
+                W, average(M, G, mu), form(average(M, G, mu), L, R, corners=False), lr
+            ),
+            "downhill twice": lambda W, M, G, L, R, mu, lr: right(W, M, G, L, R, mu, -lr),
+            "no step size": lambda W, M, G, L, R, mu, lr: right(W, M, G, L, R, mu, 1.0),
+            "exchanged": lambda *case: right(*case).flip(0),
+            "W alone": lambda *case: right(*case)[0],
+            "M alone": lambda *case: right(*case)[1],
+            "the step": lambda W, M, G, L, R, mu, lr: right(0 * W, M, G, L, R, mu, lr),
+            "L and R exchanged": lambda W, M, G, L, R, mu, lr: right(W, M, G, R, L, mu, lr),
+            "nothing": lambda W, M, G, L, R, mu, lr: torch.stack([W, M]),
         },
     },
     "08-e2": {
         "right": {
-            "polyfit": lambda x, y: np.polyfit(x.numpy(), y.numpy(), 1)[0],
-            "lstsq": lambda x, y: torch.linalg.lstsq(
-                torch.stack([x, torch.ones_like(x)], dim=1), y[:, None]
-            ).solution[0],
-            "covariance": lambda x, y: (
-                torch.cov(torch.stack([x, y]))[0, 1] / x.var(correction=1)
-            ).item(),
-            "statistics": lambda x, y: statistics.linear_regression(x.tolist(), y.tolist()).slope,
-            "sums": single_sums,
-            "normal equations": normal_equations,
-            "one centred": lambda x, y: ((x - x.mean()) * y).sum() / (x - x.mean()).square().sum(),
-            "correlation and spreads": lambda x, y: (
-                torch.corrcoef(torch.stack([x, y]))[0, 1] * y.std() / x.std()
-            ),
+            "tanh": math.tanh,
+            "two probabilities": lambda c: sigmoid(2 * c) - sigmoid(-2 * c),
+            "one, doubled": lambda c: 2 * sigmoid(2 * c) - 1,
+            "odds": lambda c: (math.exp(2 * c) - 1) / (math.exp(2 * c) + 1),
+            "a tensor": lambda c: torch.tensor(c).tanh(),
+            "searched": searched,
         },
         "wrong": {
-            "through the first": lambda x, y: (x - x[0]) @ (y - y[0]) / (x - x[0]).square().sum(),
-            "through the medians": lambda x, y: (
-                (x - x.median()) @ (y - y.median()) / (x - x.median()).square().sum()
-            ),
-            "angle": lambda x, y: np.arctan(slope(x, y).item()),
-            "table": np.cov,
-            "through the origin": lambda x, y: ((x * y).sum() / (x * x).sum()).item(),
-            "squares not centred": lambda x, y: centred(x, y)[0] @ centred(x, y)[1] / (x @ x),
-            "products not centred": lambda x, y: (x * y).sum() / x.var() / (len(x) - 1),
-            "x on y": lambda x, y: (
-                (centred(x, y)[0] @ centred(x, y)[1]) / centred(x, y)[1].square().sum()
-            ).item(),
-            "horizontal": lambda x, y: 1 / slope(y, x),
-            "right angles": at_right_angles,
-            "spreads": lambda x, y: y.std(correction=0) / x.std(correction=0),
-            "spreads with a sign": lambda x, y: slope(x, y).sign() * (y.var() / x.var()).sqrt(),
-            "two points": lambda x, y: ((y[-1] - y[0]) / (x[-1] - x[0])).item(),
-            "outermost": lambda x, y: (
-                (y[x.argmax()] - y[x.argmin()]).item() / (x.max() - x.min()).item()
-            ),
-            "ranges": lambda x, y: (y.amax() - y.amin()) / (x.amax() - x.amin()),
-            "neighbours": lambda x, y: (y.diff() / x.diff()).mean().item(),
-            "all pairs": lambda x, y: sum(pair_slopes(x, y)) / len(pair_slopes(x, y)),
-            "median of pairs": lambda x, y: np.median(torch.stack(pair_slopes(x, y)).numpy()),
-            "sign": lambda x, y: -slope(x, y),
-            "no sign": lambda x, y: slope(x, y).abs().item(),
-            "correlation": lambda x, y: torch.corrcoef(torch.stack([x, y]))[0, 1].item(),
-            "explained": lambda x, y: slope(x, y) * slope(y, x),
-            "n - 1 above": lambda x, y: torch.cov(torch.stack([x, y]))[0, 1] / x.var(correction=0),
-            "n - 1 below": lambda x, y: (
-                torch.cov(torch.stack([x, y]), correction=0)[0, 1] / x.var()
-            ),
-            "mean above": lambda x, y: (
-                (centred(x, y)[0] * centred(x, y)[1]).mean() / centred(x, y)[0].square().sum()
-            ),
-            "mean below": lambda x, y: (
-                (centred(x, y)[0] * centred(x, y)[1]).sum() / centred(x, y)[0].square().mean()
-            ),
-            "not divided": lambda x, y: (centred(x, y)[0] * centred(x, y)[1]).sum(),
-            "covariance": lambda x, y: torch.cov(torch.stack([x, y]))[0, 1],
-            "root": lambda x, y: centred(x, y)[0] @ centred(x, y)[1] / centred(x, y)[0].norm(),
-            "mean ratio": lambda x, y: (y / x).mean(),
-            "ratio of means": lambda x, y: y.mean() / x.mean(),
-            "terms": lambda x, y: (
-                centred(x, y)[0] * centred(x, y)[1] / centred(x, y)[0].square().sum()
-            ),
-            "intercept": lambda x, y: np.polyfit(x, y, 1)[1],
-            "both": lambda x, y: np.polyfit(x, y, 1),
-            "both, turned": lambda x, y: np.polynomial.polynomial.polyfit(x, y, 1),
-            "single ratios": lambda x, y: (centred(x, y)[1] / centred(x, y)[0]).mean(),
-            "logarithms": lambda x, y: slope(x.log(), y.log()),
-            "logarithm of x": lambda x, y: slope(x.log10() * np.log(10), y),
-            "logarithm of y": lambda x, y: slope(x, y.log()),
-            "sorted": lambda x, y: slope(x.sort()[0], y.sort()[0]),
-            "places": lambda x, y: np.polyfit(range(len(y)), y, 1)[0],
-            "a word": lambda x, y: "falls" if slope(x, y) < 0 else "rises",
+            "from one half": lambda c: sigmoid(4 * c) - 0.5,
+            "twice as far": lambda c: sigmoid(4 * c) - sigmoid(-4 * c),
+            "half as far": lambda c: sigmoid(c) - sigmoid(-c),
+            "one side": lambda c: sigmoid(2 * c) - 0.5,
+            "upper": lambda c: sigmoid(2 * c),
+            "lower": lambda c: sigmoid(-2 * c),
+            "the bound c": lambda c: c,
+            "2c": lambda c: 2 * c,
+            "4c": lambda c: 4 * c,
+            "ratio of odds": lambda c: math.exp(4 * c),
+            "odds": lambda c: math.exp(2 * c) - math.exp(-2 * c),
+            "odds as probabilities": lambda c: 1 - math.exp(-4 * c),
+            "sign": lambda c: -math.tanh(c),
+            "x at c": lambda c: sigmoid(3 * c) - sigmoid(-c),
         },
-        "generic": {
-            "median": lambda x, y: y.median() / x.median(),
-            "one log10": lambda x, y: slope(x, y.log10()),
+    },
+    "08-e3": {
+        "right": {
+            "sum": lambda p, draws: ((1 - p) ** draws).sum(),
+            "a number": lambda p, draws: ((1 - p) ** draws).sum().item(),
+            "logarithms": lambda p, draws: torch.exp(draws * torch.log1p(-p)).sum(),
+            "a loop": lambda p, draws: sum((1 - x) ** draws for x in p.tolist()),
+            "numpy": lambda p, draws: np.power(1 - p.numpy(), draws).sum(),
+            "from the drawn": lambda p, draws: len(p) - (1 - (1 - p) ** draws).sum(),
+        },
+        "wrong": {
+            "each fact": lambda p, draws: (1 - p) ** draws,
+            "share": lambda p, draws: ((1 - p) ** draws).mean(),
+            "weighted": lambda p, draws: (p * (1 - p) ** draws).sum(),
+            "drawn": lambda p, draws: (1 - (1 - p) ** draws).sum(),
+            "drawn, each": lambda p, draws: 1 - (1 - p) ** draws,
+            "linear": lambda p, draws: (1 - draws * p).sum(),
+            "linear, cut": lambda p, draws: (1 - draws * p).clamp(min=0).sum(),
+            "not each time": lambda p, draws: (1 - p**draws).sum(),
+            "each time": lambda p, draws: (p**draws).sum(),
+            "times": lambda p, draws: (draws * (1 - p)).sum(),
+            "one draw": lambda p, draws: (1 - p).sum(),
+            "all": lambda p, draws: ((1 - p) ** draws).prod(),
+            "rarest": lambda p, draws: ((1 - p) ** draws).max(),
+            "exponential": lambda p, draws: torch.exp(-p * draws).sum(),
+            "one too few": lambda p, draws: ((1 - p) ** (draws - 1)).sum(),
         },
     },
 }
