@@ -7,7 +7,7 @@ from functools import cache
 import nbformat
 import pytest
 import torch
-from explorer_oracles import ORACLES, POINTS
+from explorer_oracles import ORACLES, POINTS, momentum_data
 from test_browser import browser, open_page
 
 from muonlab.classroom import explore
@@ -44,6 +44,7 @@ def data(name):
     """What the lesson passes to the explorer."""
     made = {
         "runs": lambda: runs_data(recorded("lesson-04-tuning")),
+        "momentum": momentum_data,
         "isotropy": lambda: bands_data(recorded("lesson-09-seeds")),
         "facts": lambda: facts_data(recorded("facts")),
         "table1": lambda: table1_data(recorded("cpu"), recorded("cpu-retuned")),
@@ -376,7 +377,7 @@ def test_a_finger_reads_off_a_phone(browser, tmp_path):
 
 
 DRAGGED = ["circle", "norms", "polynomial", "zipf", "breakeven", "power", "isotropy"]
-DRAGGED += ["scales", "share", "cache"]
+DRAGGED += ["share", "cache"]
 
 
 @pytest.mark.parametrize("name", DRAGGED)

@@ -304,7 +304,7 @@ def _missed(came: str, seen: dict[str, Any]) -> str:
 def _first_step(bug: str, seed: int) -> dict[str, tuple[Tensor, Tensor, Tensor]]:
     """Gradient, update and average of a tall, a wide and a head's matrix after a first step."""
     generator, found = torch.Generator().manual_seed(seed), {}
-    for name, (m, n) in {"w_in": (32, 8), "w_out": (8, 32), "head": (40, 8)}.items():
+    for name, (m, n) in {"w_in": (64, 16), "w_out": (16, 64), "head": (48, 16)}.items():
         G = torch.randn(m, n, generator=generator)
         twice = bug == "momentum overwritten" and name != "head"
         M = (1 - 0.95**2 if twice else 0.05) * G

@@ -1,6 +1,6 @@
 // Lesson 03: what the momentum μ makes of the gradients of one matrix, in M and in the direction D.
-// data: {at: [1, 4, …], "w_out M": [row of μ = 0, of 0.05, …], "w_out D": …}; a row is the share of the
-// steepest way, then singular values as shares of the norm, those of the numbers in `at`.
+// data: {at: [0, 3, …], "w_out M": [row of μ = 0, of 0.05, …], "w_out D": …}; a row is the share of the
+// steepest way, then singular values as shares of the norm, those at the places in `at`.
 const format = { mu: (v) => v.toFixed(2) };
 const STEPS = Array.from({ length: 20 }, (_, i) => i / 20);
 const LIFTED = 0.002; // what five steps with Jordan's numbers still lift into the band
@@ -16,7 +16,7 @@ function view({ mu, matrix, show }, data) {
     x: steep ? { label: "momentum μ", range: [-0.02, 0.97] } : { label: "number of the singular value, largest first", short: "number" },
     y: steep ? { label: "share of the steepest way" } : { label: "singular value / norm", log: true, range: [1e-5, 1] },
     series: parts.map(({ label, rows }) => ({
-      label, marker: true, x: steep ? STEPS : data.at, y: steep ? rows.map(([way]) => way) : rows[i].slice(1),
+      label, marker: true, x: steep ? STEPS : data.at.map((place) => place + 1), y: steep ? rows.map(([way]) => way) : rows[i].slice(1),
     })),
     marks: steep ? [{ x: mu, label: `μ = ${mu.toFixed(2)}` }] : [{ y: LIFTED, label: "five steps lift what is above" }],
     handles: steep ? [{ label: "momentum", x: mu, sets: ["mu"], move: (x) => ({ mu: x }) }] : [],
