@@ -24,7 +24,6 @@ from muonlab.data.zipf import zipf as zipf_law
 from muonlab.models.attention import Attention, LatentAttention, rope_tables
 from muonlab.models.gpt import GPTConfig
 from muonlab.optim.coefficients import JORDAN, QUINTIC
-from muonlab.optim.update import lr_scale
 from muonlab.records.record import contestant
 from muonlab.statistics import chance_to_see, half_width, paired_interval, seeds_needed
 from muonlab.studies import table1
@@ -332,15 +331,37 @@ def _bytes(number):
     return f"{significant(number / 2**power, 3)} {name}"
 
 
-def scales(x, rows, columns):
-    m, n = 2**rows, 2**columns
-    names = ["original", "match_rms_adamw", "spectral"]
-    now = {name: lr_scale(name, m, n) for name in names}
-    same = 0.02 * now["original"] / now["match_rms_adamw"]
-    phrases = [f"For {m} × {n}", f"same step as {same:#.2g} under match_rms_adamw"]
-    phrases += [f"{now[name]:#.3g}".rstrip(".") + f" ({name})" for name in names]
-    y = [[lr_scale(name, int(size), n) for size in x[i]] for i, name in enumerate(names)]
-    return Expected(y=y, phrases=phrases)
+MOMENTUM_AT = [1, *range(4, 129, 4)]
+
+
+@cache
+def momentum_data():
+    """Rows as lesson 03 measures them on gradients, here of random numbers."""
+    generator = torch.Generator().manual_seed(0)
+    rows = {}
+    for part in ("q", "v", "w_in", "w_out"):
+        for kind in "MD":
+            values = torch.rand(20, len(MOMENTUM_AT), generator=generator).sort(1, True)[0]
+            ways = torch.rand(20, 1, generator=generator)
+            rows[f"{part} {kind}"] = torch.cat([ways, values], 1).tolist()
+    return rows | {"at": [number - 1 for number in MOMENTUM_AT]}
+
+
+def momentum(x, mu, matrix, show):
+    i = round(20 * mu)
+    both = [momentum_data()[f"{matrix} {kind}"] for kind in "MD"]
+    weights = (
+        f"the weight {fixed(100 * (1 - mu), 0)} % in M and {fixed(100 * (1 - mu**2), 1)} % in D"
+    )
+    if show == "the way downhill":
+        now = [fixed(100 * rows[i][0], 0) for rows in both]
+        told = f"along M goes {now[0]} % of the steepest way, along D {now[1]} %."
+        y, at = [[row[0] for row in rows] for rows in both], [k / 20 for k in range(20)]
+    else:
+        now = [fixed(100 * rows[i][1], 0) for rows in both]
+        told = f"is {now[0]} % of the norm of M and {now[1]} % of that of D"
+        y, at = [rows[i][1:] for rows in both], MOMENTUM_AT
+    return Expected(x=[at, at], y=y, phrases=[weights, told])
 
 
 def mulberry32(seed):
@@ -742,7 +763,7 @@ def breakeven(x, extra, saved):
 ORACLES = {
     oracle.__name__: oracle
     for oracle in (
-        *(circle, tenfacts, norms, polynomial, scales, recall, zipf, onestep, manysteps, rows, runs, balls, facts, isotropy, share, breakeven, power, cobweb, frequencies),
+        *(circle, tenfacts, norms, polynomial, recall, zipf, onestep, manysteps, rows, runs, balls, facts, isotropy, share, breakeven, power, cobweb, frequencies, momentum),
     )
 } | {"table1": table1_rows, "cache": kept_bytes}
 
@@ -793,7 +814,11 @@ POINTS = {
         start=[0.05, 0.05, 0.3, 1, 1.2, 0.01, 0.4, 1.2],
         steps=[30, 60, 20, 60, 0, 7, 45, 1],
     ),
-    "scales": points(rows=[8, 5, 13, 5, 13, 9], columns=[10, 13, 5, 5, 13, 9]),
+    "momentum": points(
+        mu=[0, 0.95, 0.5, 0.05, 0.95, 0.8],
+        matrix=["w_out", "q", "v", "w_in", "w_out", "q"],
+        show=["singular values", "the way downhill"] * 3,
+    ),
     "runs": points(
         muon=[1, 16, 2, 7, 11, 16],
         adamw=[1, 16, 9, 1, 5, 3],

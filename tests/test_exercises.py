@@ -61,11 +61,6 @@ def known(lesson):
     return names
 
 
-def test_the_model_of_an_example_is_known_in_its_lesson():
-    example = judge("03-e3", lambda model: 1).example
-    assert eval(example.split("`")[1], known("03"))
-
-
 @pytest.mark.parametrize(("exercise", "name"), WRONG)
 def test_a_wrong_answer_is_rejected_with_a_diagnosis(exercise, name):
     verdict = verdict_on(exercise, "wrong", name)

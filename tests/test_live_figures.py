@@ -7,7 +7,7 @@ from functools import cache
 import nbformat
 import pytest
 import torch
-from explorer_oracles import ORACLES, POINTS
+from explorer_oracles import ORACLES, POINTS, momentum_data
 from test_browser import browser, open_page
 
 from muonlab.classroom import explore
@@ -44,6 +44,7 @@ def data(name):
     """What the lesson passes to the explorer."""
     made = {
         "runs": lambda: runs_data(recorded("lesson-04-tuning")),
+        "momentum": momentum_data,
         "isotropy": lambda: bands_data(recorded("lesson-09-seeds")),
         "facts": lambda: facts_data(recorded("facts")),
         "tenfacts": lambda: dict(

@@ -2,16 +2,54 @@
 
 import torch
 
-from muonlab import route
-from muonlab.optim.update import lr_scale
+from muonlab import newton_schulz
 
 
 def values(before, after):
     return torch.linalg.svdvals(before - after)
 
 
+def muon(mix="lerp", ortho=newton_schulz, side=max, nesterov=True, heavy=False, decays=True):
+    """A step of Muon, with mistakes to choose from."""
+
+    def muon_step(W, gradient, M, lr, momentum=0.95, weight_decay=0.0):
+        M.mul_(momentum).add_(gradient, alpha=1.0 if heavy else 1 - momentum)
+        D = getattr(M, mix)(gradient, 1 - momentum) if nesterov else M
+        W.mul_(1 - lr * weight_decay * decays)
+        W.sub_(lr * 0.2 * side(W.shape) ** 0.5 * ortho(D))
+
+    return muon_step
+
+
+def found_by(step, names=("w_in", "w_out"), size=True, average=True, head=True):
+    for name in names:
+        gradient, update, M = step[name]
+        if torch.linalg.cond(update) > 2:
+            return "never orthogonalizes"
+        if average and not torch.allclose(20 * M, gradient, atol=1e-4):
+            return "momentum overwritten"
+        if size and not 0.13 < update.square().mean().sqrt() < 0.25:
+            return "scale from one axis"
+    return "head under Muon" if head and torch.linalg.cond(step["head"][1]) <= 2 else "none"
+
+
 ANSWERS = {
     "03-e1": {
+        "wrong": {
+            "one underscore": muon(mix="lerp_"),
+            "SGD": muon(ortho=lambda D: D),
+            "smaller side": muon(side=min),
+            "no Nesterov": muon(nesterov=False),
+            "sum": muon(heavy=True),
+            "no decay": muon(decays=False),
+        },
+        "generic": {"sign": muon(ortho=torch.sign)},
+        "right": {
+            "muon": muon(),
+            "no grad": torch.no_grad()(muon()),
+        },
+    },
+    "03-e2": {
         "wrong": {
             "compares with 1": lambda b, a: bool(((values(b, a) - 1).abs() < 0.5).all()),
             "too strict": lambda b, a: bool(0 < values(b, a)[0] <= 1.8 * values(b, a)[-1]),
@@ -27,39 +65,17 @@ ANSWERS = {
             "half": lambda b, a: bool(values(b, a)[-1] / values(b, a)[0] >= 0.5),
         },
     },
-    "03-e2": {
-        "wrong": {
-            "upside down": lambda lr, old, new, r, c: (
-                lr * lr_scale(new, r, c) / lr_scale(old, r, c)
-            ),
-            "product": lambda lr, old, new, r, c: lr * lr_scale(new, r, c) * lr_scale(old, r, c),
-            "old only": lambda lr, old, new, r, c: lr * lr_scale(old, r, c),
-            "unchanged": lambda lr, old, new, r, c: lr,
-        },
-        "right": {
-            "in two steps": lambda lr, old, new, r, c: (
-                (lr * lr_scale(old, r, c)) / lr_scale(new, r, c)
-            ),
-            "ratio first": lambda lr, old, new, r, c: (
-                (lr_scale(old, r, c) / lr_scale(new, r, c)) * lr
-            ),
-        },
-    },
     "03-e3": {
         "wrong": {
-            "everything": lambda model: route(model),
-            "no gate": lambda model: route(model, muon=("VO", "*.w_in.weight", "*.w_out.weight")),
-            "q and k only": lambda model: route(model, muon=("QK",)),
-            "feed-forward only": lambda model: route(model, muon=("FFN",)),
-            "values only": lambda model: route(model, muon=("VO",)),
-            "head too": lambda model: route(model, muon=("VO", "FFN", "head.weight")),
-            "groups instead of routing": lambda model: route(model, muon=("VO", "FFN")).groups(),
+            "no size": lambda step: found_by(step, size=False),
+            "no average": lambda step: found_by(step, average=False),
+            "no head": lambda step: found_by(step, head=False),
+            "nothing": lambda step: "none",
         },
+        "generic": {"guess": lambda step: "momentum overwritten"},
         "right": {
-            "other order": lambda model: route(model, muon=["FFN", "VO"]),
-            "patterns": lambda model: route(
-                model, muon=("*.v.weight", "*.o.weight", "*.w_*.weight")
-            ),
+            "three tests": found_by,
+            "other order": lambda step: found_by(step, names=("w_out", "w_in")),
         },
     },
 }
