@@ -59,9 +59,9 @@ LESSON_04 = Tuning(
 
 
 def shorter(at: Place) -> Grid:
-    """Returns Muon's runs of lesson-04-seeds in fewer steps, each with its whole decay."""
+    """Returns Muon's runs of lesson-04-seeds in 90 % and 95 % of the steps, decay and all."""
     best = [c for c in LESSON_04.at_new_seeds(10)(at) if c.muon]
-    return cross(best, eval_every=150, steps=[135, 120, 143])
+    return [c for steps in (135, 143) for c in cross(best, steps=steps, eval_every=150)]
 
 
 # Lesson 03. `update_rms` gives every update the same norm, so that a larger step cannot pass for a
