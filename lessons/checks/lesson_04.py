@@ -37,10 +37,9 @@ def _pairs(read: Tensor, came: Tensor, a: int, f: Tensor, k: float) -> Look:
     size, f = len(f), f.double()
     after, before = came[read == a], read[came == a]
     n, back = torch.bincount(after, minlength=size).double(), torch.bincount(before, minlength=size).double()
-    n_a, borrowed = len(after), n + k * f
+    n_a, some, borrowed = len(after), max(1, len(after)), n + k * f
     right = borrowed / (n_a + k)
-    nan = torch.full_like(f, math.nan)
-    few = n / n_a if n_a else nan
+    few = n / some
     whole = "You divided by the number of all tokens. Only those that came after a count: divide by n_a + k."
     ones = "You added k to each pair. The k tokens are shared out by frequency: k · f."
     return right, [
@@ -155,66 +154,4 @@ def _interval(a: Tensor, b: Tensor) -> Look:
         ),
         (mean, "This is the mean alone. Return the two ends of the interval."),
         (half, "This is the half width alone. Return the two ends of the interval."),
-    ]
-
-
-def e3(answer: Answer) -> None:
-    """The mean loss of the tokens of each class."""
-    cases = [
-        (
-            torch.tensor([1.0, 2.0, 7.0, 4.0, 10.0, 20.0, 15.0]),
-            torch.tensor([4, 0, 0, 1, 3, 3, 2]),
-            torch.tensor([0, 1, 2, 2, 0]),
-        ),
-        (
-            torch.tensor([3.0, 1.0, 6.0, 2.5, 8.0]),
-            torch.tensor([3, 1, 2, 1, 0]),
-            torch.tensor([2, 0, 2, 1, 2]),
-        ),
-        (torch.tensor([7.0, 1.0, 4.0]), torch.tensor([0, 1, 2]), torch.tensor([1, 2, 0])),
-        (torch.arange(600) % 7 / 2, torch.arange(600) * 7 % 11, torch.arange(11) * 5 % 7 % 3),
-    ]
-    otherwise = "Is classes[tokens] the mask? It gives the class of each token, in the order of the losses."
-    compare(answer, cases, _by_class, returns=array, otherwise=otherwise)
-
-
-def _by_class(losses: Tensor, tokens: Tensor, classes: Tensor) -> Look:
-    of = classes[tokens]
-    parts = [losses[of == k].double() for k in range(3)]
-    sums, counts = torch.stack([p.sum() for p in parts]), torch.tensor([len(p) for p in parts])
-    kinds = torch.tensor([(classes == k).sum() for k in range(3)])
-    right = sums / counts
-    words = [
-        torch.stack([losses[tokens == t].double().mean() for t in tokens[of == k].unique()]).mean() for k in range(3)
-    ]
-    same = len(losses) == len(classes)
-    by_place = [losses[classes == k].double().mean() if same else math.nan for k in range(3)]
-    by_name = [losses[tokens == k].double().mean() for k in range(3)]
-    nan = [math.nan] * 3
-    return right, [
-        (sums, "These are sums. A class with many tokens then looks bad for its size: divide by their number."),
-        (sums / len(losses), "You divided by the number of all tokens; divide by the number of tokens in the class."),
-        (sums / 3, "You divided by the number of classes; divide by the number of tokens in the class."),
-        (
-            sums / kinds,
-            "You divided by the entries of the vocabulary in the class. Count the tokens of the text: (N,).",
-        ),
-        (right.flip(0), "The order is reversed: class 0 is the head."),
-        (right / right.sum(), "You made them sum to 1. Return the mean losses themselves."),
-        (torch.full((3,), losses.mean().item()), "All three are the overall mean: select the tokens of a class first."),
-        (torch.stack([p.median() for p in parts]), "These are medians. The mean loss is asked for."),
-        (torch.stack([p.max() for p in parts]), "These are the largest losses. The mean is asked for."),
-        (torch.stack([p.min() for p in parts]), "These are the smallest losses. The mean is asked for."),
-        (
-            torch.stack([p[0] for p in parts]),
-            "These are the first losses of each class. The mean over all of them is asked for.",
-        ),
-        (counts, "These are the numbers of tokens in each class. Their mean losses are asked for."),
-        (torch.stack(words), "You took the mean of each word first. Every token of the text counts alike."),
-        (
-            by_place if same else nan,
-            "You used classes as a mask over the losses. Its entries belong to words: classes[tokens].",
-        ),
-        (by_name, "You compared the tokens themselves with 0, 1, 2. Compare their classes: classes[tokens]."),
-        (sums / counts.sub(1), "You divided by the number less 1. That is for a spread; a mean divides by the number."),
     ]

@@ -112,43 +112,6 @@ def scipy_unpaired(a, b):
     return found.low, found.high
 
 
-def dictionary(losses, tokens, classes):
-    found = {0: [], 1: [], 2: []}
-    for loss, token in zip(losses, tokens, strict=True):
-        found[classes[token].item()].append(loss.item())
-    return [sum(found[k]) / len(found[k]) for k in range(3)]
-
-
-def dictionary_itself(losses, tokens, classes):
-    return dict(enumerate(dictionary(losses, tokens, classes)))
-
-
-def masks(losses, tokens, classes):
-    mine = classes[tokens]
-    head, middle, tail = mine == 0, mine == 1, mine == 2
-    return losses[head].mean(), losses[middle].mean(), losses[tail].mean()
-
-
-def products(losses, tokens, classes):
-    one_hot = torch.nn.functional.one_hot(classes[tokens].long(), 3).to(losses.dtype)
-    return losses @ one_hot / one_hot.sum(0)
-
-
-def products_without_the_counts(losses, tokens, classes):
-    one_hot = torch.nn.functional.one_hot(classes[tokens].long(), 3).to(losses.dtype)
-    return (losses[:, None] * one_hot).mean(0)
-
-
-def per_word(losses, tokens, classes):
-    means = torch.stack([losses[tokens == t].mean() for t in range(len(classes))])
-    return [means[classes == k].nanmean() for k in range(3)]
-
-
-def scatter(losses, tokens, classes):
-    sums = torch.zeros(3).scatter_add(0, classes[tokens].long(), losses)
-    return sums / torch.bincount(classes[tokens].long(), minlength=3)
-
-
 ANSWERS = {
     "04-e1": {
         "right": {
@@ -228,43 +191,6 @@ ANSWERS = {
             "range": lambda a, b: ((a - b).min(), (a - b).max()),
             "percentiles": lambda a, b: (a - b).quantile(torch.tensor([0.025, 0.975])),
             "t for five": both(lambda d: 2.776 * d.std() / 10**0.5),
-        },
-    },
-    "04-e3": {
-        "right": {
-            "dictionary": dictionary,
-            "masks": masks,
-            "products": products,
-            "scatter": scatter,
-            "numpy": lambda v, t, c: [
-                np.mean(v.numpy()[c.numpy()[t.numpy()] == k]) for k in range(3)
-            ],
-            "masked sum": lambda v, t, c: [
-                (v * (c[t] == k)).sum() / (c[t] == k).sum() for k in (0, 1, 2)
-            ],
-            "array": lambda v, t, c: np.array(dictionary(v, t, c)),
-        },
-        "wrong": {
-            "dictionary itself": dictionary_itself,
-            "no counts": products_without_the_counts,
-            "per word": per_word,
-            "sums": lambda v, t, c: [v[c[t] == k].sum() for k in range(3)],
-            "1 to 3": lambda v, t, c: [v[c[t] == k].mean() for k in (1, 2, 3)],
-            "two classes": lambda v, t, c: [v[c[t] == k].mean() for k in range(2)],
-            "tail first": lambda v, t, c: [v[c[t] == k].mean() for k in (2, 1, 0)],
-            "classes as mask": lambda v, t, c: [v[c == k].mean() for k in range(3)],
-            "tokens as mask": lambda v, t, c: [v[t == k].mean() for k in range(3)],
-            "losses by class": lambda v, t, c: [v[c[k]].mean() for k in range(3)],
-            "median": lambda v, t, c: [v[c[t] == k].median() for k in range(3)],
-            "one number": lambda v, t, c: v.mean(),
-            "max": lambda v, t, c: [v[c[t] == k].max() for k in range(3)],
-            "all": lambda v, t, c: [v[c[t] == k].sum() / len(v) for k in range(3)],
-            "vocabulary": lambda v, t, c: [v[c[t] == k].sum() / (c == k).sum() for k in range(3)],
-            "lists": lambda v, t, c: [v[c[t] == k].tolist() for k in range(3)],
-            "counts": lambda v, t, c: [(c[t] == k).sum() for k in range(3)],
-            "tokens of classes": lambda v, t, c: [v[t[c] == k].mean() for k in range(3)],
-            "rounded": lambda v, t, c: [round(v[c[t] == k].mean().item()) for k in range(3)],
-            "text": lambda v, t, c: [f"{v[c[t] == k].mean():.3f}" for k in range(3)],
         },
     },
 }

@@ -11,18 +11,6 @@ def with_half_width(half):
     return interval
 
 
-def loop_means(losses, tokens, classes):
-    sums, counts = [0.0] * 3, [0] * 3
-    for loss, token in zip(losses.tolist(), tokens.tolist(), strict=True):
-        sums[classes[token]] += loss
-        counts[classes[token]] += 1
-    return [s / n for s, n in zip(sums, counts, strict=True)]
-
-
-def class_means(losses, tokens, classes):
-    return [losses[classes[tokens] == c].mean().item() for c in range(3)]
-
-
 def pairs(read, came, a, f, k):
     after = came[read == a]
     return (torch.bincount(after, minlength=len(f)) + k * f) / (len(after) + k)
@@ -37,21 +25,6 @@ def pairs_by_loop(read, came, a, f, k):
 
 
 ANSWERS = {
-    "04-e3": {
-        "wrong": {
-            "sums": lambda losses, t, c: [losses[c[t] == k].sum() for k in range(3)],
-            "over all": lambda losses, t, c: [losses[c[t] == k].sum() / len(t) for k in range(3)],
-            "reversed": lambda losses, t, c: class_means(losses, t, c)[::-1],
-            "medians": lambda losses, t, c: [losses[c[t] == k].median() for k in range(3)],
-            "overall": lambda losses, t, c: [losses.mean()] * 3,
-        },
-        "right": {
-            "loop": loop_means,
-            "bincount": lambda losses, t, c: (
-                torch.bincount(c[t].long(), losses, 3) / torch.bincount(c[t].long(), minlength=3)
-            ),
-        },
-    },
     "04-e1": {
         "wrong": {
             "turned": lambda r, c, a, f, k: pairs(c, r, a, f, k),
