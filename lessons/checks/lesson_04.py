@@ -48,7 +48,7 @@ def _pairs(read: Tensor, came: Tensor, a: int, f: Tensor, k: float) -> Look:
         (few, "The k borrowed tokens are missing: a pair that was never read gets probability 0."),
         (n / (n_a + k), "k stands in the denominator only. Add k · f to the counts."),
         (
-            borrowed / n_a if n_a else nan,
+            borrowed / some,
             "k stands in the numerator only. It must stand below as well, or the sum is not 1.",
         ),
         (borrowed, "These are counts, with the borrowed ones. Divide them by n_a + k."),
