@@ -560,7 +560,7 @@ def manysteps(x, rule, alpha, K, steps):
 # --- records -----------------------------------------------------------------------------------
 
 
-def runs(x, muon, adamw, part, axis):
+def runs(x, muon, adamw, part):
     finished = [run for run in recorded("lesson-04-tuning") if not run.failure]
     ranked = sorted(finished, key=lambda run: run.held_out[-1]["overall"])
     chosen = [
@@ -573,16 +573,15 @@ def runs(x, muon, adamw, part, axis):
         f"head) ends at {fixed(run.held_out[-1][part], 3)}"
         for name, rate, run in zip(["Muon", "AdamW"], rates, chosen, strict=True)
     ]
-    found, steps = {axis: [], part: []}, range(1, 151)
+    found = {"step": [], part: []}
     for run in chosen:
         if part == "overall":
-            end = run.held_out[-1]
-            found[axis].append([step * (end[axis] / end["step"]) for step in steps])
+            found["step"].append([*range(1, 151)])
             found[part].append([round(loss, 2) for loss in run.train_loss])
-        for what in (axis, part):
+        for what in ("step", part):
             found[what].append([at[what] for at in run.held_out])
     said = "No curve is smoothed" if part == "overall" else "Lines join the held-out"
-    return Expected(x=found[axis], y=found[part], phrases=[*told, said])
+    return Expected(x=found["step"], y=found[part], phrases=[*told, said])
 
 
 def facts(x, step, first, second, kind):
@@ -763,7 +762,27 @@ def breakeven(x, extra, saved):
 ORACLES = {
     oracle.__name__: oracle
     for oracle in (
-        *(circle, tenfacts, norms, polynomial, recall, zipf, onestep, manysteps, rows, runs, balls, facts, isotropy, share, breakeven, power, cobweb, frequencies, momentum),
+        *(
+            circle,
+            tenfacts,
+            norms,
+            polynomial,
+            recall,
+            zipf,
+            onestep,
+            manysteps,
+            rows,
+            runs,
+            balls,
+            facts,
+            isotropy,
+            share,
+            breakeven,
+            power,
+            cobweb,
+            frequencies,
+            momentum,
+        ),
     )
 } | {"table1": table1_rows, "cache": kept_bytes}
 
@@ -823,7 +842,6 @@ POINTS = {
         muon=[1, 16, 2, 7, 11, 16],
         adamw=[1, 16, 9, 1, 5, 3],
         part=["overall", "head", "tail", "overall", "head", "tail"],
-        axis=["step", "seconds", "step", "seconds", "seconds", "step"],
     ),
     "recall": points(
         d=[24, 8, 48, 16, 24, 8, 48],

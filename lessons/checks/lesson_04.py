@@ -6,98 +6,138 @@ import torch
 from torch import Tensor
 
 from muonlab.classroom.exercise import Answer, Look, compare
-from muonlab.classroom.kinds import array, number
+from muonlab.classroom.kinds import array
 
-T = 2.776  # Student's t of 95 % for five seeds
+T = 2.262  # Student's t of 95 % for ten seeds
 
 
 def e1(answer: Answer) -> None:
-    """The first step whose loss is at most the goal; None when there is none."""
-    steps, losses = [0, 50, 100, 150, 200, 250], [9.0, 6.0, 5.0, 5.5, 4.0, 4.5]
-    cases = [(steps, losses, goal) for goal in (5.2, 5.0, 5.6, 4.2, 1.0)]
-    cases.append((steps, [9.0, 4.0, 8.0, 8.5, 7.0, 3.0], 5.0))  # a curve that rises again
-    compare(answer, cases, _first_step, returns=number, within=0, otherwise=_step_asked)
-
-
-def _step_asked(came: float | None, steps: list[int], losses: list[float], goal: float) -> str:
-    if min(losses) > goal:
-        return "Here no loss is at or below the goal: return None."
-    return "The first step whose loss is at or below the goal is asked for."
-
-
-def _first_step(steps: list[int], losses: list[float], goal: float) -> Look:
-    reached = [place for place, loss in enumerate(losses) if loss <= goal]
-    below = [place for place, loss in enumerate(losses) if loss < goal]
-    first = reached[0] if reached else None
-    index = "You returned the position in the list. Return the step that stands there."
-    nearest = min(steps, key=lambda step: abs(losses[steps.index(step)] - goal))
-    return _at(steps, first), [
-        (_at(steps, below[0] if below else None), "A loss equal to the goal has reached it: use <=, not <."),
-        (_at(steps, reached[-1] if reached else None), "That is the last step at or below the goal. Take the first."),
-        (first, index),
-        (_at(losses, first), "That is the loss. Return the step at which it stands."),
+    """Counts of the pairs and k borrowed tokens, over the number of tokens after a and k."""
+    cases = [
+        (torch.tensor([0, 1, 0, 2, 0, 3, 1]), torch.tensor([1, 0, 2, 0, 1, 1, 3]), 0, _shares(4, 3, 2, 1), 2),
         (
-            steps[0] if losses[0] <= goal else None,
-            "You looked at the first loss only. Return None after the loop, not in it.",
+            torch.tensor([3, 1, 1, 2, 1, 0, 1, 1]),
+            torch.tensor([1, 1, 2, 1, 0, 1, 1, 4]),
+            1,
+            _shares(2, 1, 3, 1, 1),
+            5.0,
         ),
-        (steps[losses.index(min(losses))], "That is the step of the lowest loss. Take the first at or below the goal."),
-        (nearest, "That is the step whose loss is nearest to the goal. Take the first at or below it."),
+        (torch.tensor([0, 1, 0]), torch.tensor([1, 0, 1]), 2, _shares(5, 3, 2), 4),  # a was never read
+        (torch.tensor([4, 0, 4, 1, 4]), torch.tensor([0, 4, 1, 4, 0]), 4, _shares(1, 2, 2, 1, 4), 0.5),
     ]
+    otherwise = "Count the tokens that came after a, add k · f, and divide by their number + k."
+    compare(answer, cases, _pairs, returns=array, otherwise=otherwise)
 
 
-def _at(values: list, place: int | None) -> float | None:
-    return None if place is None else values[place]
+def _shares(*counts: float) -> Tensor:
+    return torch.tensor(counts) / sum(counts)
+
+
+def _pairs(read: Tensor, came: Tensor, a: int, f: Tensor, k: float) -> Look:
+    size, f = len(f), f.double()
+    after, before = came[read == a], read[came == a]
+    n, back = torch.bincount(after, minlength=size).double(), torch.bincount(before, minlength=size).double()
+    n_a, some, borrowed = len(after), max(1, len(after)), n + k * f
+    right = borrowed / (n_a + k)
+    few = n / some
+    whole = "You divided by the number of all tokens. Only those that came after a count: divide by n_a + k."
+    ones = "You added k to each pair. The k tokens are shared out by frequency: k · f."
+    return right, [
+        ((back + k * f) / (len(before) + k), "You counted the tokens before a. Count those that came after it."),
+        ((back + k * f) / (n_a + k), "You counted the tokens before a. Count those that came after it."),
+        (few, "The k borrowed tokens are missing: a pair that was never read gets probability 0."),
+        (n / (n_a + k), "k stands in the denominator only. Add k · f to the counts."),
+        (
+            borrowed / some,
+            "k stands in the numerator only. It must stand below as well, or the sum is not 1.",
+        ),
+        (borrowed, "These are counts, with the borrowed ones. Divide them by n_a + k."),
+        (n, "These are counts. Add k · f, and divide by n_a + k."),
+        (borrowed / len(read), whole),
+        (borrowed / (len(read) + k), whole),
+        ((n + k) / (n_a + k * size), ones),
+        ((n + k) / (n_a + k), ones),
+        ((n + 1) / (n_a + size), "You added one to each pair. Add k · f."),
+        ((n + f) / (n_a + 1), "You added f once. Add it k times: k · f."),
+        ((n + f) / (n_a + k), "You added f once. Add it k times: k · f."),
+        (f, "This is the share of each token, whatever came before. Use the tokens that came after a."),
+        (f * n, "You multiplied counts and shares. Add k · f to the counts."),
+        (-right.log(), "This is the loss. Return the probability."),
+        (right.log(), "This is the logarithm. Return the probability."),
+        ((few + k * f) / (1 + k), "You mixed shares. Add k · f to the counts, then divide once by n_a + k."),
+        (
+            (few + f) / 2,
+            "You took the mean of two shares. The more often a was read, the less the borrowed tokens weigh.",
+        ),
+        (
+            (n + k * f) / (torch.bincount(read, minlength=size) + k),
+            "You divided by how often each b was read. Divide by how often a was: one number.",
+        ),
+        (
+            (n + k * f) / (torch.bincount(came, minlength=size) + k),
+            "You divided by how often each b came. Divide by how often a was read: one number.",
+        ),
+    ]
 
 
 def e2(answer: Answer) -> None:
-    """Mean difference ± 2.776 · standard error of the paired differences, five seeds."""
+    """Mean difference ± 2.262 · standard error of the paired differences, ten seeds."""
     cases = [
-        (torch.tensor([5.0, 5.5, 4.0, 5.2, 6.1]), torch.tensor([4.8, 5.1, 4.2, 4.0, 5.2])),
-        (torch.tensor([0.3, 0.1, 0.8, -0.4, 0.2]), torch.tensor([0.9, 1.4, 0.5, 2.6, 0.7])),
+        (
+            torch.tensor([5.0, 5.5, 4.0, 5.2, 6.1, 5.3, 4.4, 5.8, 5.1, 4.9]),
+            torch.tensor([4.8, 5.1, 4.2, 4.0, 5.2, 5.0, 4.7, 4.9, 5.3, 4.1]),
+        ),
+        (
+            torch.tensor([0.3, 0.1, 0.8, -0.4, 0.2, 0.6, -0.1, 0.5, 0.0, 0.7]),
+            torch.tensor([0.9, 1.4, 0.5, 2.6, 0.7, 1.1, 0.2, 1.9, 1.0, 0.4]),
+        ),
     ]
-    otherwise = "Take the five differences. The interval is their mean ± 2.776 · sd / √5, sd with n − 1."
+    otherwise = "Take the ten differences. The interval is their mean ± 2.262 · sd / √10, sd with n − 1."
     compare(answer, cases, _interval, returns=array, within=4e-4, otherwise=otherwise, by_hand=True)
 
 
 def _interval(a: Tensor, b: Tensor) -> Look:
     a, b = a.double(), b.double()
     d, both = a - b, torch.cat([a, b])
-    mean, sd, root = d.mean(), d.std(), math.sqrt(5)
+    mean, sd, root = d.mean(), d.std(), math.sqrt(10)
     half = T * sd / root
     small = d.std(correction=0)
 
     def ends(width: Tensor, middle: Tensor = mean) -> Tensor:
         return torch.stack([middle - width, middle + width])
 
-    pair = "You used the spread of the two groups. Pair first: the difference of each seed cancels what the seed adds."
+    pair = "You used the spread of the two groups. Pair first: take the difference of each seed, and its spread."
     n_minus_1 = "You divided by n in the spread; from a sample divide by n − 1, as torch.std does."
     return ends(half), [
         (ends(half, -mean), "The sign is reversed: the question asks for a − b."),
         (ends(half).flip(0), "The two ends have changed places: the lower one comes first."),
         (ends(half, -mean).flip(0), "The sign is reversed, a − b is asked for; and the lower end comes first."),
         (ends(T * sd), "The spread is not divided by √n: the error of a mean is sd / √n."),
-        (ends(sd / root), "Student's t is missing: this is one standard error on each side. Multiply by 2.776."),
-        (ends(sd), "This is one standard deviation on each side. The error of a mean is sd / √n, times t = 2.776."),
-        (ends(2 * sd / root), "You used 2, a rule of thumb for many seeds. With five, t = 2.776."),
-        (ends(1.96 * sd / root), "You used 1.96, which is for many seeds. With five, t = 2.776."),
-        (ends(2.571 * sd / root), "You used 2.571, the t for six seeds. Five seeds leave 4 degrees of freedom: 2.776."),
-        (ends(2.262 * sd / root), "You used 2.262, the t for ten seeds. With five, t = 2.776."),
-        (ends(2.132 * sd / root), "You used 2.132, which leaves 5 % on each side. At 95 % it is t = 2.776."),
-        (ends(T * sd / 2), "You divided by √(n − 1). The n − 1 stands in sd already: divide by √5."),
-        (ends(T * sd / 10**0.5), "You divided by √10. There are five differences: √5."),
-        (ends(T * sd / 5), "You divided by n. The error of a mean is sd / √n: one root of 5."),
+        (ends(sd / root), "Student's t is missing: this is one standard error on each side. Multiply by 2.262."),
+        (ends(sd), "This is one standard deviation on each side. The error of a mean is sd / √n, times t = 2.262."),
+        (ends(2 * sd / root), "You used 2, a rule of thumb for many seeds. With ten, t = 2.262."),
+        (ends(1.96 * sd / root), "You used 1.96, which is for many seeds. With ten, t = 2.262."),
+        (
+            ends(2.228 * sd / root),
+            "You used 2.228, the t for eleven seeds. Ten seeds leave 9 degrees of freedom: 2.262.",
+        ),
+        (ends(2.776 * sd / root), "You used 2.776, the t for five seeds. With ten, t = 2.262."),
+        (ends(1.833 * sd / root), "You used 1.833, which leaves 5 % on each side. At 95 % it is t = 2.262."),
+        (ends(T * sd / 3), "You divided by √(n − 1). The n − 1 stands in sd already: divide by √10."),
+        (ends(T * sd / 20**0.5), "You divided by √20. There are ten differences: √10."),
+        (ends(T * sd / 10), "You divided by n. The error of a mean is sd / √n: one root of 10."),
         (ends(T * sd**2 / root), "You used the variance. Take its root, the standard deviation."),
         (ends((T * sd**2 / root).sqrt()), "You took the root of the whole width. Only n stands under a root."),
         (ends(T * small / root), n_minus_1),
         (ends(half / 2), "This is half as wide as it should be: t · sd / √n on each side of the mean."),
         (ends(2 * half), "This is twice as wide as it should be: t · sd / √n on each side of the mean."),
-        (ends(T * ((a.var() + b.var()) / 5).sqrt()), pair),
-        (ends(2.306 * ((a.var() + b.var()) / 5).sqrt()), pair),
+        (ends(T * ((a.var() + b.var()) / 10).sqrt()), pair),
+        (ends(2.101 * ((a.var() + b.var()) / 10).sqrt()), pair),
         (ends(T * (a.std() + b.std()) / root), "You added the spreads of a and b. Take the spread of the differences."),
         (ends(T * (a.std() - b.std()) / root), "You subtracted two spreads. Take the spread of the differences."),
         (
             ends(T * both.std() / root),
-            "You used the spread of all ten losses. Take the spread of the five differences.",
+            "You used the spread of all twenty losses. Take the spread of the ten differences.",
         ),
         (ends(T * a.std() / root), "You used the spread of a alone. Take the spread of the differences."),
         (ends(T * b.std() / root), "You used the spread of b alone. Take the spread of the differences."),
@@ -114,66 +154,4 @@ def _interval(a: Tensor, b: Tensor) -> Look:
         ),
         (mean, "This is the mean alone. Return the two ends of the interval."),
         (half, "This is the half width alone. Return the two ends of the interval."),
-    ]
-
-
-def e3(answer: Answer) -> None:
-    """The mean loss of the tokens of each class."""
-    cases = [
-        (
-            torch.tensor([1.0, 2.0, 7.0, 4.0, 10.0, 20.0, 15.0]),
-            torch.tensor([4, 0, 0, 1, 3, 3, 2]),
-            torch.tensor([0, 1, 2, 2, 0]),
-        ),
-        (
-            torch.tensor([3.0, 1.0, 6.0, 2.5, 8.0]),
-            torch.tensor([3, 1, 2, 1, 0]),
-            torch.tensor([2, 0, 2, 1, 2]),
-        ),
-        (torch.tensor([7.0, 1.0, 4.0]), torch.tensor([0, 1, 2]), torch.tensor([1, 2, 0])),
-        (torch.arange(600) % 7 / 2, torch.arange(600) * 7 % 11, torch.arange(11) * 5 % 7 % 3),
-    ]
-    otherwise = "Is classes[tokens] the mask? It gives the class of each token, in the order of the losses."
-    compare(answer, cases, _by_class, returns=array, otherwise=otherwise)
-
-
-def _by_class(losses: Tensor, tokens: Tensor, classes: Tensor) -> Look:
-    of = classes[tokens]
-    parts = [losses[of == k].double() for k in range(3)]
-    sums, counts = torch.stack([p.sum() for p in parts]), torch.tensor([len(p) for p in parts])
-    kinds = torch.tensor([(classes == k).sum() for k in range(3)])
-    right = sums / counts
-    words = [
-        torch.stack([losses[tokens == t].double().mean() for t in tokens[of == k].unique()]).mean() for k in range(3)
-    ]
-    same = len(losses) == len(classes)
-    by_place = [losses[classes == k].double().mean() if same else math.nan for k in range(3)]
-    by_name = [losses[tokens == k].double().mean() for k in range(3)]
-    nan = [math.nan] * 3
-    return right, [
-        (sums, "These are sums. A class with many tokens then looks bad for its size: divide by their number."),
-        (sums / len(losses), "You divided by the number of all tokens; divide by the number of tokens in the class."),
-        (sums / 3, "You divided by the number of classes; divide by the number of tokens in the class."),
-        (
-            sums / kinds,
-            "You divided by the entries of the vocabulary in the class. Count the tokens of the text: (N,).",
-        ),
-        (right.flip(0), "The order is reversed: class 0 is the head."),
-        (right / right.sum(), "You made them sum to 1. Return the mean losses themselves."),
-        (torch.full((3,), losses.mean().item()), "All three are the overall mean: select the tokens of a class first."),
-        (torch.stack([p.median() for p in parts]), "These are medians. The mean loss is asked for."),
-        (torch.stack([p.max() for p in parts]), "These are the largest losses. The mean is asked for."),
-        (torch.stack([p.min() for p in parts]), "These are the smallest losses. The mean is asked for."),
-        (
-            torch.stack([p[0] for p in parts]),
-            "These are the first losses of each class. The mean over all of them is asked for.",
-        ),
-        (counts, "These are the numbers of tokens in each class. Their mean losses are asked for."),
-        (torch.stack(words), "You took the mean of each word first. Every token of the text counts alike."),
-        (
-            by_place if same else nan,
-            "You used classes as a mask over the losses. Its entries belong to words: classes[tokens].",
-        ),
-        (by_name, "You compared the tokens themselves with 0, 1, 2. Compare their classes: classes[tokens]."),
-        (sums / counts.sub(1), "You divided by the number less 1. That is for a spread; a mean divides by the number."),
     ]

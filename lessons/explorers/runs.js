@@ -1,5 +1,5 @@
 // Lesson 04: recorded tuning runs of two optimizers; the learner chooses the two rates of each on a map.
-// data: {runs: [{optimizer, rate, outer, seconds, step, overall, head, tail, train}], range: {overall, …}}
+// data: {runs: [{optimizer, rate, outer, step, overall, head, tail, train}], range: {overall, …}}
 // The runs of an optimizer are sorted, the best first; train is the loss of every step.
 const NAMES = { muon: "Muon", adamw: "AdamW" };
 
@@ -23,26 +23,24 @@ function chart(optimizer, part, runs, [low, high]) {
   };
 }
 
-function curves(run, part, axis) {
-  const who = NAMES[run.optimizer], measured = { label: `${who}, held out`, who, x: run[axis], y: run[part], marker: true };
+function curves(run, part) {
+  const who = NAMES[run.optimizer], measured = { label: `${who}, held out`, who, x: run.step, y: run[part], marker: true };
   if (part !== "overall") return [measured]; // training counts no parts
-  const pace = axis === "step" ? 1 : run.seconds.at(-1) / run.step.at(-1);
-  const x = run.train.map((_, i) => (i + 1) * pace);
+  const x = run.train.map((_, i) => i + 1);
   return [{ label: `${who}, the batch of each step`, who, x, y: run.train }, { ...measured, line: false }];
 }
 
-function view({ muon, adamw, part, axis }, { runs, range }) {
+function view({ muon, adamw, part }, { runs, range }) {
   const chosen = Object.entries({ muon, adamw }).map(([name, rank]) => runs.filter((run) => run.optimizer === name)[rank - 1]);
   const ends = runs.map((run) => last(run, part)), span = [Math.min(...ends), Math.max(...ends)];
   const rates = (run) => `rates ${run.rate} for the matrices, ${run.outer} for embedding and head`;
   const told = chosen.map((run) => `${NAMES[run.optimizer]} (${rates(run)}) ends at ${last(run, part).toFixed(3)}`);
   return {
     title: "Held-out loss at the end: a row for each rate of the matrices, a column for each of embedding and head",
-    x: { label: axis, unit: axis === "seconds" ? "s" : "" },
+    x: { label: "step", unit: "" },
     y: { label: `loss, ${part}, nats`, unit: "nats", range: range[part] },
-    series: chosen.flatMap((run) => curves(run, part, axis)),
+    series: chosen.flatMap((run) => curves(run, part)),
     maps: Object.keys(NAMES).map((optimizer) => chart(optimizer, part, runs, span)),
-    sentence: `${told.join("; ")}. ` + (part === "overall" ? "No curve is smoothed" : "Lines join the held-out measurements") +
-      (axis === "seconds" && part === "overall" ? "; each step stands at its run's mean pace." : "."),
+    sentence: `${told.join("; ")}. ` + (part === "overall" ? "No curve is smoothed." : "Lines join the held-out measurements."),
   };
 }

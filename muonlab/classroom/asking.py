@@ -73,12 +73,7 @@ def _again(frame: Any, event: str, argument: Any) -> None:
         raise Endless
 
 
-def call(
-    answer: Any,
-    *args: Any,
-    returns: Kind | None = None,
-    none: bool = False,
-) -> Any:
+def call(answer: Any, *args: Any, returns: Kind | None = None, none: bool = False) -> Any:
     """Returns `answer(*args)`, called on copies, as the kind of answer that `returns` makes of it.
 
     Raises NotYet when nothing is written yet. Raises Wrong when the function raised, had no end,

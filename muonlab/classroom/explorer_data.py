@@ -48,7 +48,7 @@ def _curves(record: Record) -> dict[str, Any]:
         "optimizer": "muon" if under_muon else "adamw",
         "rate": config["lr"] if under_muon else config["adamw_matrix_lr"],
         "outer": config["adamw_lr"],
-        **{name: [at[name] for at in record.held_out] for name in ("step", "seconds", *PARTS)},
+        **{name: [at[name] for at in record.held_out] for name in ("step", *PARTS)},
         "train": [round(loss, 2) for loss in record.train_loss],
     }
 

@@ -48,7 +48,6 @@ def lines(
     ylabel: str,
     logx: bool = False,
     logy: bool = False,
-    smooth: int = 1,
 ) -> Figure:
     """Returns a figure with one line a series; a contestant's look comes from its name.
 
@@ -56,14 +55,12 @@ def lines(
         x: for all series, or a mapping with the x of each.
         series: the numbers of each line; or a list of such lines, one a seed: their mean is then
             the line and their range a band, and the legend says so.
-        smooth: each point is the mean of so many, centred; the legend says so.
     """
     figure, axes = plt.subplots()
-    seeds = draw_lines(axes, x, series, smooth)
+    seeds = draw_lines(axes, x, series)
     axes.set(xlabel=xlabel, ylabel=ylabel)
     _scales(axes, logx, logy)
     drawn = [f"line: mean, band: all {_count(seeds)} seeds"] * bool(seeds)
-    drawn += [f"each point: mean of {smooth} steps"] * (smooth > 1)
     if len(series) > 1 or drawn:
         legend(figure, "\n".join(drawn))
     return figure
@@ -89,13 +86,12 @@ def panels(
 
 
 def draw_lines(
-    axes: Axes, x: Numbers | Mapping[str, Numbers], series: Mapping[str, Any], smooth: int = 1
+    axes: Axes, x: Numbers | Mapping[str, Numbers], series: Mapping[str, Any]
 ) -> set[int]:
     """Draws what `lines` says; returns the numbers of seeds of those series that have a band."""
     seeds: set[int] = set()
     for (label, y), look in zip(series.items(), looks(series), strict=True):
-        runs = np.atleast_2d(_smoothed(_numbers(y), smooth))
-        at = _smoothed(_numbers(x[label] if isinstance(x, Mapping) else x), smooth)
+        runs, at = np.atleast_2d(_numbers(y)), _numbers(x[label] if isinstance(x, Mapping) else x)
         axes.plot(at, runs.mean(0), label=label, markersize=5, markevery=_every(at), **look)
         if len(runs) > 1:
             seeds.add(len(runs))
@@ -161,11 +157,8 @@ def matrix(matrices: Mapping[str, Any], *, shared: bool = True, logy: bool = Fal
         rows, columns = each.shape
         axes.set(title=name, xticks=[], yticks=[], xlabel=f"{rows} × {columns}")
         axes.spines[:].set_visible(True)
-        ticks: dict[str, Any] = {
-            "ticks": [-end, 0, end],
-            "format": _minus,
-            "orientation": "horizontal",
-        }
+        ticks: dict[str, Any] = {"ticks": [-end, 0, end], "format": _minus}
+        ticks |= {"orientation": "horizontal"}
         if not shared or len(found) == 1:
             figure.colorbar(image, cax=axes.inset_axes((0, -0.3, 1, 0.06)), **ticks)
     if shared and len(found) > 1:
@@ -173,6 +166,34 @@ def matrix(matrices: Mapping[str, Any], *, shared: bool = True, logy: bool = Fal
     _spectra(below, {name: np.linalg.svd(each, False, False) for name, each in found.items()}, logy)
     if len(found) > 1:
         below.legend()
+    return figure
+
+
+def maps(
+    grids: Mapping[str, Mapping[Any, Mapping[Any, float]]],
+    *,
+    below: float,
+    xlabel: str,
+    ylabel: str,
+) -> Figure:
+    """Returns grids[name][row][column] as cells of colour, rows from below; a low one is bright.
+
+    All have one scale of colours; a number under `below` has a frame.
+    """
+    figure, places = plt.subplots(1, len(grids), figsize=(WIDTH, 0.64 * WIDTH))
+    found = np.array([[[*row.values()] for row in grid.values()] for grid in grids.values()])
+    ends = {"vmin": found.min(), "vmax": found.max()}
+    for axes, (name, grid), cells in zip(places, grids.items(), found, strict=True):
+        axes.imshow(cells, cmap="viridis_r", origin="lower", **ends)
+        axes.set(title=name, xlabel=xlabel)
+        axes.set_xticks(range(len(cells[0])), [*next(iter(grid.values()))])
+        axes.set_yticks(range(len(cells)), [*grid])
+        for (row, column), value in np.ndenumerate(cells):
+            ink = "black" if value < sum(ends.values()) / 2 else "white"
+            look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 10, "color": ink}
+            frame = {"edgecolor": ink, "facecolor": "none", "linewidth": 1.6, "pad": 4}
+            axes.text(column, row, f"{value:.2f}", bbox=frame if value < below else None, **look)
+    places[0].set_ylabel(ylabel)
     return figure
 
 
@@ -305,13 +326,6 @@ def _plain(value: float, place: Any = None) -> str:
     digits, power = f"{value:e}".split("e")
     times = "" if float(digits) == 1 else f"{float(digits):g}·"
     return f"{times}10{str(int(power)).translate(POWERS)}"
-
-
-def _smoothed(runs: np.ndarray, steps: int) -> np.ndarray:
-    if steps < 2:
-        return runs
-    kernel = np.full(steps, 1 / steps)
-    return np.apply_along_axis(np.convolve, -1, runs, kernel, "valid")
 
 
 def _every(at: np.ndarray) -> int:

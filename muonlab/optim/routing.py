@@ -99,9 +99,7 @@ class Routing:
 
 
 def route(
-    model: nn.Module,
-    muon: Iterable[str] = ("QK", "VO", "FFN"),
-    adamw: Iterable[str] = (),
+    model: nn.Module, muon: Iterable[str] = ("QK", "VO", "FFN"), adamw: Iterable[str] = ()
 ) -> Routing:
     """Returns the routing of every parameter of `model`, each exactly once.
 

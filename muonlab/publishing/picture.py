@@ -3,7 +3,9 @@
 import io
 
 import matplotlib.pyplot as plt
+import numpy as np
 from matplotlib.figure import Figure
+from numpy.lib.stride_tricks import sliding_window_view
 
 from muonlab.classroom import figures, svg
 from muonlab.files import course, replace_file
@@ -25,9 +27,10 @@ def draw(title: str = "") -> Figure:
     figures.style()
     runs = grouped(recorded("lesson-04-seeds"), preset="lesson-04-seeds")
     figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.2), width_ratios=(3, 2))
-    losses = {name: [run.train_loss for run in runs[name]] for name in ("AdamW", "Muon")}
-    steps, seeds = len(losses["Muon"][0]), len(losses["Muon"])
-    figures.draw_lines(left, range(1, steps + 1), losses, smooth=SMOOTH)
+    losses = {n: np.array([run.train_loss for run in runs[n]]) for n in ("AdamW", "Muon")}
+    means = {n: sliding_window_view(each, SMOOTH, 1).mean(-1) for n, each in losses.items()}
+    seeds, points = means["Muon"].shape
+    figures.draw_lines(left, SMOOTH // 2 + np.arange(1, points + 1), means)
     left.set(xlabel="step", ylabel="training loss, nats per token")
     figures.draw_forest(right, {f"{part} tokens": _leads(runs, part) for part in PARTS})
     right.set_xlabel("AdamW's final loss minus Muon's", loc="right")

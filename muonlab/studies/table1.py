@@ -58,8 +58,7 @@ _PAPER = replace(_FINEWEB, size="paper", steps=10_000, batch=64, context=1024)
 TIERS = {
     "cpu": Tier(_CPU, rates=[0.001, 0.002, 0.004, 0.008, 0.016]),
     "gpu": Tier(
-        replace(_GPU, eval_every=250, spectra_every=250),
-        rates=[0.0005, 0.001, 0.002, 0.005, 0.01],
+        replace(_GPU, eval_every=250, spectra_every=250), rates=[0.0005, 0.001, 0.002, 0.005, 0.01]
     ),
     "paper": Tier(
         replace(_PAPER, warmup=0.02, decay=0.0, eval_every=500, spectra_every=500),

@@ -54,7 +54,7 @@ def by_svd(W, M, G, L, R, mu, lr):
     s = (L * R) ** 0.5
     core = torch.tensor([[M[0] + L * M[2], s * M[3]], [s * M[4], M[1] + R * M[5]]])
     U, S, Vh = torch.linalg.svd(core.double())
-    Q = U @ torch.diag((S > 1e-9 * S[0]).double()) @ Vh
+    Q = U @ torch.diag((1e-9 * S[0] < S).double()) @ Vh
     c = [(Q[0, 0] - 1) / L, Q[0, 1] / s, Q[1, 0] / s, (Q[1, 1] - 1) / R]
     return torch.stack([W + lr * torch.tensor([1, 1, *c], dtype=torch.float64), M])
 
