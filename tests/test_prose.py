@@ -20,7 +20,12 @@ TEXTS = {path.name[:2]: path for path in texts(LESSONS)}
 PAPER = Path(__file__).parents[1] / "book" / "paper.toml"
 EVERYWHERE = {"95 %": "the level of every interval, muonlab.statistics"}
 CITED: dict[str, dict[str, str]] = {
-    "02": {"1.5": "the exercise on paper: a + b = 1 and a + 3b = 0"},
+    "02": {
+        "1.5": "the exercise on paper: a + b = 1 and a + 3b = 0",
+        **dict.fromkeys(("3.4445", "4.7750", "2.0315"), "Jordan 2024, the three numbers"),
+        "0.701": "their sum, with the signs of p",
+        "0.3": "Jordan 2024, how far from 1 was found harmless",
+    },
     "03": {
         "0.2": "a constant of the convention, muonlab.optim.update",
         "0.05": "arXiv 2505.16932, GPT-2 small: 3.639 minus 3.588",
