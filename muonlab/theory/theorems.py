@@ -139,7 +139,7 @@ def gradient_spectrum(K: int, L: int, alpha: float) -> list[tuple[float, int]]:
 
 
 def imbalance_exponent(alpha: float, beta: float) -> float:
-    """Returns r(α, β) < 1 of Theorem 5.3: after one GD step the rare facts lag by K^(r − 1).
+    """Returns r(α, β) ≤ 1 of Theorem 5.3: after one GD step the rare facts lag by K^(r − 1).
 
     Raises:
         ValueError: unless α and β are between 0 and 1.
