@@ -10,6 +10,7 @@ from muonlab import polar
 from muonlab.classroom.exercise import Mistakes, compare
 from muonlab.classroom.kinds import array, numbers
 
+
 def e1(answer: Callable) -> None:
     """The average of gradients, its polar factor in six numbers, and the step."""
     cases = [
@@ -25,7 +26,12 @@ def e1(answer: Callable) -> None:
             _six(0.6, 0.1, -0.1, 0.05, 0.02, 0.1),
             *(4, 2, 0.9, 0.25),
         ),
-        (_six(0, 0, 0, 0, 0, 0), _six(0, 0, 0, 0, 0, 0), _six(0.4, 0.05, -0.08, -0.01, -0.08, -0.01), *(2, 3, 0.9, 1.0)),
+        (  # a core of rank one, as gradients have
+            _six(0.5, 0.5, -0.1, -0.05, -0.05, -0.1),
+            _six(0.2, 0.1, -0.04, -0.02, -0.04, -0.02),
+            _six(0.4, 0.05, -0.08, -0.01, -0.08, -0.01),
+            *(2, 3, 0.9, 1.0),
+        ),
     ]
 
     def look(W: Tensor, M: Tensor, G: Tensor, L: int, R: int, mu: float, lr: float) -> tuple[Tensor, Mistakes]:
@@ -39,9 +45,9 @@ def e1(answer: Callable) -> None:
         across = math.sqrt(L * R)
         core = _core(average, L, R)
         q = polar(core).flatten()
-        diagonal = one[:2]
+        diagonal, ones = one[:2], torch.tensor([1.0, 0, 0, 1]).to(q)
         blocks = torch.tensor([L, across, across, R], dtype=torch.float64)
-        undivided = torch.cat([diagonal, q - torch.tensor([1.0, 0, 0, 1]).to(q)])
+        undivided = torch.cat([diagonal, q - ones])
         kept = torch.cat([diagonal, q / blocks])
         bare = polar(average[2:].view(2, 2)).flatten()
         small = polar(core - torch.diag(average[:2])).flatten()
@@ -78,7 +84,10 @@ def e1(answer: Callable) -> None:
                 "The corners of the core's polar factor hold a and b, which are now 1: take 1 away before you divide.",
             ),
             (
-                step(average, torch.cat([diagonal, (q - torch.tensor([1.0, 0, 0, 1]).to(q) * average[[0, 0, 0, 1]]) / blocks])),
+                step(
+                    average,
+                    torch.cat([diagonal, (q - ones * average[[0, 0, 0, 1]]) / blocks]),
+                ),
                 "You took the old a and b away from the corners. In the polar factor both are 1.",
             ),
             (
@@ -102,11 +111,11 @@ def e1(answer: Callable) -> None:
                 "c₁₂ and c₂₁ are exchanged: c₁₂ stands in row 1, column 2 of the core.",
             ),
             (
-                step(average, torch.cat([diagonal, (bare - torch.tensor([1.0, 0, 0, 1]).to(q)) / blocks])),
+                step(average, torch.cat([diagonal, (bare - ones) / blocks])),
                 "Your core is made of the constants alone. Along the ones of block 1 the matrix gives a + L·c₁₁.",
             ),
             (
-                step(average, torch.cat([diagonal, small / blocks])),
+                step(average, torch.cat([diagonal, (small - ones) / blocks])),
                 "a and b are missing in your core: its corners are a + L·c₁₁ and b + R·c₂₂.",
             ),
             (
@@ -117,6 +126,11 @@ def e1(answer: Callable) -> None:
                 step(average, one * torch.tensor([1, 1, 0, 0, 0, 0]).to(one)),
                 "a and b are right. The constants change too: they come from the polar factor of the core.",
             ),
+            (
+                step(average, _polar_six(average, R, L)),
+                "You exchanged L and R from the start: L belongs to a and c₁₁, R to b and c₂₂.",
+            ),
+            (torch.stack([W, M]), "Nothing has moved: return the new W and the new M, not those that came."),
             (right.flip(0), "W and M are exchanged: return W first, then M."),
             (
                 torch.stack([W - lr * one, average]),
@@ -136,14 +150,15 @@ def e1(answer: Callable) -> None:
         return right, mistakes
 
     def otherwise(came: object, *case: object) -> str:
-        W, M, G, L, R, mu, lr = case
         right, _ = look(*case)
         if isinstance(came, Tensor) and came.shape == right.shape:
             if not torch.allclose(came[1], right[1], atol=1e-6):
                 return "The second result, M, is wrong: it is mu · M + (1 − mu) · G."
             if not torch.allclose(came[0, :2], right[0, :2], atol=1e-6):
                 return "M is right. In W, a and b are wrong: the polar factor has a = b = 1, so each grows by lr."
-            return "M, a and b are right. The constants are not: (entry − 1)/L, entry/√(LR), entry/√(LR), (entry − 1)/R."
+            return (
+                "M, a and b are right. The constants are not: (entry − 1)/L, entry/√(LR), entry/√(LR), (entry − 1)/R."
+            )
         return "Return two rows of six numbers: the new W, then the new M."
 
     compare(answer, cases, look, returns=array, otherwise=otherwise)
@@ -173,7 +188,10 @@ def e2(answer: Callable) -> None:
             (odds(2 * c) - 0.5, "Your log-odds differ by 2c. Both may be 2c away, on different sides: 4c."),
             (odds(2 * c), "That is the larger of the two probabilities. Take the smaller one away."),
             (odds(-2 * c), "That is the smaller of the two probabilities. Return how far apart they are."),
-            (c, "That is an upper bound, and a good one for small c. The largest difference is asked: use the probabilities."),
+            (
+                c,
+                "That is an upper bound, and a good one for small c. The largest difference is asked: use the probabilities.",
+            ),
             (2 * c, "That is a difference of logarithms. Turn log-odds into probabilities first."),
             (4 * c, "That is how far apart the log-odds are. Turn them into probabilities first."),
             (math.exp(4 * c), "That is the ratio of the odds. Turn odds o into probabilities o/(1 + o) first."),
@@ -206,7 +224,10 @@ def e3(answer: Callable) -> None:
             ((p * missed).sum(), "You weighted the facts by p. Each fact that is missed counts as one."),
             (len(p) - missed.sum(), "That is how many facts are drawn. Those that are missed are asked."),
             (1 - missed, "That is each fact's chance to be drawn. Return how many facts are missed."),
-            ((1 - p * draws).sum(), "A fact is missed by one draw with 1 − p, and by all of them with (1 − p)^draws."),
+            (
+                (1 - p * draws).sum(),
+                "1 − p · draws can fall below 0. Chances of independent draws multiply: (1 − p)^draws.",
+            ),
             (
                 (1 - p * draws).clamp(min=0).sum(),
                 "A fact is missed by one draw with 1 − p, and by all of them with (1 − p)^draws.",
@@ -215,14 +236,20 @@ def e3(answer: Callable) -> None:
             ((p**draws).sum(), "p^draws is the chance to be drawn every time. To be missed each time: (1 − p)^draws."),
             (((1 - p) * draws).sum(), "Draws are independent: their chances multiply, (1 − p)^draws."),
             ((1 - p).sum(), "That is for one draw. The draws are independent: (1 − p)^draws."),
-            (missed.prod(), "That is the chance that all facts are missed. Return how many are missed on average: the sum."),
+            (
+                missed.prod(),
+                "That is the chance that all facts are missed. Return how many are missed on average: the sum.",
+            ),
             (missed.max(), "That is the chance of the rarest fact alone. Sum over the facts."),
             (torch.exp(-p * draws).sum(), "e^(−p·draws) is close for small p only. Use (1 − p)^draws."),
             (
                 ((1 - p) ** (draws - 1)).sum(),
                 "That is for one draw too few: all the draws miss.",
             ),
-            (((1 - p) ** draws * p).sum() * len(p), "You weighted the facts by p. Each fact that is missed counts as one."),
+            (
+                ((1 - p) ** draws * p).sum() * len(p),
+                "You weighted the facts by p. Each fact that is missed counts as one.",
+            ),
         ]
         return missed.sum(), mistakes
 

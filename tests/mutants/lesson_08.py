@@ -43,9 +43,9 @@ def with_two_block(W, M, G, L, R, mu, lr):
 
 def dense(W, M, G, L, R, mu, lr):
     M = average(M, G, mu)
-    O = polar(TwoBlock(L + R, L, *M.tolist()).dense())
-    c = [O[0, 1], O[0, -1], O[-1, 0], O[-1, -2]]
-    six = torch.stack([O[0, 0] - c[0], O[-1, -1] - c[3], *c])
+    factor = polar(TwoBlock(L + R, L, *M.tolist()).dense())
+    c = [factor[0, 1], factor[0, -1], factor[-1, 0], factor[-1, -2]]
+    six = torch.stack([factor[0, 0] - c[0], factor[-1, -1] - c[3], *c])
     return W + lr * six, M
 
 
@@ -54,7 +54,7 @@ def by_svd(W, M, G, L, R, mu, lr):
     s = (L * R) ** 0.5
     core = torch.tensor([[M[0] + L * M[2], s * M[3]], [s * M[4], M[1] + R * M[5]]])
     U, S, Vh = torch.linalg.svd(core.double())
-    Q = U @ torch.diag((S > 1e-9 * S[0]).double()) @ Vh
+    Q = U @ torch.diag((1e-9 * S[0] < S).double()) @ Vh
     c = [(Q[0, 0] - 1) / L, Q[0, 1] / s, Q[1, 0] / s, (Q[1, 1] - 1) / R]
     return torch.stack([W + lr * torch.tensor([1, 1, *c], dtype=torch.float64), M])
 
@@ -81,7 +81,7 @@ ANSWERS = {
         "wrong": {
             "no average": lambda W, M, G, L, R, mu, lr: step(W, G, form(G, L, R), lr),
             "old average": lambda W, M, G, L, R, mu, lr: step(W, M, form(M, L, R), lr),
-            "a sum": lambda W, M, G, L, R, mu, lr: right(W, M / (1 - mu), G, L, R, mu, lr),
+            "a sum": lambda W, M, G, L, R, mu, lr: step(W, mu * M + G, form(mu * M + G, L, R), lr),
             "the gradient's factor": lambda W, M, G, L, R, mu, lr: step(
                 W, average(M, G, mu), form(G, L, R), lr
             ),
