@@ -11,7 +11,7 @@ from muonlab.classroom.exercise import Mistakes, compare
 from muonlab.classroom.kinds import array, numbers
 
 
-def e1(answer: Callable) -> None:
+def e3(answer: Callable) -> None:
     """The average of gradients, its polar factor in six numbers, and the step."""
     cases = [
         (
@@ -164,7 +164,7 @@ def e1(answer: Callable) -> None:
     compare(answer, cases, look, returns=array, otherwise=otherwise)
 
 
-def e2(answer: Callable) -> None:
+def e4(answer: Callable) -> None:
     """tanh(c): log-odds of 2c and −2c."""
     cases = [(0.3,), (1.0,), (0.02,)]
 
@@ -208,7 +208,7 @@ def e2(answer: Callable) -> None:
     compare(answer, cases, look, returns=numbers, otherwise=otherwise)
 
 
-def e3(answer: Callable) -> None:
+def e5(answer: Callable) -> None:
     """Σ (1 − p)^draws."""
     cases = [
         (torch.tensor([0.5, 0.25, 0.125, 0.125]), 3),

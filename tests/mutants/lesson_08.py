@@ -69,7 +69,7 @@ def searched(c):
 
 
 ANSWERS = {
-    "08-e1": {
+    "08-e3": {
         "right": {
             "core": right,
             "six numbers of the library": with_two_block,
@@ -108,7 +108,7 @@ ANSWERS = {
             "nothing": lambda W, M, G, L, R, mu, lr: torch.stack([W, M]),
         },
     },
-    "08-e2": {
+    "08-e4": {
         "right": {
             "tanh": math.tanh,
             "two probabilities": lambda c: sigmoid(2 * c) - sigmoid(-2 * c),
@@ -134,7 +134,7 @@ ANSWERS = {
             "x at c": lambda c: sigmoid(3 * c) - sigmoid(-c),
         },
     },
-    "08-e3": {
+    "08-e5": {
         "right": {
             "sum": lambda p, draws: ((1 - p) ** draws).sum(),
             "a number": lambda p, draws: ((1 - p) ** draws).sum().item(),
