@@ -796,8 +796,8 @@ KINDS = ["not gated", "gated"]
 WAYS = ["Muon", "AdamW", "SGD with momentum", "Muon(VO, FFN)", "Muon(QK)"]
 GRADIENT, SIGN, COUPLED = (
     "gradient descent",
-    "sign descent (decoupled)",
-    "sign descent (coupled)",
+    "SignGD (decoupled)",
+    "SignGD (coupled)",
 )
 VALUE, DISTANCE, LINEAR, LOG = "the value", "its distance from 1", "linear", "logarithmic"
 TABLES = ["the paper, 160M", "here, the paper's protocol", "here, re-tuned"]

@@ -11,7 +11,7 @@ from muonlab.classroom.exercise import Mistakes, compare
 from muonlab.classroom.kinds import array, numbers
 
 
-def e1(answer: Callable) -> None:
+def e3(answer: Callable) -> None:
     """The average of gradients, its polar factor in six numbers, and the step."""
     cases = [
         (
@@ -26,9 +26,9 @@ def e1(answer: Callable) -> None:
             _six(0.6, 0.1, -0.1, 0.05, 0.02, 0.1),
             *(4, 2, 0.9, 0.25),
         ),
-        (
-            _six(0, 0, 0, 0, 0, 0),
-            _six(0, 0, 0, 0, 0, 0),
+        (  # a core of rank one, as gradients have
+            _six(0.5, 0.5, -0.1, -0.05, -0.05, -0.1),
+            _six(0.2, 0.1, -0.04, -0.02, -0.04, -0.02),
             _six(0.4, 0.05, -0.08, -0.01, -0.08, -0.01),
             *(2, 3, 0.9, 1.0),
         ),
@@ -45,9 +45,9 @@ def e1(answer: Callable) -> None:
         across = math.sqrt(L * R)
         core = _core(average, L, R)
         q = polar(core).flatten()
-        diagonal = one[:2]
+        diagonal, ones = one[:2], torch.tensor([1.0, 0, 0, 1]).to(q)
         blocks = torch.tensor([L, across, across, R], dtype=torch.float64)
-        undivided = torch.cat([diagonal, q - torch.tensor([1.0, 0, 0, 1]).to(q)])
+        undivided = torch.cat([diagonal, q - ones])
         kept = torch.cat([diagonal, q / blocks])
         bare = polar(average[2:].view(2, 2)).flatten()
         small = polar(core - torch.diag(average[:2])).flatten()
@@ -86,7 +86,7 @@ def e1(answer: Callable) -> None:
             (
                 step(
                     average,
-                    torch.cat([diagonal, (q - torch.tensor([1.0, 0, 0, 1]).to(q) * average[[0, 0, 0, 1]]) / blocks]),
+                    torch.cat([diagonal, (q - ones * average[[0, 0, 0, 1]]) / blocks]),
                 ),
                 "You took the old a and b away from the corners. In the polar factor both are 1.",
             ),
@@ -111,11 +111,11 @@ def e1(answer: Callable) -> None:
                 "c₁₂ and c₂₁ are exchanged: c₁₂ stands in row 1, column 2 of the core.",
             ),
             (
-                step(average, torch.cat([diagonal, (bare - torch.tensor([1.0, 0, 0, 1]).to(q)) / blocks])),
+                step(average, torch.cat([diagonal, (bare - ones) / blocks])),
                 "Your core is made of the constants alone. Along the ones of block 1 the matrix gives a + L·c₁₁.",
             ),
             (
-                step(average, torch.cat([diagonal, small / blocks])),
+                step(average, torch.cat([diagonal, (small - ones) / blocks])),
                 "a and b are missing in your core: its corners are a + L·c₁₁ and b + R·c₂₂.",
             ),
             (
@@ -126,6 +126,11 @@ def e1(answer: Callable) -> None:
                 step(average, one * torch.tensor([1, 1, 0, 0, 0, 0]).to(one)),
                 "a and b are right. The constants change too: they come from the polar factor of the core.",
             ),
+            (
+                step(average, _polar_six(average, R, L)),
+                "You exchanged L and R from the start: L belongs to a and c₁₁, R to b and c₂₂.",
+            ),
+            (torch.stack([W, M]), "Nothing has moved: return the new W and the new M, not those that came."),
             (right.flip(0), "W and M are exchanged: return W first, then M."),
             (
                 torch.stack([W - lr * one, average]),
@@ -145,7 +150,6 @@ def e1(answer: Callable) -> None:
         return right, mistakes
 
     def otherwise(came: object, *case: object) -> str:
-        W, M, G, L, R, mu, lr = case
         right, _ = look(*case)
         if isinstance(came, Tensor) and came.shape == right.shape:
             if not torch.allclose(came[1], right[1], atol=1e-6):
@@ -160,7 +164,7 @@ def e1(answer: Callable) -> None:
     compare(answer, cases, look, returns=array, otherwise=otherwise)
 
 
-def e2(answer: Callable) -> None:
+def e4(answer: Callable) -> None:
     """tanh(c): log-odds of 2c and −2c."""
     cases = [(0.3,), (1.0,), (0.02,)]
 
@@ -204,7 +208,7 @@ def e2(answer: Callable) -> None:
     compare(answer, cases, look, returns=numbers, otherwise=otherwise)
 
 
-def e3(answer: Callable) -> None:
+def e5(answer: Callable) -> None:
     """Σ (1 − p)^draws."""
     cases = [
         (torch.tensor([0.5, 0.25, 0.125, 0.125]), 3),
@@ -220,7 +224,10 @@ def e3(answer: Callable) -> None:
             ((p * missed).sum(), "You weighted the facts by p. Each fact that is missed counts as one."),
             (len(p) - missed.sum(), "That is how many facts are drawn. Those that are missed are asked."),
             (1 - missed, "That is each fact's chance to be drawn. Return how many facts are missed."),
-            ((1 - p * draws).sum(), "A fact is missed by one draw with 1 − p, and by all of them with (1 − p)^draws."),
+            (
+                (1 - p * draws).sum(),
+                "1 − p · draws can fall below 0. Chances of independent draws multiply: (1 − p)^draws.",
+            ),
             (
                 (1 - p * draws).clamp(min=0).sum(),
                 "A fact is missed by one draw with 1 − p, and by all of them with (1 − p)^draws.",

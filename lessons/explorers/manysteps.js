@@ -1,8 +1,8 @@
 // Lesson 08: the probability of a frequent and of a rare fact along a run, K facts in six numbers.
 // The same recurrences as muonlab/theory/theorems.py; there the tests compare them with dense matrices.
 
-const RULES = { "gradient descent": gradient, "sign descent (decoupled)": signs, Muon: polar };
-const COUPLED = "sign descent (coupled)";
+const RULES = { "gradient descent": gradient, "SignGD (decoupled)": signs, Muon: polar };
+const COUPLED = "SignGD (coupled)";
 
 function logs(x, others) {
   const all = [[x, 1], ...others].filter(([, n]) => n > 0);

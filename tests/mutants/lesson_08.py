@@ -43,9 +43,9 @@ def with_two_block(W, M, G, L, R, mu, lr):
 
 def dense(W, M, G, L, R, mu, lr):
     M = average(M, G, mu)
-    O = polar(TwoBlock(L + R, L, *M.tolist()).dense())
-    c = [O[0, 1], O[0, -1], O[-1, 0], O[-1, -2]]
-    six = torch.stack([O[0, 0] - c[0], O[-1, -1] - c[3], *c])
+    factor = polar(TwoBlock(L + R, L, *M.tolist()).dense())
+    c = [factor[0, 1], factor[0, -1], factor[-1, 0], factor[-1, -2]]
+    six = torch.stack([factor[0, 0] - c[0], factor[-1, -1] - c[3], *c])
     return W + lr * six, M
 
 
@@ -69,7 +69,7 @@ def searched(c):
 
 
 ANSWERS = {
-    "08-e1": {
+    "08-e3": {
         "right": {
             "core": right,
             "six numbers of the library": with_two_block,
@@ -81,7 +81,7 @@ ANSWERS = {
         "wrong": {
             "no average": lambda W, M, G, L, R, mu, lr: step(W, G, form(G, L, R), lr),
             "old average": lambda W, M, G, L, R, mu, lr: step(W, M, form(M, L, R), lr),
-            "a sum": lambda W, M, G, L, R, mu, lr: right(W, M / (1 - mu), G, L, R, mu, lr),
+            "a sum": lambda W, M, G, L, R, mu, lr: step(W, mu * M + G, form(mu * M + G, L, R), lr),
             "the gradient's factor": lambda W, M, G, L, R, mu, lr: step(
                 W, average(M, G, mu), form(G, L, R), lr
             ),
@@ -108,7 +108,7 @@ ANSWERS = {
             "nothing": lambda W, M, G, L, R, mu, lr: torch.stack([W, M]),
         },
     },
-    "08-e2": {
+    "08-e4": {
         "right": {
             "tanh": math.tanh,
             "two probabilities": lambda c: sigmoid(2 * c) - sigmoid(-2 * c),
@@ -134,7 +134,7 @@ ANSWERS = {
             "x at c": lambda c: sigmoid(3 * c) - sigmoid(-c),
         },
     },
-    "08-e3": {
+    "08-e5": {
         "right": {
             "sum": lambda p, draws: ((1 - p) ** draws).sum(),
             "a number": lambda p, draws: ((1 - p) ** draws).sum().item(),
