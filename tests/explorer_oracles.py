@@ -339,7 +339,7 @@ def momentum_data():
     """Rows as lesson 03 measures them on gradients, here of random numbers."""
     generator = torch.Generator().manual_seed(0)
     rows = {}
-    for part in ("q", "v", "w_in", "w_out"):
+    for part in ("q", "k", "v", "o", "w_in", "w_out"):
         for kind in "MD":
             values = torch.rand(20, len(MOMENTUM_AT), generator=generator).sort(1, True)[0]
             ways = torch.rand(20, 1, generator=generator)
@@ -835,7 +835,7 @@ POINTS = {
     ),
     "momentum": points(
         mu=[0, 0.95, 0.5, 0.05, 0.95, 0.8],
-        matrix=["w_out", "q", "v", "w_in", "w_out", "q"],
+        matrix=["w_out", "q", "v", "w_in", "k", "o"],
         show=["singular values", "the way downhill"] * 3,
     ),
     "runs": points(

@@ -265,10 +265,6 @@ BLIND: list[tuple[dict[str, str], str]] = [
         "The missing orthogonalization is not found. Compare the largest singular value with the smallest.",
     ),
     (
-        {"never": "scale from one axis"},
-        "An update that is not orthogonal has a wrong size too. Test the singular values before the size.",
-    ),
-    (
         {bug.split()[0]: "head under Muon" for bug in ("none", *BUGS)},
         "Every one is called a head under Muon. The head's update is orthogonal only if Muon made it.",
     ),

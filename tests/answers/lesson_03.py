@@ -265,6 +265,7 @@ ANSWERS = {
             "by sums": by_sums,
             "one side of the size": with_(high=9.0),
             "head first": head_first,
+            "size first": with_(tests="ams"),
             "wider": with_(low=0.125, high=0.3),
         },
         "wrong": {
@@ -272,8 +273,8 @@ ANSWERS = {
             "no head": with_(head=False),
             "no size": with_(tests="sm"),
             "no average": with_(tests="sa"),
+            "always overwritten": lambda step: "momentum overwritten",
             "no singular values": with_(tests="ma", low=0.1),
-            "size first": with_(tests="ams"),
             "size of 0.2": with_(low=0.199, high=0.201),
             "equal values": with_(most=1.1),
             "always the head": lambda step: "head under Muon",
