@@ -11,7 +11,18 @@ import torch
 from IPython.core.formatters import DisplayFormatter
 from matplotlib import pyplot as plt
 
-from muonlab.classroom import Lesson, dots, figures, lines, looks, matrix, output, spectra, svg
+from muonlab.classroom import (
+    Lesson,
+    dots,
+    figures,
+    lines,
+    looks,
+    maps,
+    matrix,
+    output,
+    spectra,
+    svg,
+)
 from muonlab.experiments import paired_interval
 from muonlab.files import course
 from muonlab.publishing import picture
@@ -152,15 +163,6 @@ def test_seeds_are_a_band_and_the_legend_says_so():
     assert "line: mean, band: all 2 seeds" in drawn(figure)
 
 
-def test_a_smoothed_curve_says_so_and_keeps_every_step_but_the_ends():
-    loss = torch.arange(10.0)
-    figure = lines(range(1, 11), {"AdamW": loss}, xlabel="step", ylabel="loss", smooth=3)
-    line = figure.axes[0].lines[0]
-    assert line.get_xdata() == pytest.approx(range(2, 10))
-    assert line.get_ydata() == pytest.approx(range(1, 9))
-    assert "each point: mean of 3 steps" in drawn(figure)
-
-
 def test_series_differ_without_colour():
     figure = lines(range(3), {n: [1, 2, 3] for n in "abcd"}, xlabel="x", ylabel="y", logy=True)
     assert len({line.get_marker() for line in figure.axes[0].lines}) == 4
@@ -242,6 +244,19 @@ def test_a_matrix_is_drawn_on_one_scale_around_0_with_its_spectrum():
     assert [axes.images[0].get_clim() for axes in apart.axes[:2]] == [(-3, 3), (-1, 1)]
     alone = matrix({"gradient": G})
     assert {"gradient", "3 × 2", "singular value"} <= {*drawn(alone)}
+
+
+def test_maps_have_one_scale_and_frame_what_is_below():
+    one = {"5": {0.1: 1.0, 0.2: 2.0}, "10": {0.1: 3.0, 0.2: 9.0}}
+    other = {"1": {0.1: 4.0, 0.2: 4.5}, "2": {0.1: 5.0, 0.2: 6.0}}
+    figure = maps({"a": one, "b": other}, below=2.5, xlabel="across", ylabel="up")
+    left, right = figure.axes
+    assert left.images[0].get_clim() == right.images[0].get_clim() == (1, 9)
+    framed = {t.get_text() for axes in figure.axes for t in axes.texts if t.get_bbox_patch()}
+    assert framed == {"1.00", "2.00"}
+    assert [t.get_position() for t in left.texts if t.get_text() == "3.00"] == [(0, 1)]
+    assert left.images[0].origin == "lower"
+    assert {"a", "b", "across", "up", "10", "0.1"} <= {*drawn(figure)}
 
 
 # --- comparisons -------------------------------------------------------------------------------

@@ -12,6 +12,13 @@ def test_the_stored_picture_is_drawn_from_the_records():
     assert picture.PATH.read_bytes() == picture.as_svg(), "run `make lessons`"
 
 
+def test_each_point_of_the_picture_is_the_mean_of_nine_steps():
+    line = picture.draw().axes[0].lines[0]
+    runs = [r.train_loss for r in recorded("lesson-04-seeds") if not r.config["muon"]]
+    assert line.get_xdata().tolist() == [*range(5, 147)]
+    assert line.get_ydata()[0] == pytest.approx(sum(sum(r[:9]) for r in runs) / 90)
+
+
 def test_without_records_it_says_what_to_run(monkeypatch, tmp_path):
     monkeypatch.setattr(store, "RESULTS", tmp_path)
     with pytest.raises(ValueError, match="muonlab ablate lesson-04-seeds"):

@@ -33,7 +33,9 @@ CITED: dict[str, dict[str, str]] = {
         "9.75 %": "1 minus 0.95 squared",
     },
     "04": {
-        "2.776": "Student's t, four degrees of freedom",
+        "10 %": "e to the power 0.1, less 1",
+        "3 %": "150 steps of 1,024 tokens, of 5,997,065",
+        **dict.fromkeys(("0.8", "0.9"), "betas of lesson-16-averages-tuning, lesson-04-tuning"),
         "2.262": "Student's t, nine degrees of freedom",
         **dict.fromkeys(("1.4", "0.1", "1.1", "1.2"), "arXiv 2509.02046, section 4"),
     },
