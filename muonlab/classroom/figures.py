@@ -80,7 +80,7 @@ def panels(
         draw_lines(axes, x, each)
         axes.set(title=title, xlabel=xlabel)
         _scales(axes, False, False)
-    places[0].set_ylabel(ylabel)
+    places[0].set(ylabel=ylabel, ylim=(0, None))
     legend(figure, band)
     return figure
 
