@@ -10,9 +10,10 @@ import torch
 from muonlab.data.corpus import Corpus
 from muonlab.models import gpt
 from muonlab.records.record import read
+from muonlab.studies.evidence import RACE
 from muonlab.sweeps import engines, sweep
 from muonlab.sweeps.results import recorded
-from muonlab.sweeps.study import best_trial
+from muonlab.sweeps.study import HERE, best_trial
 from muonlab.training import checkpoints
 from muonlab.training import run as train_module
 from muonlab.training.build import build_model, build_optimizer, picks_bf16
@@ -355,9 +356,12 @@ def test_the_same_pretraining_is_done_once_by_a_process(pretraining):
     assert trained == ["docs"]
     Run(replace(config, seed=1), Cycle())  # other batches from the same model
     assert trained == ["docs"]
+    for _ in range(2):  # from both models at each seed
+        for by in ("AdamW", "Muon"):
+            Run(replace(config, pretrained_by=by), Cycle())
+    assert trained == ["docs"] * 3
     Run(replace(config, gated=True), Cycle())
-    assert trained == ["docs", "docs"]
-    assert pretrained.cache_info().currsize == 1  # weights of one model stay in memory, not of all
+    assert pretrained.cache_info().currsize == 2  # weights of two models stay in memory, not of all
 
 
 def test_a_pretrained_run_resumes_to_the_bit(pretraining, tmp_path):
@@ -382,6 +386,14 @@ def test_pretraining_has_the_rates_that_lesson_04_found():
     best = TrainConfig(**best_trial(adamw).config)
     first = first_run(TrainConfig(corpus="code", pretraining=150))
     assert replace(first, eval_tokens=best.eval_tokens) == best
+
+
+@pytest.mark.parametrize("by", ["AdamW", "Muon"])
+def test_pretraining_has_the_settings_that_the_race_found(by):
+    found = RACE[1200].best(HERE)[0 if by == "AdamW" else 1]
+    moved = replace(found, corpus="code-512", steps=300, pretraining=1200, pretrained_by=by, seed=3)
+    measured = {"eval_every": found.eval_every, "eval_tokens": found.eval_tokens}
+    assert replace(first_run(moved), **measured) == replace(found, seed=3)
 
 
 @pytest.fixture

@@ -345,6 +345,35 @@ def decayed(at: Place) -> Grid:
     return cross(found, seed=[1, 2, 3, 4, 5])
 
 
+# Does the optimizer that pretrained a model matter for the one that moves it on to code?
+MOVED = {"corpus": "code-512", "pretraining": 1200, "steps": 300, "eval_every": 300}
+
+
+def movers(at: Place) -> Grid:
+    """Returns both optimizers on the models of both, at a quarter of the rates of the race."""
+    adamw, muon, _ = cross(RACE[1200].best(at), **MOVED)
+    slower = [
+        _slower(adamw, "adamw_lr", "adamw_matrix_lr"),
+        _slower(muon, "adamw_lr", "lr"),
+    ]
+    return cross(slower, pretrained_by=["AdamW", "Muon"])
+
+
+def _slower(config: TrainConfig, *rates: str) -> TrainConfig:
+    return replace(config, **{rate: getattr(config, rate) / 4 for rate in rates})
+
+
+def mover_knobs(config: TrainConfig) -> tuple[Knob, ...]:
+    """Returns the five knobs, with a quarter of the rates."""
+    return tuple(
+        knob if knob.average else replace(knob, low=knob.low / 4, high=knob.high / 4)
+        for knob in knobs(config)
+    )
+
+
+MOVING = Search("finetuning", movers, mover_knobs, ("pretrained_by", "muon"))
+
+
 def tuned(*searches: Search, seeds: int, before: tuple[Search, ...] = ()) -> Study:
     """Returns a study: searches, and the best of each at new seeds, measured eight times."""
     name = searches[0].name
@@ -376,7 +405,7 @@ SEARCHES = {
             LATENT,
             BATCH,
         ),
-        *(FACTS_400, FACTS_1200, IMBALANCE, IN_CONTEXT, ROUTES),
+        *(FACTS_400, FACTS_1200, IMBALANCE, IN_CONTEXT, ROUTES, MOVING),
     )
 }
 EVIDENCE = {
@@ -398,4 +427,5 @@ EVIDENCE = {
     "imbalance": tuned(IMBALANCE, seeds=5, before=(FACTS_400,)),
     "decay-1200": Study(RACE[1200].tunings, {"decay-1200": decayed}),
     "regression-600": tuned(IN_CONTEXT, ROUTES, seeds=10),
+    "finetuning": tuned(MOVING, seeds=10, before=FIRST),
 }

@@ -20,7 +20,7 @@ from muonlab.machine import pick_device
 from muonlab.records.provenance import code_version, provenance
 from muonlab.records.record import Record
 from muonlab.training.config import TrainConfig
-from muonlab.training.run import Diverged, train
+from muonlab.training.run import Diverged, first_run, train
 
 SLURM_JOBS = 8  # in the queue at once, unless --workers says otherwise
 SLURM_MINUTES = 24 * 60  # after which Slurm ends a job, unless SBATCH_TIMELIMIT says otherwise
@@ -145,7 +145,7 @@ def run(config: TrainConfig, load: Callable[[str], Task], *, progress: bool = Tr
     pick_device(config.device)
     task = load(config.corpus)
     if config.pretraining:
-        load("docs")  # which is what it reads first
+        load(first_run(config).corpus)  # which is what it reads first
     try:
         return train(config, task, progress=progress)
     except Diverged as error:

@@ -23,6 +23,7 @@ CHOICES: dict[str, Iterable[str]] = {
     "ns_coefficients": (*COEFFICIENTS, "exact"),
     "muon": GROUPS,
     "adjust_lr_fn": get_args(LRScale),
+    "pretrained_by": ("lesson-04", "AdamW", "Muon"),
 }
 
 
@@ -61,7 +62,10 @@ class TrainConfig:
     adamw_matrix_beta1: float | None = _option(None, "the first for matrices, if it is to differ")
     weight_decay: float = _option(0.0, "decoupled decay, for both; 0 as in arXiv 2509.26030")
     matrix_decay: float = _option(0.0, "of matrices: what a step at the full rate takes off")
-    pretraining: int = _option(0, "steps of AdamW on docs, at lesson 04's rates, that come first")
+    pretraining: int = _option(0, "steps on docs that come first")
+    pretrained_by: str = _option(
+        "lesson-04", "its optimizer: lesson 04's AdamW, or race-1200's best AdamW or Muon"
+    )
     steps: int = _option(200, "updates of the weights")
     batch: int = _option(16, "sequences in a batch")
     context: int = _option(64, "tokens in a sequence")

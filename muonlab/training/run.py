@@ -28,9 +28,30 @@ from muonlab.training.config import TrainConfig
 
 CURVES = ("train_loss", "step_seconds", "held_out", "spectra")  # lists that grow in a run
 STATE = ("step", "cpu_seconds", *CURVES)  # what a run goes on from, beside tensors
-# before a fine-tuning comes AdamW on docs, at the rates of the best trial of lesson-04-tuning
-FIRST: dict[str, Any] = {"muon": (), "batch": 16, "adamw_lr": 0.04, "adamw_matrix_lr": 0.001}
-KEPT = ("size", "gated", "attention", "fused_qkv", "experts", "context", "precision", "device")
+# What comes before a fine-tuning, by `pretrained_by`: the best trials of lesson-04-tuning, which
+# pretrained one model for all seeds, and of race-1200, with as many models as seeds.
+FIRST: dict[str, dict[str, Any]] = {
+    "lesson-04": {"muon": (), "adamw_lr": 0.04, "adamw_matrix_lr": 0.001, "seed": 0},
+    "AdamW": {
+        "muon": (),
+        "adamw_lr": 0.015,
+        "adamw_matrix_lr": 0.00189,
+        "adamw_matrix_beta1": 0.9375,
+        "betas": (0.39, 0.99265),
+    },
+    "Muon": {"lr": 0.0112, "momentum": 0.745, "adamw_lr": 0.0177, "betas": (0.9488, 0.9073)},
+}
+KEPT = [
+    "size",
+    "gated",
+    "attention",
+    "fused_qkv",
+    "experts",
+    "context",
+    "precision",
+    "device",
+    "seed",
+]
 TEXTS = ("docs", "code")  # these have the same tokens
 
 
@@ -109,24 +130,26 @@ def tensors(model: nn.Module, optimizer: Muon) -> dict[str, Tensor]:
 
 
 def first_run(config: TrainConfig) -> TrainConfig:
-    """Returns the run of AdamW on docs whose weights a config with `pretraining` starts from.
+    """Returns the run on docs whose weights a config with `pretraining` starts from.
 
-    Its seed is 0 whatever the config's: one model is fine-tuned many times, as in practice.
     A corpus with other tokens is a ValueError.
     """
-    if config.corpus not in TEXTS:
+    text, *vocabulary = config.corpus.split("-")
+    if text not in TEXTS:
         raise ValueError(
             f"pretraining={config.pretraining} is done on docs, so corpus must be "
             f"{' or '.join(TEXTS)}, which have its tokens; got {config.corpus!r}: choose one of "
             "them, or set pretraining to 0"
         )
-    kept = {name: getattr(config, name) for name in KEPT}
-    return TrainConfig(steps=config.pretraining, **FIRST, **kept)
+    kept = {name: getattr(config, name) for name in KEPT} | FIRST[config.pretrained_by]
+    return TrainConfig(
+        corpus="-".join(["docs", *vocabulary]), steps=config.pretraining, batch=16, **kept
+    )
 
 
-@lru_cache(maxsize=1)  # a sweep starts from the same weights many times
+@lru_cache(maxsize=2)  # a sweep starts from the same weights many times
 def pretrained(config: TrainConfig) -> dict[str, Tensor]:
-    """Returns the weights that a run leaves; `pretrained.cache_clear()` frees the last of them."""
+    """Returns the weights that a run leaves; `pretrained.cache_clear()` frees them."""
     run = Run(config, load_corpus(config.corpus))
     while run.step < config.steps:
         run.train_step()
@@ -137,7 +160,7 @@ class Run:
     """A run in progress: take it step by step when `train` is too much at once.
 
     To build one touches the whole process: its C library keeps freed memory from then on (see
-    `machine.keep_freed_memory`), and the weights of a pretraining stay for the next run.
+    `machine.keep_freed_memory`), and the weights of two pretrainings stay for the next runs.
     """
 
     def __init__(self, config: TrainConfig, corpus: Task, shard: bool = False) -> None:
