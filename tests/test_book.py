@@ -294,7 +294,7 @@ def test_search_finds_a_term(visit):
     page = visit(HTML / "search.html")
     page.goto(f"{(HTML / 'search.html').as_uri()}?q=isotropy")
     # Results are inserted one by one: the lesson's may come after the first.
-    page.locator('#search-results li a[href*="09-isotropy"]').first.wait_for(timeout=20_000)
+    page.locator('#search-results li a[href*="09-isotropy"]').first.wait_for()
 
 
 def test_all_claims_are_on_their_page_and_lead_to_their_cells():
