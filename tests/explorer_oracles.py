@@ -796,7 +796,7 @@ KINDS = ["not gated", "gated"]
 WAYS = ["Muon", "AdamW", "SGD with momentum", "Muon(VO, FFN)", "Muon(QK)"]
 GRADIENT, SIGN, COUPLED = (
     "gradient descent",
-    "SignGD (decoupled)",
+    "SignGD (own axes)",
     "SignGD (coupled)",
 )
 VALUE, DISTANCE, LINEAR, LOG = "the value", "its distance from 1", "linear", "logarithmic"

@@ -1,7 +1,7 @@
 // Lesson 08: the probability of a frequent and of a rare fact along a run, K facts in six numbers.
 // The same recurrences as muonlab/theory/theorems.py; there the tests compare them with dense matrices.
 
-const RULES = { "gradient descent": gradient, "SignGD (decoupled)": signs, Muon: polar };
+const RULES = { "gradient descent": gradient, "SignGD (own axes)": signs, Muon: polar };
 const COUPLED = "SignGD (coupled)";
 
 function logs(x, others) {
