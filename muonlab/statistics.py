@@ -51,7 +51,7 @@ def mean_interval(values: Sequence[float]) -> Interval:
 def paired_interval(a: Sequence[float], b: Sequence[float]) -> Interval:
     """Returns the `mean_interval` of a − b, one result each a seed, in the same order of seeds.
 
-    Run i of both must share its seed: data order and initial weights then cancel.
+    Run i of both must share its seed. How much that cancels is measured in lesson 04.
 
     >>> print(paired_interval([1.0, 2.0, 3.0], [0.9, 1.8, 2.9]))
     +0.133 [-0.010, +0.277]
