@@ -277,6 +277,24 @@ def test_text_figures_and_widgets_end_at_one_right_edge(path, visit):
     assert len(set(edges)) == 1
 
 
+@each_lesson
+def test_a_formula_is_whole_and_stands_on_the_ground_of_its_text(path, visit):
+    page = visit(path, width=375, theme="dark")
+    page.locator(".muonlab-quiz").wait_for()
+    page.evaluate(OPEN)
+    looks = page.locator("article span.math").evaluate_all(
+        "all => all.map(one => getComputedStyle(one).backgroundImage)"
+    )
+    assert set(looks) <= {"none"}, "a cover for what scrolls is a black box in a line of text"
+    cut = """all => all.filter(one => {
+      const box = one.parentElement;
+      return getComputedStyle(one).overflow !== "visible"  // cuts the tops of raised signs
+        || one.getBoundingClientRect().left < box.getBoundingClientRect().left - 1
+        || box.scrollWidth < one.scrollWidth - 1;  // the rest cannot be reached
+    }).map(one => one.textContent)"""
+    assert page.locator("article div.math mjx-container").evaluate_all(cut) == []
+
+
 def test_the_home_page_begins_with_a_live_figure(visit):
     page = visit(HTML / "book" / "intro.html", width=375)
     explorer = page.locator(".muonlab-explorer")
