@@ -295,6 +295,31 @@ def test_a_formula_is_whole_and_stands_on_the_ground_of_its_text(path, visit):
     assert page.locator("article div.math mjx-container").evaluate_all(cut) == []
 
 
+@pytest.mark.parametrize("name", ["lessons/13-latent-attention-moe", "book/claims"])
+def test_a_dark_page_is_printed_light_and_is_dark_again(name, visit):
+    page = visit(HTML / f"{name}.html", theme="dark")
+    now = "document.documentElement.dataset.theme"
+    page.evaluate(f"addEventListener('beforeprint', () => {{ window.onPaper = {now} }})")
+    page.pdf()
+    assert page.evaluate("window.onPaper") == "light"
+    assert page.evaluate(now) == "dark"
+
+
+@pytest.mark.parametrize("name", ["lessons/05-associative-memory", "book/claims"])
+def test_on_paper_a_long_table_goes_on_and_a_small_thing_stays_whole(name, visit):
+    page = visit(HTML / f"{name}.html")
+    page.emulate_media(media="print")
+    look = "all => [...new Set(all.map(one => getComputedStyle(one).{}))]"
+    assert page.locator("article table").evaluate_all(look.format("breakInside")) == ["auto"]
+    # browsers never split what may scroll, nor what is measured as a container
+    boxes = page.locator("article :is(.text_html, .pst-scrollable-table-container, div.math)")
+    assert boxes.evaluate_all(look.format("overflow")) == ["visible"]
+    code = page.locator("article :is(div.cell, div[class*=highlight-])")
+    assert set(code.evaluate_all(look.format("containerType"))) <= {"normal"}
+    whole = page.locator("article :is(.cell_input, .muonlab-predict, .muonlab-quiz [role=group])")
+    assert set(whole.evaluate_all(look.format("breakInside"))) <= {"avoid"}
+
+
 def test_the_home_page_begins_with_a_live_figure(visit):
     page = visit(HTML / "book" / "intro.html", width=375)
     explorer = page.locator(".muonlab-explorer")
