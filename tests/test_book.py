@@ -320,6 +320,23 @@ def test_on_paper_a_long_table_goes_on_and_a_small_thing_stays_whole(name, visit
     assert set(whole.evaluate_all(look.format("breakInside"))) <= {"avoid"}
 
 
+def test_on_a_phone_tables_of_words_fit_and_rows_hide_no_shade(visit):
+    for name in ("15-when-it-does-not-win", "16-capstone"):
+        page = visit(HTML / "lessons" / f"{name}.html", width=375)
+        page.locator(".muonlab-quiz").wait_for()
+        page.evaluate(OPEN)
+        words = page.locator(
+            "article :is(.pst-scrollable-table-container, .text_html:has(td[style*=min-width]))"
+        )
+        assert words.count() >= 1
+        over = words.evaluate_all("all => all.map(one => one.scrollWidth - one.clientWidth)")
+        assert max(over) <= 1
+        rows = page.locator(".pst-scrollable-table-container :is(tr, td)").evaluate_all(
+            "all => all.map(one => getComputedStyle(one).backgroundColor)"
+        )
+        assert set(rows) <= {"rgba(0, 0, 0, 0)"}
+
+
 def test_the_home_page_begins_with_a_live_figure(visit):
     page = visit(HTML / "book" / "intro.html", width=375)
     explorer = page.locator(".muonlab-explorer")
