@@ -316,7 +316,10 @@ def test_on_paper_a_long_table_goes_on_and_a_small_thing_stays_whole(name, visit
     assert boxes.evaluate_all(look.format("overflow")) == ["visible"]
     code = page.locator("article :is(div.cell, div[class*=highlight-])")
     assert set(code.evaluate_all(look.format("containerType"))) <= {"normal"}
-    whole = page.locator("article :is(.cell_input, .muonlab-predict, .muonlab-quiz [role=group])")
+    whole = page.locator(
+        "article :is(.cell_input, .admonition, .muonlab-exercise, .muonlab-predict, "
+        ".muonlab-quiz [role=group])"
+    )
     assert set(whole.evaluate_all(look.format("breakInside"))) <= {"avoid"}
 
 
