@@ -277,6 +277,69 @@ def test_text_figures_and_widgets_end_at_one_right_edge(path, visit):
     assert len(set(edges)) == 1
 
 
+@each_lesson
+def test_a_formula_is_whole_and_stands_on_the_ground_of_its_text(path, visit):
+    page = visit(path, width=375, theme="dark")
+    page.locator(".muonlab-quiz").wait_for()
+    page.evaluate(OPEN)
+    looks = page.locator("article span.math").evaluate_all(
+        "all => all.map(one => getComputedStyle(one).backgroundImage)"
+    )
+    assert set(looks) <= {"none"}, "a cover for what scrolls is a black box in a line of text"
+    cut = """all => all.filter(one => {
+      const box = one.parentElement;
+      return getComputedStyle(one).overflow !== "visible"  // cuts the tops of raised signs
+        || one.getBoundingClientRect().left < box.getBoundingClientRect().left - 1
+        || box.scrollWidth < one.scrollWidth - 1;  // the rest cannot be reached
+    }).map(one => one.textContent)"""
+    assert page.locator("article div.math mjx-container").evaluate_all(cut) == []
+
+
+@pytest.mark.parametrize("name", ["lessons/13-latent-attention-moe", "book/claims"])
+def test_a_dark_page_is_printed_light_and_is_dark_again(name, visit):
+    page = visit(HTML / f"{name}.html", theme="dark")
+    now = "document.documentElement.dataset.theme"
+    page.evaluate(f"addEventListener('beforeprint', () => {{ window.onPaper = {now} }})")
+    page.pdf()
+    assert page.evaluate("window.onPaper") == "light"
+    assert page.evaluate(now) == "dark"
+
+
+@pytest.mark.parametrize("name", ["lessons/05-associative-memory", "book/claims"])
+def test_on_paper_a_long_table_goes_on_and_a_small_thing_stays_whole(name, visit):
+    page = visit(HTML / f"{name}.html")
+    page.emulate_media(media="print")
+    look = "all => [...new Set(all.map(one => getComputedStyle(one).{}))]"
+    assert page.locator("article table").evaluate_all(look.format("breakInside")) == ["auto"]
+    # browsers never split what may scroll, nor what is measured as a container
+    boxes = page.locator("article :is(.text_html, .pst-scrollable-table-container, div.math)")
+    assert boxes.evaluate_all(look.format("overflow")) == ["visible"]
+    code = page.locator("article :is(div.cell, div[class*=highlight-])")
+    assert set(code.evaluate_all(look.format("containerType"))) <= {"normal"}
+    whole = page.locator(
+        "article :is(.cell_input, .admonition, .muonlab-exercise, .muonlab-predict, "
+        ".muonlab-quiz [role=group])"
+    )
+    assert set(whole.evaluate_all(look.format("breakInside"))) <= {"avoid"}
+
+
+def test_on_a_phone_tables_of_words_fit_and_rows_hide_no_shade(visit):
+    for name in ("15-when-it-does-not-win", "16-capstone"):
+        page = visit(HTML / "lessons" / f"{name}.html", width=375)
+        page.locator(".muonlab-quiz").wait_for()
+        page.evaluate(OPEN)
+        words = page.locator(
+            "article :is(.pst-scrollable-table-container, .text_html:has(td[style*=min-width]))"
+        )
+        assert words.count() >= 1
+        over = words.evaluate_all("all => all.map(one => one.scrollWidth - one.clientWidth)")
+        assert max(over) <= 1
+        rows = page.locator(".pst-scrollable-table-container :is(tr, td)").evaluate_all(
+            "all => all.map(one => getComputedStyle(one).backgroundColor)"
+        )
+        assert set(rows) <= {"rgba(0, 0, 0, 0)"}
+
+
 def test_the_home_page_begins_with_a_live_figure(visit):
     page = visit(HTML / "book" / "intro.html", width=375)
     explorer = page.locator(".muonlab-explorer")
