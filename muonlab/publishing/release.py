@@ -53,7 +53,7 @@ def execute(notebook: NotebookNode, folder: Path, threads: int = 2) -> NotebookN
         private = {"MUONLAB_HOME": home, "IPYTHONDIR": home, "OMP_NUM_THREADS": str(threads)}
         place = {"metadata": {"path": str(folder)}}
         client = NotebookClient(
-            notebook, timeout=120, kernel_name="python3", resources=place, record_timing=False
+            notebook, timeout=600, kernel_name="python3", resources=place, record_timing=False
         )
         client.execute(env={**os.environ, **SETTINGS, **private})
     return notebook
