@@ -20,17 +20,19 @@ class Interval(NamedTuple):
     n: int
 
     def __str__(self) -> str:
-        return f"{_signed(self.mean)} [{_signed(self.low)}, {_signed(self.high)}]"
+        digits = 3 - sum(self.high - self.low >= 0.2 * 10**n for n in range(3))  # half width: two
+        ends = [_signed(end, digits) for end in (self.low, self.high)]
+        return f"{self.mean:+z.{digits}f} [{', '.join(ends)}]"
 
 
-def _signed(value: float) -> str:
-    """Three decimals; one digit that is not 0 where they would hide on which side of 0 it lies.
+def _signed(value: float, digits: int) -> str:
+    """Some decimals; one digit that is not 0 where they would hide on which side of 0 it lies.
 
-    >>> _signed(-0.0312), _signed(-0.0003), _signed(-1e-15)
+    >>> _signed(-0.0312, 3), _signed(-0.0003, 3), _signed(-1e-15, 3)
     ('-0.031', '-0.0003', '+0.000')
     """
-    hidden = 1e-9 < abs(value) < 5e-4  # less is rounding
-    return f"{value:+.1g}" if hidden else f"{value:+z.3f}"
+    hidden = 1e-9 < abs(value) < 0.5 * 10**-digits  # less is rounding
+    return f"{value:+.1g}" if hidden else f"{value:+z.{digits}f}"
 
 
 def mean_interval(values: Sequence[float]) -> Interval:
@@ -54,7 +56,7 @@ def paired_interval(a: Sequence[float], b: Sequence[float]) -> Interval:
     Run i of both must share its seed. How much that cancels is measured in lesson 04.
 
     >>> print(paired_interval([1.0, 2.0, 3.0], [0.9, 1.8, 2.9]))
-    +0.133 [-0.010, +0.277]
+    +0.13 [-0.01, +0.28]
     """
     if len(a) != len(b):
         raise ValueError(f"expected results of at least two seeds, paired, got {len(a)}, {len(b)}")
@@ -94,7 +96,7 @@ def contrast(results: ArrayLike, *factors: int) -> Interval:
         factors: the axes in question.
 
     >>> print(contrast([[[4.0, 4.1], [3.0, 3.0]], [[4.2, 4.2], [3.0, 3.1]]], 0, 1))
-    -0.100 [-1.371, +1.171]
+    -0.1 [-1.4, +1.2]
     """
     return mean_interval(contrast_by_seed(results, *factors))
 

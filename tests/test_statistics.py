@@ -113,3 +113,13 @@ def test_an_interval_has_no_negative_zero_and_says_on_which_side_of_0_its_ends_l
     assert str(Interval(-0.0, -0.006, 1e-16, n=5)) == "+0.000 [-0.006, +0.000]"
     assert str(Interval(0.012, -0.00016, 0.024, n=5)) == "+0.012 [-0.0002, +0.024]"
     assert str(Interval(0.004, 0.0003, 0.009, n=3)) == "+0.004 [+0.0003, +0.009]"
+    assert str(Interval(4e-5, -0.005, 0.005, n=3)) == "+0.000 [-0.005, +0.005]", (
+        "the mean is rounded"
+    )
+
+
+def test_a_wide_interval_prints_no_more_decimals_than_two_digits_of_its_half_width():
+    assert str(Interval(64.839, 61.328, 68.351, n=4)) == "+64.8 [+61.3, +68.4]"
+    assert str(Interval(648.39, 613.28, 683.51, n=4)) == "+648 [+613, +684]"
+    assert str(Interval(0.3, 0.201, 0.399, n=4)) == "+0.300 [+0.201, +0.399]", "half: 0.099"
+    assert str(Interval(0.3, 0.01, 0.59, n=4)) == "+0.30 [+0.01, +0.59]", "half: 0.29"
