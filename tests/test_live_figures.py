@@ -452,6 +452,30 @@ def test_points_are_dragged_by_the_mouse_and_by_the_keys(name, page, tmp_path):
         assert handle.get_attribute("aria-valuetext") != words
 
 
+@pytest.mark.parametrize("name", ["zipf", "breakeven", "power", "circle"])
+def test_a_point_answers_the_other_keys_of_a_slider_and_the_page_stays(name, page, tmp_path):
+    opened(page, at_points(name)[:1], tmp_path)
+    page.set_viewport_size({"width": 800, "height": 300})  # so that there is where to scroll
+    handle = page.locator(".muonlab-handle").first
+    handle.focus()
+    before = page.evaluate("scrollY")
+    words = []
+    for key in ("Home", "End", "PageDown"):
+        page.keyboard.press(key)
+        words.append(handle.get_attribute("aria-valuetext"))
+        assert page.evaluate("scrollY") == before
+    assert len(set(words)) == 3
+
+
+def test_an_axis_names_at_least_two_numbers_on_a_phone(page, tmp_path):
+    page.set_viewport_size({"width": 375, "height": 800})
+    chosen = {"source": "here, re-tuned", "kind": "gated"}
+    state = at_points("table1")[0]
+    opened(page, [state | {"values": state["values"] | chosen}], tmp_path)
+    words = page.locator("svg text[text-anchor=middle]").all_text_contents()
+    assert sum(bool(re.fullmatch(NUMBER, word.replace("−", "-"))) for word in words) >= 2
+
+
 def test_the_polynomial_goes_through_the_point_that_was_dragged(page, tmp_path):
     opened(page, at_points("polynomial")[:1], tmp_path)
     handle = page.locator(".muonlab-handle").nth(1)

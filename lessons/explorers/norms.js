@@ -32,7 +32,7 @@ function view({ angle, p: slider }) {
   // cos 90° is 6e-17 here, and its 19th root, which a large p takes, is far from 0
   const g = [Math.cos((angle * Math.PI) / 180), Math.sin((angle * Math.PI) / 180)].map((v) => (Math.abs(v) < 1e-12 ? 0 : v));
   const d = steepest(g, p);
-  const ball = Array.from({ length: 181 }, (_, i) => onBall((i * 2 * Math.PI) / 180, p));
+  const ball = Array.from({ length: 361 }, (_, i) => onBall((i * Math.PI) / 180, p)); // the corners too
   const gain = g[0] * d[0] + g[1] * d[1];
   const show = (v) => `(${v.map((c) => (Math.abs(c) < 0.005 ? 0 : c).toFixed(2)).join(", ")})`;
   return {

@@ -1,7 +1,7 @@
 // Lesson 04: recorded tuning runs of two optimizers; the learner chooses the two rates of each on a map.
 // data: {runs: [{optimizer, rate, outer, step, overall, head, tail, train}], range: {overall, …}}
 // The runs of an optimizer are sorted, the best first; train is the loss of every step.
-const NAMES = { muon: "Muon", adamw: "AdamW" };
+const NAMES = { adamw: "AdamW", muon: "Muon" };
 
 const last = (run, part) => run[part].at(-1);
 const sorted = (numbers) => [...new Set(numbers)].sort((a, b) => a - b);
@@ -36,7 +36,7 @@ function view({ muon, adamw, part }, { runs, range }) {
   const rates = (run) => `rates ${run.rate} for the matrices, ${run.outer} for embedding and head`;
   const told = chosen.map((run) => `${NAMES[run.optimizer]} (${rates(run)}) ends at ${last(run, part).toFixed(3)}`);
   return {
-    title: "Held-out loss at the end: a row for each rate of the matrices, a column for each of embedding and head",
+    title: "Held-out loss at the end, the stronger the colour the lower: a row for each rate of the matrices, a column for each of embedding and head",
     x: { label: "step", unit: "" },
     y: { label: `loss, ${part}, nats`, unit: "nats", range: range[part] },
     series: chosen.flatMap((run) => curves(run, part)),

@@ -28,7 +28,8 @@ function told(name, table) {
   const first = `${name} ends at ${mean(losses).toFixed(3)} nats`;
   if (losses.length === 1) return `${first} and recovers ${percent(shares[0])} of the gap of ${gap.toFixed(3)}. This is one run.`;
   const size = `the gap of ${gap.toFixed(3)} [${low.toFixed(3)}, ${high.toFixed(3)}]`;
-  const gain = `${mean(gained(table)[name]).toFixed(3)} nats below all AdamW`;
+  const below = mean(gained(table)[name]);
+  const gain = `${Math.abs(below).toFixed(3)} nats ${below < 0 ? "above" : "below"} all AdamW`;
   if (!divisible(table)) return `${first}, ${gain}, mean of ${losses.length} seeds. No share is given: ${size} is too uncertain to divide by.`;
   const ends = `from ${percent(Math.min(...shares))} to ${percent(Math.max(...shares))} over ${losses.length} seeds`;
   return `${first} and recovers ${percent(mean(shares))} of ${size}, ${ends}.`;

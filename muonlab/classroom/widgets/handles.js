@@ -3,17 +3,23 @@
 // axes (without y it stands on the lower edge, without x in the middle); `sets` names the controls that
 // the keys step through; `move` returns the controls' values for a place. Without `sets`, keys call `move`.
 
-const KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+const KEYS = {
+  ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1],
+  PageUp: [0, 10], PageDown: [0, -10], Home: [-1e9, 0], End: [1e9, 0], // a value stays in its range
+};
 
 function handles(controls, state, set) {
   const layer = element("div", {});
   let wanted = [], place;
 
+  function moved(handle, px, py) { // inside the picture
+    const x = Math.max(place.left, Math.min(place.right, px)), y = Math.max(TOP, Math.min(place.bottom, py));
+    set(handle.move(place.x.back(x), place.y.back(y)));
+  }
+
   function drag(event, number) {
     const box = layer.getBoundingClientRect();
-    const px = Math.max(place.left, Math.min(place.right, event.clientX - box.left));
-    const py = Math.max(TOP, Math.min(place.bottom, event.clientY - box.top));
-    set(wanted[number].move(place.x.back(px), place.y.back(py)));
+    moved(wanted[number], event.clientX - box.left, event.clientY - box.top);
   }
 
   function key(event, number) {
@@ -23,7 +29,7 @@ function handles(controls, state, set) {
     const name = handle.sets?.[dx ? 0 : 1] ?? handle.sets?.[0];
     const spec = controls.find((control) => control.name === name);
     if (spec) set({ [name]: state()[name] + (dx + dy) * spec.step });
-    else set(handle.move(place.x.back(place.x(handle.x) + 4 * dx), place.y.back(place.y(handle.y) - 4 * dy)));
+    else moved(handle, place.x(handle.x) + 4 * dx, place.y(handle.y) - 4 * dy);
   }
 
   function made(number) {

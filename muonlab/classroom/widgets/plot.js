@@ -48,7 +48,7 @@ function ticks([low, high], log, room) {
   const step = [1, 2, 5, 10].find((factor) => factor * unit >= rough) * unit;
   const found = [];
   for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; i++) found.push(i * step + 0); // no -0
-  return found;
+  return found.length < 2 ? ticks([low, high], log, 2 * room) : found; // one number is no scale
 }
 
 // --- from numbers to pixels, and back ----------------------------------------------------------
