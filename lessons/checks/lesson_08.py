@@ -164,50 +164,6 @@ def e3(answer: Callable) -> None:
     compare(answer, cases, look, returns=array, otherwise=otherwise)
 
 
-def e4(answer: Callable) -> None:
-    """tanh(c): log-odds of 2c and −2c."""
-    cases = [(0.3,), (1.0,), (0.02,)]
-
-    def look(c: float) -> tuple[float, Mistakes]:
-        def odds(x: float) -> float:
-            return 1 / (1 + math.exp(-x))
-
-        mistakes = [
-            (
-                odds(4 * c) - 0.5,
-                "You put one of the two at a probability of 1/2. The two can be further apart: put them on both sides of 1/2.",
-            ),
-            (
-                2 * odds(4 * c) - 1,
-                "Your log-odds are 4c and −4c. They differ by at most 4c: take 2c and −2c.",
-            ),
-            (
-                2 * odds(c) - 1,
-                "Your log-odds are c and −c. They may differ by 4c: take 2c and −2c.",
-            ),
-            (odds(2 * c) - 0.5, "Your log-odds differ by 2c. Both may be 2c away, on different sides: 4c."),
-            (odds(2 * c), "That is the larger of the two probabilities. Take the smaller one away."),
-            (odds(-2 * c), "That is the smaller of the two probabilities. Return how far apart they are."),
-            (
-                c,
-                "That is an upper bound, and a good one for small c. The largest difference is asked: use the probabilities.",
-            ),
-            (2 * c, "That is a difference of logarithms. Turn log-odds into probabilities first."),
-            (4 * c, "That is how far apart the log-odds are. Turn them into probabilities first."),
-            (math.exp(4 * c), "That is the ratio of the odds. Turn odds o into probabilities o/(1 + o) first."),
-            (
-                math.exp(2 * c) - math.exp(-2 * c),
-                "That is a difference of odds. A probability is o/(1 + o) of odds o.",
-            ),
-            (1 - math.exp(-4 * c), "You took odds for probabilities. A probability is o/(1 + o) of odds o."),
-            (-math.tanh(c), "The sign is turned: the larger probability minus the smaller one."),
-        ]
-        return math.tanh(c), mistakes
-
-    otherwise = "Turn the log-odds 2c and −2c into probabilities, 1/(1 + e^(−x)), and take the difference."
-    compare(answer, cases, look, returns=numbers, otherwise=otherwise)
-
-
 def e5(answer: Callable) -> None:
     """Σ (1 − p)^draws."""
     cases = [

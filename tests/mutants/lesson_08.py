@@ -59,15 +59,6 @@ def by_svd(W, M, G, L, R, mu, lr):
     return torch.stack([W + lr * torch.tensor([1, 1, *c], dtype=torch.float64), M])
 
 
-def sigmoid(x):
-    return 1 / (1 + math.exp(-x))
-
-
-def searched(c):
-    x = np.linspace(-6, 6, 20001)
-    return float((1 / (1 + np.exp(-x - 2 * c)) - 1 / (1 + np.exp(-x + 2 * c))).max())
-
-
 ANSWERS = {
     "08-e3": {
         "right": {
@@ -106,32 +97,6 @@ ANSWERS = {
             "the step": lambda W, M, G, L, R, mu, lr: right(0 * W, M, G, L, R, mu, lr),
             "L and R exchanged": lambda W, M, G, L, R, mu, lr: right(W, M, G, R, L, mu, lr),
             "nothing": lambda W, M, G, L, R, mu, lr: torch.stack([W, M]),
-        },
-    },
-    "08-e4": {
-        "right": {
-            "tanh": math.tanh,
-            "two probabilities": lambda c: sigmoid(2 * c) - sigmoid(-2 * c),
-            "one, doubled": lambda c: 2 * sigmoid(2 * c) - 1,
-            "odds": lambda c: (math.exp(2 * c) - 1) / (math.exp(2 * c) + 1),
-            "a tensor": lambda c: torch.tensor(c).tanh(),
-            "searched": searched,
-        },
-        "wrong": {
-            "from one half": lambda c: sigmoid(4 * c) - 0.5,
-            "twice as far": lambda c: sigmoid(4 * c) - sigmoid(-4 * c),
-            "half as far": lambda c: sigmoid(c) - sigmoid(-c),
-            "one side": lambda c: sigmoid(2 * c) - 0.5,
-            "upper": lambda c: sigmoid(2 * c),
-            "lower": lambda c: sigmoid(-2 * c),
-            "the bound c": lambda c: c,
-            "2c": lambda c: 2 * c,
-            "4c": lambda c: 4 * c,
-            "ratio of odds": lambda c: math.exp(4 * c),
-            "odds": lambda c: math.exp(2 * c) - math.exp(-2 * c),
-            "odds as probabilities": lambda c: 1 - math.exp(-4 * c),
-            "sign": lambda c: -math.tanh(c),
-            "x at c": lambda c: sigmoid(3 * c) - sigmoid(-c),
         },
     },
     "08-e5": {
