@@ -64,8 +64,8 @@ def exponent_interval(blocks: np.ndarray, first: int = 1) -> tuple[float, float,
     """Returns the exponent of all blocks together and its 95 % interval: (exponent, low, high).
 
     Blocks of text are drawn again with replacement, since the tokens of one block are not
-    independent of each other. The interval says how far other text of this kind would move the
-    exponent; it does not say that the law fits.
+    independent of each other. The interval says how far other blocks of these documents would
+    move the exponent; other documents may move it farther, and no law need fit.
 
     Args:
         blocks: how often each rank occurs in each block, (blocks, ranks), at least two blocks.
