@@ -96,7 +96,8 @@ def test_with_decay_the_trials_are_those_without():
 
 
 def test_an_unknown_name_is_answered_with_the_studies():
-    assert list(phases("lesson-04")) == ["lesson-04-tuning", "lesson-04-seeds", "lesson-04-shorter"]
+    finals = ["lesson-04-seeds", "lesson-04-shorter", "lesson-04-longer"]
+    assert list(phases("lesson-04")) == ["lesson-04-tuning", *finals]
     assert list(phases("lesson-04-seeds")) == ["lesson-04-seeds"]
     with pytest.raises(ValueError, match=r"'lesson-99'.* lesson-03, lesson-04, .*`muonlab ablate`"):
         phases("lesson-99")
