@@ -131,7 +131,7 @@ def norms(x, angle, p):
     g = float64([round(v) if angle % 90 == 0 else v for v in pair]).requires_grad_()
     promise = torch.linalg.vector_norm(g, dual)
     d = torch.autograd.grad(promise, g)[0]
-    t = torch.arange(181, dtype=torch.float64) * (2 * math.pi / 180)
+    t = torch.arange(361, dtype=torch.float64) * (math.pi / 180)
     ball = torch.stack([t.cos(), t.sin()])
     ball = ball / torch.linalg.vector_norm(ball, order, dim=0)
     shown = [[fixed(v if abs(v) >= 0.005 else 0.0, 2) for v in w.tolist()] for w in (g, d)]
@@ -709,7 +709,7 @@ def _row_told(name, losses, shares):
     size = f"{fixed(gap.mean, 3)} [{fixed(gap.low, 3)}, {fixed(gap.high, 3)}]"
     if not _divisible(losses):
         gain = mean(losses["all AdamW"]) - mean(losses[name])
-        below = f"{fixed(gain, 3)} nats below all AdamW".replace("-0.000", "0.000")
+        below = f"{fixed(abs(gain), 3)} nats {'above' if gain < 0 else 'below'} all AdamW"
         return [*phrases, below, f"No share is given: the gap of {size}"]
     low, high = nearest(100 * min(shares[name])), nearest(100 * max(shares[name]))
     return [*phrases, f"{part}{size}, from {low} % to {high} %"]
