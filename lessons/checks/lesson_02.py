@@ -9,11 +9,10 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from muonlab.classroom.asking import call
 from muonlab.classroom.exercise import Answer, Look, compare, rough
-from muonlab.classroom.kinds import Wrong, array, number
+from muonlab.classroom.kinds import Wrong, array
 from muonlab.optim.coefficients import tolerates
 
 Triple = tuple[float, float, float]
-Triples = list[Triple]
 JORDAN = (3.4445, -4.7750, 2.0315)
 BOARD = {"a search by computer": 604.6, "Jordan's numbers": 3.4445**5}  # growth, for exercise e4
 
@@ -58,43 +57,6 @@ def _became(Y: Tensor, X: Tensor) -> str:
     U, S, Vt = torch.linalg.svd(X.double(), full_matrices=False)
     s, came = S[0].item(), (U[:, 0] @ Y @ Vt[0]).item()
     return f"A singular value {s:.3f} should become {1.5 * s - 0.5 * s**3:.3f}; yours became {came:.3f}."
-
-
-def e2(answer: Answer) -> None:
-    """The product of the factors a."""
-    long = [(8.0, -20.0, 15.0), (4.0, -3.0, 0.5), (1.5, -0.5, 0.25), (2.0, -1.25, 0.375)]
-    cases: list[tuple[Triples]] = [([(3.0, -2.5, 0.75), (2.0, -1.5, 0.25)],), (long,), (long[:0:-1],)]
-    otherwise = "Close to 0 each step multiplies by its own a, since x³ and x⁵ vanish beside x."
-    compare(answer, cases, _growth, returns=number, within=1e-5, otherwise=otherwise, by_hand=True)
-
-
-def _growth(triples: Triples) -> Look:
-    a, b, c = zip(*triples, strict=True)
-    n, right = len(a), math.prod(a)
-    return right, [
-        (sum(a), "You added the factors. Each step multiplies what the step before left."),
-        (a[0] ** n, "You took a power of the first a. The numbers may change from step to step."),
-        (a[-1] ** n, "You took a power of the last a. The numbers may change from step to step."),
-        (max(a) ** n, "You took a power of the largest a. Each step has its own."),
-        (a[0], "You returned the first factor only. What do the other steps do?"),
-        (a[-1], "You returned the last factor only. What do the other steps do?"),
-        (math.prod(a[1:]), "The first step is missing from your product."),
-        (math.prod(a[:-1]), "The last step is missing from your product."),
-        (math.prod(map(sum, triples)), "You multiplied a + b + c, which is p(1). Close to 0 only a counts."),
-        (
-            math.prod(map(math.prod, triples)),
-            "You multiplied all three numbers of each step. Close to 0 only a counts.",
-        ),
-        (sum(map(math.prod, triples)), "You added products of a, b and c. Close to 0 only a counts: multiply those."),
-        (math.prod(b), "You multiplied the b. The number that multiplies x itself is a, the first."),
-        (math.prod(c), "You multiplied the c. The number that multiplies x itself is a, the first."),
-        (0.0, "You got 0. A product starts from 1, and the growth of 0 itself is not what is asked for."),
-        (math.log(right), "This is the logarithm of the growth. Return the growth itself."),
-        (right ** (1 / n), "This is the growth of one step on average. All the steps together are asked for."),
-        (sum(a) / n, "This is the mean of the factors. Each step multiplies what the step before left."),
-        (1 / right, "This is upside down: the value grows, so the factor is above 1."),
-        (right - 1, "You took 1 away. The factor is what the value is multiplied by."),
-    ]
 
 
 def e3(answer: Answer) -> None:

@@ -1,7 +1,6 @@
 """Answers to the exercises of lesson 02, as students write them: right ones and wrong ones."""
 
 import math
-from functools import reduce
 
 import numpy as np
 import torch
@@ -36,48 +35,6 @@ def transposes_if_tall(X):
 def nan_guard(X):
     X = X / (X.norm() + 1e-7)
     return 1.5 * X - 0.5 * X @ X.T @ X
-
-
-def loop(triples):
-    result = 1
-    for step in triples:
-        result = result * step[0]
-    return result
-
-
-def loop_that_returns_early(triples):
-    result = 1
-    for step in triples:
-        result = result * step[0]
-        return result
-
-
-def by_a_tiny_number(triples):
-    x = 1e-9
-    for a, b, c in triples:
-        x = a * x + b * x**3 + c * x**5
-    return x / 1e-9
-
-
-def by_a_number_not_tiny(triples):
-    x = 0.1
-    for a, b, c in triples:
-        x = a * x + b * x**3 + c * x**5
-    return x / 0.1
-
-
-def at_one(triples):
-    x = 1.0
-    for a, b, c in triples:
-        x = a * x + b * x**3 + c * x**5
-    return x
-
-
-def pops(triples):
-    result = 1.0
-    while triples:
-        result *= triples.pop()[0]
-    return result
 
 
 A, B, C = 3.4445, -4.7750, 2.0315
@@ -247,38 +204,6 @@ ANSWERS = {
                 torch.linalg.svd(X, full_matrices=False)[0]
                 @ torch.linalg.svd(X, full_matrices=False)[2]
             ),
-        },
-    },
-    "02-e2": {
-        "right": {
-            "loop": loop,
-            "tiny": by_a_tiny_number,
-            "numpy": lambda triples: np.prod([t[0] for t in triples]),
-            "numpy array": lambda triples: np.array(triples)[:, 0].prod(),
-            "tensor": lambda triples: torch.tensor(triples)[:, 0].prod(),
-            "reduce": lambda triples: reduce(lambda x, t: x * t[0], triples, 1.0),
-            "zip": lambda triples: math.prod(next(zip(*triples, strict=True))),
-        },
-        "wrong": {
-            "sum": lambda triples: sum(t[0] for t in triples),
-            "early": loop_that_returns_early,
-            "not tiny": by_a_number_not_tiny,
-            "at one": at_one,
-            "pops": pops,
-            "last": lambda triples: triples[-1][0],
-            "five steps": lambda triples: triples[0][0] ** 5,
-            "length": lambda triples: triples[0][0] ** len(triples),
-            "b": lambda triples: math.prod(t[1] for t in triples),
-            "c": lambda triples: math.prod(t[2] for t in triples),
-            "all": lambda triples: math.prod(map(math.prod, triples)),
-            "sums": lambda triples: math.prod(map(sum, triples)),
-            "mean": lambda triples: sum(t[0] for t in triples) / len(triples),
-            "list": lambda triples: [t[0] for t in triples],
-            "Jordan": lambda triples: 3.4445**5,
-            "absolute": lambda triples: math.prod(abs(a) + abs(b) + abs(c) for a, b, c in triples),
-            "log": lambda triples: sum(math.log(t[0]) for t in triples),
-            "slope at 1": lambda triples: math.prod(a + 3 * b + 5 * c for a, b, c in triples),
-            "zero": lambda triples: math.prod(a * 0 + b * 0 + c * 0 for a, b, c in triples),
         },
     },
     "02-e3": {

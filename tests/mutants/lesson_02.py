@@ -5,10 +5,6 @@ import math
 import torch
 
 
-def recursive_growth(triples):
-    return triples[0][0] * recursive_growth(triples[1:]) if triples else 1.0
-
-
 def schulz(t=(3.4445, -4.7750, 2.0315), divide=True, tall=True, least=1e-7, extra=0):
     def answer(G, steps=5):
         X = G / G.norm().clamp(min=least) if divide else G
@@ -34,19 +30,6 @@ ANSWERS = {
         "right": {
             "other bracket": lambda X: 1.5 * X - 0.5 * X @ (X.T @ X),
             "factored": lambda X: 0.5 * (3 * torch.eye(X.shape[0]) - X @ X.T) @ X,
-        },
-    },
-    "02-e2": {
-        "wrong": {
-            "sum": lambda triples: sum(a for a, _, _ in triples),
-            "first to the power": lambda triples: triples[0][0] ** len(triples),
-            "value at 1": lambda triples: math.prod(sum(t) for t in triples),
-            "starts at 0": lambda triples: 0 * math.prod(a for a, _, _ in triples),
-        },
-        "right": {
-            "prod": lambda triples: math.prod(a for a, _, _ in triples),
-            "recursion": recursive_growth,
-            "logarithms": lambda triples: math.exp(sum(math.log(a) for a, _, _ in triples)),
         },
     },
     "02-e3": {
