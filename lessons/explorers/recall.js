@@ -110,11 +110,11 @@ function crosstalk(d, count, kind) {
     y: { label: "share of the scores, %", unit: "%" },
     series: [
       { label: "the right value", x, y: Array.from(own, (n) => (100 * n) / right.length) },
-      { label: "other values, the crosstalk", x, y: Array.from(others.bins, (n) => (100 * n) / others.number) },
+      { label: "other values", x, y: Array.from(others.bins, (n) => (100 * n) / others.number) },
     ],
     marks: [{ x: 1, label: "without crosstalk" }],
     sentence:
-      `Without crosstalk the right value scores 1 and every other 0. Here others score ${spread.toFixed(2)} more or less: ` +
+      `With keys and values at right angles the right value scores 1 and every other 0. Here others score ${spread.toFixed(2)} more or less: ` +
       `one of ${count - 1} is then ahead of the right one for ${percent(1 - kept / right.length)} of the facts, which are not recalled.`,
   };
 }

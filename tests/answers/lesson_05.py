@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch.special import ndtr
 
-from muonlab.theory import recall, store
+from muonlab.theory import store
 
 
 def loop(keys, values):
@@ -50,41 +50,6 @@ def four_loops(keys, values):
             for i in range(keys.shape[1]):
                 W[o][s] += (values[o, i] * keys[s, i]).item()
     return W
-
-
-def compare_one_by_one(W, key, values):
-    answer, best, place = W @ key, -float("inf"), None
-    for i in range(values.shape[1]):
-        score = torch.dot(values[:, i], answer)
-        if score > best:
-            best, place = score, i
-    return place
-
-
-def starts_from_zero(W, key, values):
-    answer, best, place = W @ key, 0.0, None
-    for i in range(values.shape[1]):
-        score = torch.dot(values[:, i], answer)
-        if score > best:
-            best, place = score, i
-    return place
-
-
-def starts_from_place_zero(W, key, values):
-    answer, best, place = W @ key, 0.0, 0
-    for i in range(values.shape[1]):
-        score = torch.dot(values[:, i], answer)
-        if score > best:
-            best, place = score, i
-    return place
-
-
-def never_updates_best(W, key, values):
-    answer, best, place = W @ key, -float("inf"), None
-    for i in range(values.shape[1]):
-        if torch.dot(values[:, i], answer) > best:
-            place = i
-    return place
 
 
 def halve(p, below=lambda f: f < 0, start=lambda p: p**2, end=lambda s: s.sqrt(), halvings=60):
@@ -177,45 +142,6 @@ ANSWERS = {
             "keys twice": lambda keys, values: keys @ keys.T,
             "concatenated": lambda keys, values: torch.cat([values, keys]),
             "flat outer": lambda keys, values: torch.outer(values.flatten(), keys.flatten()),
-        },
-    },
-    "05-e2": {
-        "right": {
-            "one by one": compare_one_by_one,
-            "numpy": lambda W, key, values: np.argmax(values.numpy().T @ W.numpy() @ key.numpy()),
-            "tensor": lambda W, key, values: (values.T @ W @ key).argmax(),
-            "sorted": lambda W, key, values: (
-                (W @ key @ values).sort(descending=True).indices[0].item()
-            ),
-            "topk": lambda W, key, values: (W @ key @ values).topk(1).indices,
-            "softmax": lambda W, key, values: (W @ key @ values).softmax(0).argmax().item(),
-            "list": lambda W, key, values: (p := (W @ key @ values).tolist()).index(max(p)),
-        },
-        "wrong": {
-            "starts from zero": starts_from_zero,
-            "place zero": starts_from_place_zero,
-            "never updates": never_updates_best,
-            "row": lambda W, key, values: (W @ key).argmax().item(),
-            "smallest": lambda W, key, values: (values.T @ W @ key).argmin().item(),
-            "size": lambda W, key, values: (values.T @ W @ key).abs().argmax().item(),
-            "nearest": lambda W, key, values: (values.T - W @ key).square().sum(1).argmin().item(),
-            "cosine": lambda W, key, values: (
-                torch.cosine_similarity(values, (W @ key)[:, None], dim=0).argmax().item()
-            ),
-            "values": lambda W, key, values: values[:, (values.T @ W @ key).argmax()],
-            "scores": lambda W, key, values: values.T @ W @ key,
-            "score": lambda W, key, values: (values.T @ W @ key).max().item(),
-            "pair": lambda W, key, values: (values.T @ W @ key).max(0),
-            "from 1": lambda W, key, values: (values.T @ W @ key).argmax().item() + 1,
-            "not transposed": lambda W, key, values: (values @ (W @ key)).argmax().item(),
-            "W transposed": lambda W, key, values: (values.T @ (W.T @ key)).argmax().item(),
-            "no W": lambda W, key, values: (values.T @ key).argmax().item(),
-            "key first": lambda W, key, values: (key @ W @ values).argmax().item(),
-            "package": lambda W, key, values: recall(W, key[:, None], values)[0],
-            "answer": lambda W, key, values: W @ key,
-            "longest": lambda W, key, values: values.norm(dim=0).argmax().item(),
-            "as text": lambda W, key, values: str((values.T @ W @ key).argmax().item()),
-            "as float": lambda W, key, values: (values.T @ W @ key).argmax() / 1.5,
         },
     },
     "05-e3": {

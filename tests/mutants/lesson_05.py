@@ -45,22 +45,6 @@ ANSWERS = {
             "einsum": lambda keys, values: torch.einsum("ok,sk->os", values, keys),
         },
     },
-    "05-e2": {
-        "wrong": {
-            "smallest": lambda W, key, values: (values.T @ (W @ key)).argmin().item(),
-            "row of the answer": lambda W, key, values: (W @ key).argmax().item(),
-            "nearest": lambda W, key, values: (
-                (values - (W @ key)[:, None]).norm(dim=0).argmin().item()
-            ),
-            "longest value": lambda W, key, values: values.norm(dim=0).argmax().item(),
-        },
-        "right": {
-            "scores": lambda W, key, values: max(
-                range(values.size(1)), key=lambda i: (values[:, i] @ W @ key).item()
-            ),
-            "tensor": lambda W, key, values: torch.argmax(key @ W.T @ values),
-        },
-    },
     "05-e3": {
         "wrong": {
             "no noise": lambda d, K, z: ndtr(torch.tensor(d / K**0.5)).item() ** (K - 1),
