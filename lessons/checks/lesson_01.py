@@ -5,7 +5,7 @@ from torch import Tensor
 
 from muonlab.classroom.asking import shown
 from muonlab.classroom.exercise import Answer, Look, Wrong, call, compare, rough
-from muonlab.classroom.kinds import array, number
+from muonlab.classroom.kinds import array
 
 
 def e1(answer: Answer) -> None:
@@ -114,64 +114,6 @@ def _model(D: Tensor, G: Tensor, curvature: float) -> str:
     lowest = -(torch.linalg.svdvals(G).sum() ** 2) / (2 * curvature)
     value = (G * D).sum() + curvature / 2 * torch.linalg.matrix_norm(D, 2) ** 2
     return f"At your D the model is {value:.3f}; {lowest:.3f} is possible."
-
-
-def e3(answer: Answer) -> None:
-    """How far a direction is from rotating with the problem."""
-    Q = torch.tensor([[0.36, 0.48, -0.8], [-0.8, 0.6, 0.0], [0.48, 0.64, 0.6]])
-    small = torch.tensor([[0.6, -0.8], [0.8, 0.6]])
-    cases = [(torch.tanh, rough(3, 2, 3), small), (torch.sign, rough(4, 3, 2), Q), (torch.tanh, rough(5, 3, 3), Q)]
-    otherwise = "It is the Frobenius norm of direction(Q @ G) - Q @ direction(G)."
-    compare(answer, cases, _turned, returns=_error, otherwise=otherwise)
-
-
-def _error(value: object) -> float:
-    if isinstance(value, Tensor) and value.ndim == 2 and value.numel() > 1:
-        raise Wrong("Your function returned a matrix, the difference itself. Return its Frobenius norm, one number.")
-    return number(value)
-
-
-def _turned(direction: Answer, G: Tensor, Q: Tensor) -> Look:
-    after, before = direction(Q @ G), direction(G)
-    d = after - Q @ before
-    expected = d.norm()
-    return expected, [
-        (
-            (after - before).norm(),
-            "You compared with the direction before the rotation. It has to be rotated too: Q @ direction(G).",
-        ),
-        ((direction(Q.T @ G) - Q.T @ before).norm(), "You rotated with the transpose of Q."),
-        ((after - Q.T @ before).norm(), "You rotated the direction back, with Qᵀ. Rotate it as G is rotated."),
-        ((direction(Q @ before) - Q @ before).norm(), "You took the direction twice. Its input is Q @ G."),
-        ((Q @ G - Q @ before).norm(), "You did not take the direction of the rotated gradient: direction(Q @ G)."),
-        ((after - Q @ G).norm(), "You did not take the direction before rotating: Q @ direction(G)."),
-        ((after + Q @ before).norm(), "You added the two. Take the norm of the difference."),
-        (d.square().sum(), "You returned the square of the norm. The root is missing."),
-        (
-            torch.linalg.matrix_norm(d, 2),
-            "This is the largest singular value. The question asks for the Frobenius norm.",
-        ),
-        (torch.linalg.svdvals(d).sum(), "This is the sum of the singular values, not the Frobenius norm."),
-        (
-            torch.linalg.matrix_norm(d, 1),
-            "This is the largest column sum: ord=1. Leave ord out for the Frobenius norm.",
-        ),
-        (
-            d.abs().sum(),
-            "You added the sizes of the entries. The Frobenius norm adds their squares and takes the root.",
-        ),
-        (d.abs().max(), "This is the largest entry. The Frobenius norm takes all of them."),
-        (d.sum(), "You added the entries. The Frobenius norm adds their squares and takes the root."),
-        (d.abs().mean(), "This is the mean size of an entry. The Frobenius norm takes no mean."),
-        (d.square().mean(), "This is the mean of the squares. The Frobenius norm is the root of their sum."),
-        (d.square().mean().sqrt(), "This is the root of the mean square. The Frobenius norm takes no mean."),
-        (d.norm() / before.norm(), "You divided by the norm of the direction. The question asks for the plain norm."),
-        (
-            ((Q @ G).sign() - Q @ G.sign()).norm() if direction is not torch.sign else expected,
-            "You used the sign instead of the function `direction` that is given.",
-        ),
-        (after.norm() - (Q @ before).norm(), "You subtracted two norms. Take the norm of the difference."),
-    ]
 
 
 def e4(answer: Answer) -> None:

@@ -82,22 +82,6 @@ def full_and_cut(G):
     return U[:, :k] @ Vt[:k]
 
 
-def in_two_steps(direction, G, Q):
-    first = direction(torch.matmul(Q, G))
-    second = torch.matmul(Q, direction(G))
-    difference = (first - second).flatten()
-    return torch.dot(difference, difference) ** 0.5
-
-
-def with_loops(direction, G, Q):
-    total = 0.0
-    a, b = direction(Q @ G), Q @ direction(G)
-    for i in range(a.shape[0]):
-        for j in range(a.shape[1]):
-            total += (a[i, j] - b[i, j]).item() ** 2
-    return total**0.5
-
-
 def model_by_loop(G, curvature):
     U, S, Vt = svd(G, full_matrices=False)
     return sum(-S.sum() / curvature * torch.outer(U[:, i], Vt[i]) for i in range(len(S)))
@@ -190,37 +174,6 @@ ANSWERS = {
             "number": lambda G, c: -(svd(G).S.sum() ** 2) / (2 * c),
             "transposed": lambda G, c: (-svd(G).S.sum() / c * full_and_cut(G)).T,
             "minus curvature": lambda G, c: -svd(G).S.sum() - c * full_and_cut(G),
-        },
-    },
-    "01-e3": {
-        "right": {
-            "two steps": in_two_steps,
-            "loops": with_loops,
-            "matrix_norm": lambda f, G, Q: torch.linalg.matrix_norm(f(Q @ G) - Q @ f(G), "fro"),
-            "trace": lambda f, G, Q: ((D := f(Q @ G) - Q @ f(G)).T @ D).trace().sqrt(),
-            "numpy": lambda f, G, Q: np.linalg.norm((f(Q @ G) - Q @ f(G)).numpy()),
-            "dist": lambda f, G, Q: torch.dist(f(Q.mm(G)), Q.mm(f(G))),
-            "singular values": lambda f, G, Q: torch.linalg.svdvals(f(Q @ G) - Q @ f(G)).norm(),
-        },
-        "wrong": {
-            "matrix": lambda f, G, Q: f(Q @ G) - Q @ f(G),
-            "no Q": lambda f, G, Q: (f(Q @ G) - f(G)).norm(),
-            "right side": lambda f, G, Q: (f(G @ Q) - f(G) @ Q).norm(),
-            "transposed": lambda f, G, Q: (f(Q.T @ G) - Q.T @ f(G)).norm(),
-            "rotated back": lambda f, G, Q: (f(Q @ G) - Q.T @ f(G)).norm(),
-            "squared": lambda f, G, Q: ((f(Q @ G) - Q @ f(G)) ** 2).sum(),
-            "mean": lambda f, G, Q: ((f(Q @ G) - Q @ f(G)) ** 2).mean().sqrt(),
-            "spectral": lambda f, G, Q: torch.linalg.norm(f(Q @ G) - Q @ f(G), 2),
-            "nuclear": lambda f, G, Q: torch.linalg.norm(f(Q @ G) - Q @ f(G), "nuc"),
-            "plus": lambda f, G, Q: (f(Q @ G) + Q @ f(G)).norm(),
-            "relative": lambda f, G, Q: (f(Q @ G) - Q @ f(G)).norm() / f(G).norm(),
-            "allclose": lambda f, G, Q: torch.allclose(f(Q @ G), Q @ f(G)),
-            "entrywise": lambda f, G, Q: (f(Q * G) - Q * f(G)).norm(),
-            "largest": lambda f, G, Q: (f(Q @ G) - Q @ f(G)).abs().max(),
-            "polar always": lambda f, G, Q: (polar(Q @ G) - Q @ polar(G)).norm(),
-            "no direction": lambda f, G, Q: (f(Q @ G) - Q @ G).norm(),
-            "two norms": lambda f, G, Q: f(Q @ G).norm() - (Q @ f(G)).norm(),
-            "f of Q": lambda f, G, Q: (f(Q @ G) - f(Q) @ f(G)).norm(),
         },
     },
     "01-e4": {

@@ -55,19 +55,6 @@ ANSWERS = {
             ),
         },
     },
-    "01-e3": {
-        "wrong": {
-            "not rotated back": lambda d, G, Q: (d(Q @ G) - d(G)).norm(),
-            "transposed": lambda d, G, Q: (d(Q.T @ G) - Q.T @ d(G)).norm(),
-            "always the sign": lambda d, G, Q: ((Q @ G).sign() - Q @ G.sign()).norm(),
-            "square": lambda d, G, Q: (d(Q @ G) - Q @ d(G)).square().sum(),
-            "spectral": lambda d, G, Q: torch.linalg.matrix_norm(d(Q @ G) - Q @ d(G), ord=2),
-        },
-        "right": {
-            "root of sum": lambda d, G, Q: ((d(Q @ G) - Q @ d(G)) ** 2).sum().sqrt().item(),
-            "other way round": lambda d, G, Q: torch.linalg.matrix_norm(Q @ d(G) - d(Q @ G)),
-        },
-    },
     "01-e4": {
         "wrong": {
             "rows under U Vᵀ": lambda inputs, G: three(
