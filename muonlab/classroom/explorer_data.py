@@ -37,6 +37,7 @@ def trials_data(search: Search, at: Place = HERE) -> dict[str, Any]:
     Of each of NAMES "knobs", five lists of values (1 - it of an average), and the final loss
     "overall", of "head" and of "tail". ValueError when trials are missing.
     """
+    search.best(at)  # it says what is missing
     return {
         contestant(runs[0].config): _tried(search, runs)
         for runs in ([r for some in rounds for r in some] for rounds in search.trials(at).values())

@@ -153,12 +153,11 @@ def bars(settings: Mapping[str, Mapping[str, Sequence[float]]], *, xlabel: str) 
     _rows(axes, names)
     axes.axvline(0, color=INK, linewidth=1)
     for number, (setting, look) in enumerate(zip(settings, looks(settings), strict=True)):
-        own: dict[str, Any] = {"color": look["color"], "marker": look["marker"]}
-        axes.plot([], [], linewidth=2, markersize=7, label=setting, **own)
+        axes.plot([], [], linewidth=2, markersize=7, label=setting, **look | {"linestyle": "-"})
         for row, name in enumerate(names):
             each, at = _numbers(settings[setting][name]), row + (number + 0.5) * high - 0.45
             effect = mean_interval(each.tolist())
-            _effect(axes, at, effect, each, *own.values(), down=0.36 * high)
+            _effect(axes, at, effect, each, look["color"], look["marker"], 0.36 * high)
             end = max(effect.high, *each), at
             told: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": 10.5}
             axes.annotate(f"{effect.mean:+.3f}".replace("-", "−"), end, (6, 0), **told)
