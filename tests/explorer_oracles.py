@@ -26,9 +26,10 @@ from muonlab.models.gpt import GPTConfig
 from muonlab.optim.coefficients import JORDAN, QUINTIC
 from muonlab.records.record import contestant
 from muonlab.statistics import chance_to_see, half_width, paired_interval, seeds_needed
-from muonlab.studies import table1
+from muonlab.studies import evidence, table1
 from muonlab.studies.table1 import PAPER_ROWS
-from muonlab.sweeps.results import recorded
+from muonlab.sweeps.results import by_config, recorded
+from muonlab.sweeps.study import HERE
 from muonlab.theory import memory, scalar_map
 from muonlab.theory.spectra import Isotropy
 from muonlab.theory.theorems import TwoBlock, run_blocks
@@ -560,28 +561,38 @@ def manysteps(x, rule, alpha, K, steps):
 # --- records -----------------------------------------------------------------------------------
 
 
-def runs(x, muon, adamw, part):
-    finished = [run for run in recorded("lesson-04-tuning") if not run.failure]
-    ranked = sorted(finished, key=lambda run: run.held_out[-1]["overall"])
-    chosen = [
-        [run for run in ranked if run.config["muon"]][muon - 1],
-        [run for run in ranked if not run.config["muon"]][adamw - 1],
-    ]
-    rates = [chosen[0].config["lr"], chosen[1].config["adamw_matrix_lr"]]
-    told = [
-        f"{name} (rates {rate:g} for the matrices, {run.config['adamw_lr']:g} for embedding and "
-        f"head) ends at {fixed(run.held_out[-1][part], 3)}"
-        for name, rate, run in zip(["Muon", "AdamW"], rates, chosen, strict=True)
-    ]
-    found = {"step": [], part: []}
-    for run in chosen:
-        if part == "overall":
-            found["step"].append([*range(1, 151)])
-            found[part].append([round(loss, 2) for loss in run.train_loss])
-        for what in ("step", part):
-            found[what].append([at[what] for at in run.held_out])
-    said = "No curve is smoothed" if part == "overall" else "Lines join the held-out"
-    return Expected(x=found["step"], y=found[part], phrases=[*told, said])
+def trials(x, steps, knob, part, trials):
+    steps, average = int(steps.replace(",", "")), knob.startswith("average")
+    fields = {
+        "rate of the matrices": ("adamw_matrix_lr", "lr"),
+        "average of the matrices": ("adamw_matrix_beta1", "momentum"),
+        "rate of the rest": ("adamw_lr",) * 2,
+        "average of the rest": (0,) * 2,
+        "average of squares": (1,) * 2,
+    }[knob]
+    found, best, told = Expected([], []), [], []
+    for name, key in zip(["AdamW", "Muon"], fields, strict=True):
+        made = [run for run in recorded_trials(steps) if contestant(run.config) == name][:trials]
+        values = [r.config["betas"][key] if key in (0, 1) else r.config[key] for r in made]
+        losses = [run.held_out[-1][part] for run in made]
+        for start in range(0, trials, 16):  # the rounds: spread, then near the best
+            found.x.append([1 - v if average else v for v in values[start : start + 16]])
+            found.y.append(losses[start : start + 16])
+        best.append(min(losses))
+        value = significant(values[losses.index(best[-1])], 3)
+        told.append(f"{name}'s best ends at {fixed(best[-1], 3)} ({value})")
+    below = sum(loss < best[0] for loss in losses)  # Muon's
+    found.phrases += [*told, f"{below} of {trials} end below AdamW's best"]
+    found.tolerance = 2e-4  # the values are stored with four digits
+    return found
+
+
+def recorded_trials(steps):
+    """In the order of the grids, whatever the order in which they ended."""
+    search = evidence.RACE[steps]
+    for tuning in search.tunings:
+        runs = by_config(recorded(tuning.name))
+        yield from (runs[config] for config in tuning.grid(HERE))
 
 
 def facts(x, step, first, second, kind):
@@ -772,7 +783,7 @@ ORACLES = {
             onestep,
             manysteps,
             rows,
-            runs,
+            trials,
             balls,
             facts,
             isotropy,
@@ -838,10 +849,12 @@ POINTS = {
         matrix=["w_out", "q", "v", "w_in", "k", "o"],
         show=["singular values", "the way downhill"] * 3,
     ),
-    "runs": points(
-        muon=[1, 16, 2, 7, 11, 16],
-        adamw=[1, 16, 9, 1, 5, 3],
-        part=["overall", "head", "tail", "overall", "head", "tail"],
+    "trials": points(
+        steps=["150", "1,200", "1,200", "150", "1,200"],
+        knob=[f"rate of the {x}" for x in ("matrices", "rest")]
+        + [f"average of {x}" for x in ("the matrices", "the rest", "squares")],
+        part=["overall", "head", "tail", "overall", "overall"],
+        trials=[24, 32, 16, 1, 20],
     ),
     "recall": points(
         d=[24, 8, 48, 16, 24, 8, 48],

@@ -13,6 +13,7 @@ from matplotlib import pyplot as plt
 
 from muonlab.classroom import (
     Lesson,
+    bars,
     dots,
     figures,
     lines,
@@ -20,6 +21,7 @@ from muonlab.classroom import (
     maps,
     matrix,
     output,
+    panels,
     spectra,
     svg,
 )
@@ -215,6 +217,31 @@ def test_no_number_of_an_axis_lies_over_the_next_whatever_the_rows_are_called(na
         assert all(a.x1 + 3 < b.x0 for a, b in itertools.pairwise(seen))
         names = [text.get_window_extent() for text in figure.axes[0].texts]
         assert all(a.y0 > b.y1 - 2 for a, b in itertools.pairwise(names))
+
+
+def test_bars_have_an_interval_its_mean_and_the_seeds_for_each_setting_of_a_row():
+    found = {"short": {"a": [0.1, 0.2, 0.3], "b": [0.0, 0.1, 0.2]}}
+    found["long"] = {"a": [0.01, 0.02, 0.03], "b": [-0.03, -0.02, -0.01]}
+    figure = bars(found, xlabel="nats")
+    axes = figure.axes[0]
+    assert {"short", "long", "a", "b", "+0.200", "+0.020", "−0.020"} <= {*drawn(figure)}
+    assert "bar: mean and its 95 % interval; dots: 3 seeds" in drawn(figure)
+    ends = [line.get_xdata() for line in axes.lines if line.get_linestyle() == "-"]
+    for setting, names in found.items():
+        for name in names:
+            effect = paired_interval(found[setting][name], [0.0] * 3)
+            assert any(np.allclose(x, [effect.low, effect.high]) for x in ends if len(x) == 2)
+    rows = [line.get_ydata()[0] for line in axes.lines if len(line.get_xdata()) == 3]
+    assert [round(at) for at in rows] == [0, 1, 0, 1], "each setting in its row"
+
+
+def test_panels_show_what_lies_below_zero():
+    up = panels([1, 2], {"left": {"Muon": [1, 2]}, "right": {"Muon": [3, 4]}}, xlabel="x",
+                ylabel="y", band="all")  # fmt: skip
+    assert up.axes[0].get_ylim()[0] == 0
+    both = panels([1, 2], {"left": {"Muon": [1, 2]}, "right": {"Muon": [3, -4]}}, xlabel="x",
+                  ylabel="y", band="all")  # fmt: skip
+    assert both.axes[0].get_ylim()[0] < -4
 
 
 @pytest.mark.parametrize("draw", [figures.forest, figures.dots])

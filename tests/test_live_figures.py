@@ -11,12 +11,13 @@ from explorer_oracles import ORACLES, POINTS, momentum_data
 from test_browser import browser, open_page
 
 from muonlab.classroom import explore
-from muonlab.classroom.explorer_data import bands_data, facts_data, runs_data
+from muonlab.classroom.explorer_data import bands_data, facts_data, trials_data
 from muonlab.classroom.predict import Prediction
 from muonlab.classroom.quiz import Quiz
 from muonlab.classroom.widget import Widget, script
 from muonlab.publishing.release import LESSONS
 from muonlab.publishing.source import STATE
+from muonlab.studies.evidence import RACE
 from muonlab.studies.table1 import table1_data
 from muonlab.sweeps.results import recorded
 from muonlab.theory import rotation, scalar_map
@@ -43,7 +44,7 @@ THEMES = {  # of sphinx-book-theme and JupyterLab: what widgets.css may lean on
 def data(name):
     """What the lesson passes to the explorer."""
     made = {
-        "runs": lambda: runs_data(recorded("lesson-04-tuning")),
+        "trials": lambda: {f"{steps:,}": trials_data(RACE[steps]) for steps in (150, 1200)},
         "momentum": momentum_data,
         "isotropy": lambda: bands_data(recorded("lesson-09-seeds")),
         "facts": lambda: facts_data(recorded("facts")),
@@ -178,7 +179,7 @@ def check_equal(found, expected, tolerance, where):
     )
 
 
-@pytest.mark.parametrize("name", ["runs", "isotropy", "facts", "table1"])
+@pytest.mark.parametrize("name", ["trials", "isotropy", "facts", "table1"])
 def test_a_notebook_stores_the_data_of_todays_records(name):
     saved = [state["data"] for _, state in stored() if state.get("name") == name]
     assert saved == [data(name)], "run `make lessons`"
@@ -231,40 +232,6 @@ def test_every_control_reacts_and_says_its_name_and_value(name, page, tmp_path):
     for spec in specs:
         assert page.evaluate("document.activeElement.ariaLabel") == spec["label"]
         page.keyboard.press("Tab")
-
-
-MAPS = ("Muon: where each pair of rates ends", "AdamW: where each pair of rates ends")
-
-
-@pytest.mark.parametrize("title", MAPS)
-def test_arrow_keys_and_clicks_choose_a_cell_of_the_map_and_its_curve(title, page, tmp_path):
-    opened(page, at_points("runs")[:1], tmp_path)
-    explorer, who = page.locator(".muonlab-explorer"), title.split(":")[0]
-    cells = page.get_by_role("radiogroup", name=title).get_by_role("radio")
-    assert cells.count() == 16
-    losses = [float(cell.inner_text()) for cell in cells.all()]
-    chosen = [cell.get_attribute("aria-checked") for cell in cells.all()].index("true")
-    assert losses[chosen] == min(losses)
-    for number, keys in (
-        (0, ["ArrowUp"] * 4 + ["ArrowLeft"] * 4),
-        (5, ["ArrowDown", "ArrowRight"]),
-    ):
-        cells.nth(chosen).focus()
-        for key in keys:
-            page.keyboard.press(key)
-        chosen = number
-        assert cells.nth(number).get_attribute("aria-checked") == "true"
-        assert cells.nth(number).evaluate("node => node === document.activeElement")
-        assert told_end(explorer, who) == losses[number]
-    before = seen(explorer)
-    cells.nth(15).click()
-    assert told_end(explorer, who) == losses[15]
-    assert seen(explorer)[1] != before[1]
-
-
-def told_end(explorer, who):
-    sentence = explorer.get_by_role("status").inner_text()
-    return float(re.search(rf"{who} \(.*?\) ends at ([\d.]+\d)", sentence).group(1))
 
 
 # --- reading off, and dragging -----------------------------------------------------------------
@@ -596,7 +563,7 @@ STROKES = """(explorer) => {
 def test_an_optimizer_looks_the_same_wherever_it_is_drawn(page, tmp_path):
     ways = [{"first": "Muon", "second": "AdamW"}, {"first": "AdamW", "second": "Muon"}]
     states = [{"name": "facts", "values": way, "data": data("facts")} for way in ways]
-    states += [at_points("isotropy")[0], at_points("runs")[1]]
+    states += [at_points("isotropy")[0], at_points("trials")[1]]
     opened(page, states, tmp_path)
     looks = {}
     for explorer in page.locator(".muonlab-explorer").all():

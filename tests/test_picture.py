@@ -5,39 +5,53 @@ import pytest
 from muonlab.classroom import explorer_data
 from muonlab.publishing import picture
 from muonlab.records import store
+from muonlab.records.record import contestant
+from muonlab.studies.evidence import RACE
 from muonlab.sweeps.results import recorded
+from muonlab.sweeps.study import HERE, Place
 
 
 def test_the_stored_picture_is_drawn_from_the_records():
     assert picture.PATH.read_bytes() == picture.as_svg(), "run `make lessons`"
 
 
-def test_each_point_of_the_picture_is_the_mean_of_nine_steps():
-    line = picture.draw().axes[0].lines[0]
-    runs = [r.train_loss for r in recorded("lesson-04-seeds") if not r.config["muon"]]
-    assert line.get_xdata().tolist() == [*range(5, 147)]
-    assert line.get_ydata()[0] == pytest.approx(sum(sum(r[:9]) for r in runs) / 90)
+def test_its_curves_are_the_means_of_the_measurements_and_its_leads_the_differences():
+    left, right = picture.draw().axes
+    ends = {"AdamW": [], "Muon": []}
+    for line, name in zip(left.lines, ends, strict=True):
+        runs = [r for r in recorded("race-1200") if contestant(r.config) == name]
+        ends[name] = {r.config["seed"]: r.held_out[-1]["tail"] for r in runs}
+        assert line.get_label() == name
+        assert line.get_xdata().tolist() == [*range(150, 1201, 150)]
+        for n, mean in enumerate(line.get_ydata()):
+            assert mean == pytest.approx(sum(r.held_out[n]["overall"] for r in runs) / 10)
+    leads = sorted(ends["AdamW"][seed] - ends["Muon"][seed] for seed in range(1, 11))
+    drawn = [line.get_xdata() for line in right.lines if len(line.get_xdata()) == 10]
+    assert sorted(drawn[-1]) == pytest.approx(leads), "the last row is the tail"
 
 
 def test_without_records_it_says_what_to_run(monkeypatch, tmp_path):
     monkeypatch.setattr(store, "RESULTS", tmp_path)
-    with pytest.raises(ValueError, match="muonlab ablate lesson-04-seeds"):
+    with pytest.raises(ValueError, match="muonlab ablate race-1200"):
         picture.draw()
-    with pytest.raises(ValueError, match="muonlab ablate lesson-04-tuning"):
-        explorer_data.runs_data(recorded("lesson-04-tuning"))
+    with pytest.raises(ValueError, match="muonlab ablate race-150-1"):
+        explorer_data.trials_data(RACE[150], Place(tmp_path))
 
 
-def test_the_explorer_gets_every_finished_run_best_first():
-    data = explorer_data.runs_data(recorded("lesson-04-tuning"))
-    ends = [run["overall"][-1] for run in data["runs"]]
-    assert len(ends) == 32
-    assert ends == sorted(ends)
-    assert {len(run["train"]) for run in data["runs"]} == {150}
-    low, high = data["range"]["overall"]
-    assert low < min(min(run["train"]) for run in data["runs"])
-    assert data["runs"][0]["train"][0] < high
-    low, high = data["range"]["tail"]
-    assert all(low < loss < high for run in data["runs"] for loss in run["tail"])
+@pytest.mark.parametrize("steps", [150, 1200])
+def test_the_explorer_gets_every_trial_of_both_in_the_order_of_the_search(steps):
+    data = explorer_data.trials_data(RACE[steps])
+    assert list(data) == ["AdamW", "Muon"]
+    for name, (key, budget) in zip(data, RACE[steps].budget(HERE).items(), strict=False):
+        assert bool(key[0]) is (name == "Muon")
+        tried = data[name]
+        assert [len(column) for column in (*tried["knobs"], tried["tail"])] == [32] * 6
+        assert min(tried["overall"]) == budget[-1]
+        assert budget[0] == pytest.approx(sum(tried["overall"][:16]) / 16)
+    first = data["AdamW"]["knobs"]
+    low, high = zip(*((min(column[:16]), max(column[:16])) for column in first), strict=True)
+    assert low >= (0.0005, 0.02, 0.01, 0.02, 0.005)
+    assert high <= (0.008, 0.5, 0.16, 0.5, 0.2)
 
 
 def test_the_explorer_of_biographies_gets_every_seed_of_every_way():

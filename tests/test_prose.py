@@ -34,8 +34,7 @@ CITED: dict[str, dict[str, str]] = {
     },
     "04": {
         "10 %": "e to the power 0.1, less 1",
-        "3 %": "150 steps of 1,024 tokens, of 5,997,065",
-        **dict.fromkeys(("0.8", "0.9"), "betas of lesson-16-averages-tuning, lesson-04-tuning"),
+        "6.24": "the natural logarithm of 512",
         "2.262": "Student's t, nine degrees of freedom",
         **dict.fromkeys(("1.4", "0.1", "1.1", "1.2"), "arXiv 2509.02046, section 4"),
     },

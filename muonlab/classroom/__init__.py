@@ -8,12 +8,12 @@ from muonlab.classroom.explorer_data import (
     bands_data,
     facts_data,
     measured_spectra,
-    runs_data,
+    trials_data,
 )
-from muonlab.classroom.figures import dots, lines, maps, matrix, panels, spectra
+from muonlab.classroom.figures import bars, dots, lines, maps, matrix, panels, spectra
 from muonlab.classroom.lesson import Lesson, start
 from muonlab.classroom.predict import home
 from muonlab.doctor import examine
 from muonlab.files import course
 from muonlab.records.record import contestant
-from muonlab.records.runs import by_contestant, saved_steps
+from muonlab.records.runs import by_contestant, curves, grouped, saved_steps

@@ -1,4 +1,4 @@
-"""What the explorers `runs`, `isotropy` and `facts` draw from: recorded runs, by name and kind."""
+"""What the explorers `trials`, `isotropy` and `facts` draw: recorded runs, by name and kind."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
@@ -10,7 +10,10 @@ from muonlab.data.facts import selections
 from muonlab.records.record import Record, contestant
 from muonlab.records.runs import grouped
 from muonlab.statistics import paired_interval
+from muonlab.sweeps.search import Search
+from muonlab.sweeps.study import HERE, Place
 from muonlab.theory.spectra import Isotropy
+from muonlab.training.config import TrainConfig
 
 GROUPS = {
     "VO": ("v", "o"),
@@ -21,36 +24,32 @@ GROUPS = {
 }
 KINDS = {False: "not gated", True: "gated"}  # of the feed-forward layer
 PARTS = ("overall", "head", "tail")
+NAMES = ("AdamW", "Muon")
 DIGITS = 4
 T = TypeVar("T")
 ByKind = dict[str, dict[str, T]]  # found[feed-forward kind][name of the optimizer]
 Runs = list[Record]
 
 
-def runs_data(records: Iterable[Record]) -> dict[str, Any]:
-    """Returns the curves of each finished run, lowest final loss first, and a loss axis.
+def trials_data(search: Search, at: Place = HERE) -> dict[str, Any]:
+    """Returns what a search tried: each trial's five knobs and losses, in the order of trials.
 
-    A run with any matrix under Muon counts as `muon`, and its rate is `lr`; otherwise `adamw`.
-    ValueError when no run is finished, here and below.
+    Of each of NAMES "knobs", five lists of values (1 - it of an average), and the final loss
+    "overall", of "head" and of "tail". ValueError when trials are missing.
     """
-    found = grouped(records, paired=False, preset="lesson-04-tuning")
-    runs = [_curves(record) for group in found.values() for record in group]
-    runs.sort(key=lambda run: run["overall"][-1])
-    losses = {part: [loss for run in runs for loss in run[part]] for part in PARTS}
-    losses["overall"] += [end for run in runs for end in (run["train"][0], min(run["train"]))]
-    ranges = {part: [min(all) - 0.1, max(all) + 0.1] for part, all in losses.items()}
-    return {"runs": runs, "range": ranges}
-
-
-def _curves(record: Record) -> dict[str, Any]:
-    config, under_muon = record.config, bool(record.config["muon"])
+    search.best(at)  # it says what is missing
     return {
-        "optimizer": "muon" if under_muon else "adamw",
-        "rate": config["lr"] if under_muon else config["adamw_matrix_lr"],
-        "outer": config["adamw_lr"],
-        **{name: [at[name] for at in record.held_out] for name in ("step", *PARTS)},
-        "train": [round(loss, 2) for loss in record.train_loss],
+        contestant(runs[0].config): _tried(search, runs)
+        for runs in ([r for some in rounds for r in some] for rounds in search.trials(at).values())
+        if contestant(runs[0].config) in NAMES
     }
+
+
+def _tried(search: Search, runs: Runs) -> dict[str, Any]:
+    configs = [TrainConfig(**run.config) for run in runs]
+    knobs = search.knobs(configs[0])
+    values = [[float(f"{knob.value(c):.{DIGITS}g}") for c in configs] for knob in knobs]
+    return {"knobs": values, **{part: [r.held_out[-1][part] for r in runs] for part in PARTS}}
 
 
 def facts_data(records: Iterable[Record]) -> dict[str, Any]:

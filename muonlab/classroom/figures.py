@@ -80,7 +80,8 @@ def panels(
         draw_lines(axes, x, each)
         axes.set(title=title, xlabel=xlabel)
         _scales(axes, False, False)
-    places[0].set(ylabel=ylabel, ylim=(0, None))
+    low = 1.1 * min(0, *(axes.dataLim.y0 for axes in places))
+    places[0].set(ylabel=ylabel, ylim=(low, None))
     legend(figure, band)
     return figure
 
@@ -138,6 +139,34 @@ def forest(
     told = f"dots: n = {n} seeds; bar: mean and its 95 % interval"
     shade = f"\nshaded: nearer to 0 than {matters:g}, the size asked about"
     return _caption(figure, told + shade * bool(matters))
+
+
+def bars(settings: Mapping[str, Mapping[str, Sequence[float]]], *, xlabel: str) -> Figure:
+    """Returns one row an effect, and in it a bar a setting: its 95 % interval, mean and seeds.
+
+    Args:
+        settings: by its name the effects of each setting, the same in all: differences, one a seed.
+    """
+    names, high = list(next(iter(settings.values()))), 0.8 / len(settings)
+    size = WIDTH, 0.9 + 0.42 * len(settings) * len(names)
+    figure, axes = plt.subplots(figsize=size)
+    _rows(axes, names)
+    axes.axvline(0, color=INK, linewidth=1)
+    for number, (setting, look) in enumerate(zip(settings, looks(settings), strict=True)):
+        axes.plot([], [], linewidth=2, markersize=7, label=setting, **look | {"linestyle": "-"})
+        for row, name in enumerate(names):
+            each, at = _numbers(settings[setting][name]), row + (number + 0.5) * high - 0.45
+            effect = mean_interval(each.tolist())
+            _effect(axes, at, effect, each, look["color"], look["marker"], 0.36 * high)
+            end = max(effect.high, *each), at
+            told: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": 10.5}
+            axes.annotate(f"{effect.mean:+.3f}".replace("-", "−"), end, (6, 0), **told)
+    axes.margins(x=0.14)
+    axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+    axes.set_xlabel(xlabel, loc="right")
+    n = _count({len(each) for some in settings.values() for each in some.values()})
+    legend(figure, f"bar: mean and its 95 % interval; dots: {n} seeds")
+    return figure
 
 
 def matrix(matrices: Mapping[str, Any], *, shared: bool = True, logy: bool = False) -> Figure:
@@ -277,9 +306,15 @@ def _rows(axes: Axes, names: list[str], below: list[str] | None = None) -> None:
 
 
 def _effect(
-    axes: Axes, row: int, effect: Interval, each: np.ndarray, colour: str, marker: str
+    axes: Axes,
+    row: float,
+    effect: Interval,
+    each: np.ndarray,
+    colour: str,
+    marker: str,
+    down: float = 0.24,
 ) -> None:
-    axes.plot(each, np.full(len(each), row + 0.24), "o", color=colour, alpha=0.5, markersize=3)
+    axes.plot(each, np.full(len(each), row + down), "o", color=colour, alpha=0.5, markersize=3)
     axes.plot([effect.low, effect.high], [row, row], color=colour, linewidth=2)
     axes.plot(effect.mean, row, marker, color=colour, markersize=7)
 

@@ -50,6 +50,12 @@ def by_contestant(
     return {who: [measure(r.held_out[-1]) for r in g] for who, g in grouped(records, name).items()}
 
 
+def curves(runs: Sequence[Record], part: str = "overall") -> tuple[list[int], list[list[float]]]:
+    """Returns the steps at which runs were measured, and each run's held-out losses there."""
+    steps = [at["step"] for at in runs[0].held_out]
+    return steps, [[at[part] for at in run.held_out] for run in runs]
+
+
 def contrasted(
     results: Mapping[str, Sequence[float]], contrasts: Mapping[str, Contrast] | None = None
 ) -> dict[str, list[float]]:

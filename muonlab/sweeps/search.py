@@ -118,6 +118,14 @@ class Search:
         finished = [self.by(run) for found in rounds for run in found if not run.failure]
         return [max(finished) if run.failure else self.by(run) for run in rounds[number]]
 
+    def settings(self, at: Place) -> dict[tuple[Any, ...], list[str]]:
+        """Returns each contestant's best values, a knob each, and where they lie in its range."""
+        who = self.tunings[0].contestant
+        return {
+            who(c): [f"{_shown(knob, c)} ({knob.position(c):.0%})" for knob in self.knobs(c)]
+            for c in self.best(at)
+        }
+
     def at_edge(self, at: Place) -> list[str]:
         """Returns which best values lie in the outer tenth of their range, or beyond."""
         who = self.tunings[0].contestant
@@ -172,15 +180,14 @@ def outcome(search: Search, at: Place) -> str:
 
     Behind a value stands where it lies in its range, 0 % to 100 %; a round may go beyond.
     """
-    budgets, who = search.budget(at), search.tunings[0].contestant
+    budgets, settings = search.budget(at), search.settings(at)
+    who = search.tunings[0].contestant
     ends = [sum(search.rounds[: n + 1]) for n in range(len(search.rounds))]
     counts = sorted({1, 4, ends[0] // 2, *ends})
     rows = []
     for config in search.best(at):
-        values = [
-            f"{knob.fields.split()[0]} {_shown(knob, config)} ({knob.position(config):.0%})"
-            for knob in search.knobs(config)
-        ]
+        fields = (knob.fields.split()[0] for knob in search.knobs(config))
+        values = map(" ".join, zip(fields, settings[who(config)], strict=True))
         budget = budgets[who(config)]
         rows.append(
             [str(who(config)), "; ".join(values), *(f"{budget[n - 1]:.4f}" for n in counts)]
