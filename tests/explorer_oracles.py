@@ -907,9 +907,10 @@ POINTS = {
     ),
     "power": points(
         effect=[0.04, 0.005, 0.2, 0.03, 0.1, 0.015],
+        size=[0.0, 0.2, 0.04, 0.03, 0.05, 0.01],
         spread=[0.04, 0.2, 0.005, 0.04, 0.2, 0.005],
         seeds=[3, 30, 2, 15, 17, 2],
-        show=["chance to see the difference", "half the width of the interval"] * 3,
+        show=["chance of the verdict", "half the width of the interval"] * 3,
     ),
     "share": points(
         width=[11, 7, 14, 12, 14, 7, 9],

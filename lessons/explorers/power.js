@@ -21,7 +21,7 @@ function normal(x) {
 // Over all spreads u that a sample may show (true: 1), by Simpson's rule: is the mean beyond t·u?
 function chance(effect, spread, seeds) {  // effect: how far the truth lies above the size
   const freedom = seeds - 1, t = T[seeds - 2], shift = (effect * Math.sqrt(seeds)) / spread;
-  const steps = 1000, end = 1 + 9 / Math.sqrt(freedom);
+  const steps = 3000, end = 1 + 9 / Math.sqrt(freedom);
   let seen = 0, all = 0;
   for (let i = 0; i <= steps; i++) {
     const u = (end * i) / steps, ends = i === 0 || i === steps;
