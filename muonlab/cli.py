@@ -20,7 +20,7 @@ from muonlab.distributed import parallel
 from muonlab.files import course
 from muonlab.records.record import Record, append
 from muonlab.records.store import RESULTS, path_of, write_manifest
-from muonlab.records.table import fits, runs_table
+from muonlab.records.table import runs_table
 from muonlab.studies.evidence import SEARCHES
 from muonlab.studies.grids import PHASES, PRESETS, STUDIES, phases
 from muonlab.studies.hypothesis import Hypothesis, judge
@@ -95,11 +95,14 @@ def _parser() -> argparse.ArgumentParser:
     results.add_argument("--check", action="store_true", help="check the manifest and each record")
     page = _verb(verbs, "report", _report, "judge a hypothesis by recorded runs: one HTML file")
     page.add_argument("runs", help="a phase that has been run, or a file of records (.jsonl)")
-    page.add_argument("--lower", nargs="+", required=True, help="groups whose Muon ends lower")
-    page.add_argument("--than", nargs="*", default=(), help="than these; none: than AdamW alone")
-    page.add_argument("--by", type=float, default=0.0, help="at least so many nats")
-    page.add_argument("--metric", default="overall", help="overall, head, middle or tail")
-    page.add_argument("--where", **values, help="only runs with these values")
+    text = "the side that ends better, such as momentum=0.8, or muon=VO+FFN rule=normuon"
+    page.add_argument("--better", **values | {"required": True}, help=text)
+    text = "the other; AdamW alone is muon=none; what only one side names has its default there"
+    page.add_argument("--than", **values, help=text)
+    page.add_argument("--by", type=float, default=0.0, help="by so much at least")
+    page.add_argument("--metric", default="overall", help="overall, tail, accuracy 9, …")
+    page.add_argument("--where", **values, help="what both sides share")
+    page.add_argument("--search", choices=SEARCHES, help="the search that tuned both sides")
     page.add_argument("--out", type=Path, default=Path("report.html"), help="the file to write")
     times = _verb(verbs, "bench", _bench, "time Muon on this machine, against its rivals")
     times.add_argument("--record", **file, help="write the figures (JSON)")
@@ -141,6 +144,19 @@ def _pair(text: str) -> tuple[str, str]:
     if not sign:
         raise argparse.ArgumentTypeError(f"expected FIELD=VALUE, such as gated=True; got {text!r}")
     return name, value
+
+
+def _typed(pair: tuple[str, str]) -> tuple[str, Any]:
+    """Returns a field with its value as TrainConfig holds it; `table.shown` writes it so."""
+    name, text = pair
+    default = getattr(TrainConfig(), name, "")  # no such field: the hypothesis says so
+    if isinstance(default, bool) or text == "None":
+        known = {"True": True, "False": False, "None": None}
+        return name, known.get(text, text)
+    if isinstance(default, tuple):
+        parts = [] if text == "none" else text.split("+")
+        return name, tuple(map(type(default[0]), parts))
+    return name, (float if default is None else type(default))(text)
 
 
 def _lab(options: argparse.Namespace) -> int:
@@ -227,13 +243,15 @@ def _runs(name: str, folder: Path = RESULTS) -> list[Record]:
 
 
 def _report(options: argparse.Namespace) -> int:
-    hypothesis = Hypothesis(options.lower, options.than, options.by, options.metric)
+    fields = (dict(map(_typed, pairs)) for pairs in (options.better, options.than, options.where))
+    better, than, shared = fields
+    hypothesis = Hypothesis(better, than, options.by, options.metric, shared)
     named = options.runs.endswith(".jsonl")
     if named and not Path(options.runs).is_file():
         raise FileNotFoundError(f"there is no file of records {options.runs}")
     runs = read_runs(options.runs) if named else _runs(options.runs)
-    runs = [run for run in runs if fits(run.config, dict(options.where))]
-    report.write(report.page(hypothesis, runs), options.out)
+    tuned = (SEARCHES[options.search], Place()) if options.search else None
+    report.write(report.page(hypothesis, runs, tuned=tuned), options.out)
     finding = judge(hypothesis, runs)
     print(f"{options.out}: {finding.verdict}. {report.told(finding)}")
     return 0

@@ -22,8 +22,8 @@ from muonlab.statistics import (
     paired_interval,
     seeds_needed,
 )
-from muonlab.studies.evidence import RACE
-from muonlab.studies.grids import OPEN_QUESTION, OPEN_SEEDS, people_known, plan, tokens_to_reach
+from muonlab.studies.evidence import RACE, knobs_of, rates_of
+from muonlab.studies.grids import people_known, tokens_to_reach
 from muonlab.studies.hypothesis import Hypothesis, by_seed, judge, state
 from muonlab.studies.table1 import (
     ALL_GROUPS,
@@ -36,7 +36,8 @@ from muonlab.studies.table1 import (
     tier_runs,
 )
 from muonlab.sweeps.results import recorded
-from muonlab.sweeps.study import HERE, best_trial
+from muonlab.sweeps.search import Knob, Search
+from muonlab.sweeps.study import HERE, Place, best_trial
 from muonlab.sweeps.sweep import sweep
 from muonlab.training.build import build_model
 from muonlab.training.config import TrainConfig

@@ -127,31 +127,34 @@ def half_width(spread: float, seeds: int) -> float:
     return float(stats.t.ppf(0.975, seeds - 1)) * spread / seeds**0.5
 
 
-def chance_to_see(effect: float, spread: float, seeds: int) -> float:
-    """Returns how often the 95 % interval of such an experiment lies above 0.
+def chance_to_see(effect: float, spread: float, seeds: int, by: float = 0.0) -> float:
+    """Returns how often the 95 % interval of such an experiment lies above `by` as a whole.
 
-    The differences are taken as normal; their mean over the standard error then has the
-    noncentral t distribution.
+    The differences are taken as normal; the distance of their mean from `by` over the standard
+    error then has the noncentral t distribution. By symmetry, an effect as far below `by` puts the
+    interval below it as often.
 
     Args:
-        effect: the true mean difference, in the unit of `spread`; 0 gives 2.5 %.
+        effect: the true mean difference, in the unit of `spread`; `by` itself gives 2.5 %.
+        by: the difference that a hypothesis asks for at least.
 
-    >>> round(chance_to_see(0.05, 0.04, 5), 2)
-    0.56
+    >>> round(chance_to_see(0.05, 0.04, 5), 2), round(chance_to_see(0.05, 0.04, 5, by=0.03), 2)
+    (0.56, 0.14)
     """
     _check(seeds, spread)
     t = stats.t.ppf(0.975, seeds - 1)
-    return float(stats.nct.sf(t, seeds - 1, effect * seeds**0.5 / spread))
+    return float(stats.nct.sf(t, seeds - 1, (effect - by) * seeds**0.5 / spread))
 
 
-def seeds_needed(effect: float, spread: float, chance: float = 0.8) -> int:
-    """Returns the least number of seeds that see an effect with this chance; 0.8 is usual.
+def seeds_needed(effect: float, spread: float, chance: float = 0.8, by: float = 0.0) -> int:
+    """Returns the least number of seeds whose interval lies above `by` with this chance.
 
-    >>> seeds_needed(0.05, 0.04)
-    8
+    >>> seeds_needed(0.05, 0.04), seeds_needed(0.05, 0.04, by=0.03)
+    (8, 34)
     """
-    if not effect > 0:
-        raise ValueError(f"effect must be above 0, got {effect}: no number of seeds shows nothing")
+    if not effect > by:
+        raise ValueError(f"effect must be above {by:g}, got {effect}: no number of seeds shows it")
+    effect -= by  # the distance is what counts
     if not 0 < chance < 1:
         raise ValueError(f"chance must lie between 0 and 1, got {chance}")
     high = 2

@@ -258,21 +258,34 @@ def cobweb(x, share, start, steps):
     )
 
 
-def power(x, effect, spread, seeds, show):
+def power(x, effect, size, spread, seeds, show):
     widths = [half_width(spread, n) for n in range(2, 31)]
-    chances = [100 * chance_to_see(effect, spread, n) for n in range(2, 31)]
-    y = chances if show.startswith("chance") else widths
-    needed = seeds_needed(effect, spread)
+    supported, refuted = (
+        [100 * chance_to_see(truth, spread, n, by=by) for n in range(2, 31)]
+        for truth, by in ((effect, size), (-effect, -size))
+    )
+    likely, word = (supported, "supported") if effect >= size else (refuted, "refuted")
+    chances = show.startswith("chance")
+    lines = [supported, refuted] if chances else [widths]
+    end = "The truth is the size: no number of seeds"
+    if apart := abs(effect - size):
+        needed = seeds_needed(apart, spread) if apart > 1e-9 else 31
+        end = f'{needed if needed <= 30 else "more than 30"} seeds give "{word}" in 80 %.'
     return Expected(
-        x=[range(2, 31), [seeds]],
-        y=[y, [y[seeds - 2]]],
+        x=[*[range(2, 31)] * len(lines), [seeds]],
+        y=[*lines, [(likely if chances else widths)[seeds - 2]]],
         phrases=[
             f"reaches {fixed(widths[seeds - 2], 3)} nats either way",
-            f"in {nearest(chances[seeds - 2])} % of such experiments",
-            f"it takes {f'{needed} seeds' if needed <= 30 else 'more than 30 seeds'}",
+            f"supported in {_share(supported[seeds - 2])} of such experiments",
+            f"refuted in {_share(refuted[seeds - 2])}.",
+            end,
         ],
         tolerance=1e-6,
     )
+
+
+def _share(percent):
+    return f"{fixed(percent, 1 if percent < 10 else 0)} %"
 
 
 def standard_draws(seed, count):
@@ -907,9 +920,10 @@ POINTS = {
     ),
     "power": points(
         effect=[0.04, 0.005, 0.2, 0.03, 0.1, 0.015],
+        size=[0.0, 0.2, 0.04, 0.03, 0.05, 0.01],
         spread=[0.04, 0.2, 0.005, 0.04, 0.2, 0.005],
         seeds=[3, 30, 2, 15, 17, 2],
-        show=["chance to see the difference", "half the width of the interval"] * 3,
+        show=["chance of the verdict", "half the width of the interval"] * 3,
     ),
     "share": points(
         width=[11, 7, 14, 12, 14, 7, 9],

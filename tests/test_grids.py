@@ -8,23 +8,19 @@ import numpy
 import pytest
 
 from muonlab.records.record import Record
-from muonlab.statistics import seeds_needed
 from muonlab.studies.grids import (
     ARMS,
     CENTRES,
     LESSON_14,
-    OPEN_QUESTION,
-    OPEN_SEEDS,
     PRESETS,
     RETUNING,
     TOKENS,
+    asked_again,
     people_known,
     phases,
-    plan,
     tokens_to_reach,
 )
-from muonlab.studies.hypothesis import Hypothesis, judge
-from muonlab.studies.table1 import rows
+from muonlab.studies.table1 import ALL_GROUPS, rows
 from muonlab.sweeps.results import recorded
 from muonlab.sweeps.study import HERE
 
@@ -149,21 +145,9 @@ def test_the_first_time_counts_and_the_ends_are_said():
     assert tokens_to_reach(rising, 4.9) == math.inf
 
 
-# lesson 16: both sides of a hypothesis
-
-
-def test_the_plan_of_lesson_16_is_what_the_spread_in_lesson_11_asks_for():
-    retuned = judge(OPEN_QUESTION, [r for r in recorded("cpu-retuned") if not r.config["gated"]])
-    spread = numpy.subtract(retuned.than, retuned.lower).std(ddof=1)
-    assert len(OPEN_SEEDS) == seeds_needed(OPEN_QUESTION.by, spread)
-    assert not set(OPEN_SEEDS) & set(retuned.seeds)
-
-
-def test_a_plan_has_both_sides_of_each_seed_and_each_its_own_rate():
-    configs = plan(Hypothesis(("VO",), by=0.05), (7, 8), steps=20)
-    assert [(c.seed, c.muon) for c in configs] == [(s, g) for s in (7, 8) for g in (("VO",), ())]
-    differ = {f for f, v in vars(configs[0]).items() if v != vars(configs[1])[f]}
-    assert differ <= {"muon", "lr", "adamw_matrix_lr"}
-    assert {c.steps for c in configs} == {20}
-    with pytest.raises(ValueError, match=r"no rate is tuned for Muon on Q\+W_in; .* VO"):
-        plan(Hypothesis(("Q", "W_in")), (1,))
+def test_the_open_question_is_asked_of_twelve_new_pairs():
+    configs = asked_again(HERE)
+    assert [(c.seed, c.muon) for c in configs] == [
+        (s, g) for s in range(4, 16) for g in (ALL_GROUPS, ())
+    ]
+    assert not any(c.gated for c in configs)

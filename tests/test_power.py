@@ -22,6 +22,25 @@ def test_the_chance_is_how_many_simulated_intervals_lie_above_0(effect, seeds):
     assert chance_to_see(effect, 1, seeds) == pytest.approx(seen, abs=0.008)
 
 
+@pytest.mark.parametrize(
+    ("truth", "by", "seeds"), [(1.0, 1.0, 3), (1.0, 1.0, 30), (1.5, 0.5, 8), (0.2, 1.0, 5)]
+)
+def test_the_chance_of_a_verdict_is_that_of_simulated_verdicts(truth, by, seeds):
+    drawn = numpy.random.default_rng(1).normal(truth, 1, (40_000, seeds))
+    half = half_width(1, seeds) * drawn.std(axis=1, ddof=1)
+    supported = (drawn.mean(axis=1) - half >= by).mean()
+    refuted = (drawn.mean(axis=1) + half < by).mean()
+    assert chance_to_see(truth, 1, seeds, by=by) == pytest.approx(supported, abs=0.008)
+    assert chance_to_see(2 * by - truth, 1, seeds, by=by) == pytest.approx(refuted, abs=0.008)
+
+
+def test_a_size_moves_what_counts_as_the_effect():
+    assert chance_to_see(0.04, 0.043, 12, by=0.04) == pytest.approx(0.025)
+    assert seeds_needed(0.08, 0.043, by=0.04) == seeds_needed(0.04, 0.043) == 12
+    with pytest.raises(ValueError, match=r"effect must be above 0\.04, got 0\.04"):
+        seeds_needed(0.04, 0.043, by=0.04)
+
+
 def test_the_seeds_needed_are_enough_and_one_less_is_not():
     assert seeds_needed(1.0, 0.01) == 2
     for effect, chance in ((0.02, 0.8), (0.04, 0.8), (0.04, 0.5), (0.001, 0.9)):

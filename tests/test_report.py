@@ -1,17 +1,22 @@
 """The report: its numbers are the records', it is one whole file, and it needs no network."""
 
+import copy
 import dataclasses
 import re
 
+import numpy
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from test_browser import browser, open_page
-from test_hypothesis import PAIRS, VO
+from test_hypothesis import PAIRS, VO, run
 
 from muonlab import cli
 from muonlab.classroom import report
 from muonlab.records import record as records
+from muonlab.statistics import chance_to_see
 from muonlab.studies.hypothesis import Finding, judge
+from muonlab.sweeps.search import Knob
+from muonlab.sweeps.study import Place
 
 browser = browser  # the fixture of test_browser
 LATER = "2026-01-03T00:00:00+00:00"
@@ -19,9 +24,54 @@ LATER = "2026-01-03T00:00:00+00:00"
 
 def test_it_says_whether_the_hypothesis_came_first():
     page = report.page(VO, PAIRS, stated="2026-01-01T00:00:00+00:00")
-    assert "before the first run ended at 2026-01-02" in page
-    assert "AFTER the first run" in report.page(VO, PAIRS, stated=LATER)
+    began = "the first of these runs began, at 2026-01-01T23:59:58+00:00"
+    assert f"before {began} at the latest" in page  # two seconds of training before its end
+    assert "AFTER the first of these runs" in report.page(VO, PAIRS, stated=LATER)
     assert "not on record" in report.page(VO, PAIRS)
+    between = "2026-01-01T23:59:59+00:00"  # after the start, before the end
+    assert "AFTER the first" in report.page(VO, PAIRS, stated=between)
+    for pair in (known := copy.deepcopy(PAIRS)):
+        pair.provenance["started"] = "2026-01-01T12:00:00+00:00"
+    assert "began, at 2026-01-01T12:00:00+00:00." in report.page(VO, known, stated=between)
+
+
+def test_plan_and_price_stand_beside_what_came():
+    page = report.page(VO, PAIRS, plan={"pairs": 2, "spread": 0.01, "truth": 0.2, "hours": 0.5})
+    chance = chance_to_see(0.2, 0.01, 2, by=0.05)
+    spread = numpy.std([0.2, 0.3], ddof=1)
+    for name, planned, came in (
+        ("pairs", "2", "2"),
+        ("spread", "0.01", f"{spread:.3g}"),
+        ("hours", "0.5", f"{8 / 3600:.3g}"),
+        ("chance of support, if that is true", f"{chance:.3g}", ""),
+    ):
+        assert f">{name}</th>" in page or f">{name}</td>" in page
+        row = page[page.index(f">{name}</t") :].split("</tr>")[0]
+        assert re.findall(r"<td[^>]*>([^<]*)</td>", row)[-2:] == [planned, came]
+
+
+def test_the_search_is_told_with_ranges_edges_and_what_more_trials_were_worth(tmp_path):
+    search, at = VO.search(2, knobs=lambda c: (Knob("adamw_lr", 0.01, 0.16),)), Place(tmp_path)
+    for n, trial in enumerate(search.tunings[0].grid(at)):
+        records.append(
+            run(trial.muon, 0, 1.0 + n, adamw_lr=trial.adamw_lr, steps=200), at.path("tuning-1")
+        )
+    assert report.tuning(VO, search, at) == [
+        ["Muon(VO)", "adamw_lr", "0.01 to 0.16", "0.04", "50%"],
+        ["AdamW", "adamw_lr", "0.01 to 0.16", "0.04", "50%"],
+    ]
+    assert report.budget(VO, search, at) == {"Muon(VO)": [1.5, 1.0], "AdamW": [3.5, 3.0]}
+    edge = VO.search(2, knobs=lambda c: (Knob("adamw_lr", 0.01, 0.0401),))
+    trials = [dataclasses.replace(c, adamw_lr=0.04) for c in edge.sides]
+    edge = dataclasses.replace(edge, sides=trials, rounds=(1,), near=True)
+    for trial in edge.tunings[0].grid(at):
+        records.append(
+            run(trial.muon, 0, 0.5, adamw_lr=trial.adamw_lr, steps=200), at.path("tuning-1")
+        )
+    assert {row[-1] for row in report.tuning(VO, edge, at)} == {"100%: at an edge"}
+    page = report.page(VO, PAIRS, tuned=(search, at))
+    assert "2 trials of each side at seed 0" in page
+    assert "No search is on record" in report.page(VO, PAIRS)
 
 
 @pytest.mark.parametrize(
@@ -35,6 +85,17 @@ def test_the_direction_is_told_apart_from_the_size(than, direction):
     assert "direction" not in report.told(found)
 
 
+def test_a_report_of_the_race_shows_its_search(tmp_path, capsys):
+    out = tmp_path / "race.html"
+    sides = ["--better", "muon=QK+VO+FFN", "--than", "muon=none", "--where", "rule=muon"]
+    words = ["--by", "0.02", "--search", "race-1200", "--out", str(out)]
+    assert cli.main(["report", "race-1200", *sides, *words]) == 0
+    assert "supported. Over 10 seeds, AdamW minus Muon is +0.083 nats" in capsys.readouterr().out
+    page = out.read_text()
+    assert "32 trials of each side" in page
+    assert "106%: at an edge" in page
+
+
 def test_words_of_the_experimenter_are_text_and_not_html():
     page = report.page(VO, PAIRS, conclusion="VO < AdamW <script>alert(1)</script>")
     assert "<script" not in page
@@ -46,7 +107,7 @@ def test_a_missing_folder_is_named_and_a_broken_report_leaves_the_old_one(tmp_pa
         report.write("page", tmp_path / "nowhere" / "report.html")
     path = tmp_path / "report.html"
     report.write("old", path)
-    with pytest.raises(ValueError, match="no run of AdamW alone"):
+    with pytest.raises(ValueError, match="no run of AdamW"):
         report.write(report.page(VO, PAIRS[:2]), path)
     assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
     assert path.read_text() == "old"
@@ -56,16 +117,19 @@ def test_the_command_writes_the_page_or_names_what_is_missing(tmp_path, capsys):
     path, out = tmp_path / "runs.jsonl", tmp_path / "out.html"
     for record in PAIRS:
         records.append(record, path)
-    words = ["--lower", "VO", "--by", "0.05", "--out", str(out)]
-    assert cli.main(["report", str(path), *words, "--where", "gated=False"]) == 0
+    words = ["--better", "muon=VO", "--than", "muon=none", "--by", "0.05", "--out", str(out)]
+    shared = ["gated=False", "adamw_matrix_lr=None", "betas=0.9+0.95", "steps=2"]
+    assert cli.main(["report", str(path), *words, "--where", *shared]) == 0
     assert "out.html: cannot tell. Over 2 seeds" in capsys.readouterr().out
-    assert out.read_text() == report.page(VO, PAIRS)
+    named = {"gated": False, "adamw_matrix_lr": None, "betas": (0.9, 0.95), "steps": 2}
+    assert out.read_text() == report.page(dataclasses.replace(VO, shared=named), PAIRS)
     out.unlink()
     for runs, option, says in (
         (tmp_path / "no.jsonl", [], "no.jsonl"),
         ("no-phase", [], "no-phase.jsonl; recorded: pilot, "),
-        (path, ["--than", "QK"], "no run of Muon on QK among AdamW alone, Muon on VO"),
-        (path, ["--where", "gated=True"], "among no records"),
+        (path, ["--than", "muon=QK"], "no run of Muon(QK) (muon=QK) is among the 4 records"),
+        (path, ["--where", "gated=True"], "(gated=True, muon=VO) is among the 4 records"),
+        (path, ["--where", "gatd=True"], "a setting has no 'gatd'"),
         (path, ["--out", str(tmp_path / "nowhere" / "out.html")], "there is no folder"),
     ):
         assert cli.main(["report", str(runs), *words, *option]) == 2
@@ -81,11 +145,11 @@ def test_in_a_browser_without_network_it_shows_the_records_numbers(browser, tmp_
     outside = []
     page.route(re.compile("^(?!file:|data:)"), lambda r: (outside.append(r.request.url), r.abort()))
     page.goto(path.as_uri())
-    rows = page.locator("table").first.locator("tbody tr")
+    rows = page.locator("table").nth(1).locator("tbody tr")
     cells = [row.locator("td").all_inner_texts() for row in rows.all()]
     found = judge(VO, PAIRS)
-    for row, than, lower in zip(cells, found.than, found.lower, strict=False):
-        assert [float(c) for c in row[1:]] == pytest.approx([than, lower, than - lower], abs=5e-5)
+    for row, than, better in zip(cells, found.than, found.better, strict=False):
+        assert [float(c) for c in row[1:]] == pytest.approx([than, better, than - better], abs=5e-5)
     assert float(cells[-1][3]) == pytest.approx(found.interval.mean, abs=5e-5)
     verdict = page.locator(".verdict").inner_text()
     assert verdict.startswith("Cannot tell.")

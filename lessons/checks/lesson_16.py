@@ -5,8 +5,10 @@ from collections.abc import Callable, Iterable
 
 from scipy import stats
 
+from muonlab.classroom.asking import NotYet, call
 from muonlab.classroom.exercise import Mistakes, compare
-from muonlab.classroom.kinds import number, word
+from muonlab.classroom.kinds import Wrong, described, number, word
+from muonlab.experiments import HERE, Hypothesis, Search, chance_to_see, estimate, seeds_needed
 
 T = {n: math.ceil(100 * float(stats.t.ppf(0.975, n - 1))) / 100 for n in range(2, 21)}
 Z = 1.959964  # what t falls to when the seeds are many
@@ -87,58 +89,6 @@ def _seeds(effect: float, spread: float, t: dict[int, float]) -> tuple[int, Mist
     ]
 
 
-def e2(answer: Callable) -> None:
-    """Rows times (seeds + trials) runs, six operations for each weight and token."""
-    cases = [
-        (2, 3, 5, 1e6, 3e9, 7e12),
-        (36, 3, 4, 1e8, 6e8, 3.7e14),
-        (5, 2, 1, 7, 1000, 51),
-        (4, 5, 0, 10_000_000, 3_000_000_000, 210_000_000_000_000),
-    ]
-    otherwise = "Count the runs, rows · (seeds + trials); each takes 6·N·D operations; divide by speed, then by 3600."
-    compare(answer, cases, _hours, returns=number, within=1e-6, otherwise=otherwise)
-
-
-def _hours(rows: int, seeds: int, trials: int, weights: float, tokens: float, speed: float) -> tuple[float, Mistakes]:
-    run, runs = 6 * weights * tokens / speed / 3600, rows * (seeds + trials)
-    x, each = runs * run, "for each weight and token"
-    return x, [
-        (rows * seeds * run, "You left the trials out. Tuning costs as much a run as the table does."),
-        ((rows * seeds + trials) * run, "You counted the trials once, not for each row."),
-        ((rows + seeds + trials) * run, "You added the rows. Each row has its own seeds and trials: multiply."),
-        (rows * seeds * trials * run, "You multiplied seeds by trials. A trial has one seed: add them."),
-        (rows * seeds * (1 + trials) * run, "You gave each seed its own trials. A row is tuned once: add them."),
-        (rows * (1 + trials) * run, "You counted one final run for each row. There are `seeds` of them."),
-        (
-            rows * (seeds + trials - 1) * run,
-            "You took the best trial for a final run. All `seeds` final runs come after.",
-        ),
-        (rows * max(seeds, trials) * run, "You took the larger of seeds and trials. Add them."),
-        (x * 3600, "These are seconds: an hour has 3600."),
-        (x * 60, "These are minutes: an hour has 3600 seconds."),
-        (x / 24, "These are days. Return hours."),
-        (x * 3600**2, "You multiplied by 3600. Seconds over 3600 are hours."),
-        (x / 3, f"You counted the forward pass alone, 2 {each}. Backward takes 4."),
-        (x * 4 / 6, "You counted the backward pass alone. Forward takes 2 more: 6 in all."),
-        (x / 6, f"You left out the 6 operations {each}."),
-        (x / tokens, "You left the tokens out: every token costs 6·N operations."),
-        (x / weights, "You left the weights out: every token costs 6·N operations."),
-        (6 * (weights + tokens) * runs / speed / 3600, "You added weights and tokens. Multiply them."),
-        (run, "That is one run. How many are there?"),
-        (rows * trials * run, "You left out the seeds of the final runs."),
-        ((seeds + trials) * run, "You left out the rows."),
-        (rows * run, "You took one run for each row. Each has seeds + trials."),
-        (run / runs, "You divided by the number of runs. They come one after the other."),
-        (runs, "That is the number of runs. Each takes 6·N·D operations."),
-        (x * speed * 3600, "These are operations. Divide by those of an hour."),
-        (x * speed, "You divided by 3600, not by the speed."),
-        (x * speed**2, "You multiplied by the speed. Operations over speed are seconds."),
-        (float(x // 1), "You dropped the fraction of an hour."),
-        (math.ceil(x), "You rounded up to whole hours. Return the fraction too."),
-        (round(x), "You rounded to whole hours. Return the fraction too."),
-    ]
-
-
 def e3(answer: Callable) -> None:
     """The whole interval on one side of the predicted size, or no verdict."""
     cases = [
@@ -207,3 +157,114 @@ def _verdicts(low: float, high: float, by: float) -> tuple[str, Mistakes]:
         ("refuted", "You always say the same."),
         ("cannot tell", "You always say the same."),
     ]
+
+
+PIECES = ("hypothesis", "search", "spread", "truth", "pairs", "hours")
+SPEED = 1e10  # operations a second
+TRIALS = 8  # a side, at least
+LESSONS = ({"momentum": 0.8}, {"momentum": 0.95})  # the lesson's own sides
+
+
+def e4(answer: Callable) -> str:
+    """A plan whose pieces fit together."""
+    plan = call(answer)
+    if not isinstance(plan, dict):
+        raise Wrong(f"Expected a dictionary of your pieces; your function returned {described(plan)}.")
+    if unknown := [name for name in plan if name not in PIECES]:
+        raise Wrong(f"There is no piece {unknown[0]!r}; the pieces are {', '.join(PIECES)}.")
+    fitting: list[str] = []
+    for name in PIECES:
+        if plan.get(name) is None:
+            so_far = f"Right so far: {', '.join(fitting)}. " if fitting else ""
+            raise NotYet(f"{so_far}Next: {name!r}.")
+        {"hypothesis": _asked, "search": _tuned, "pairs": _enough, "hours": _priced}.get(name, _guessed(name))(plan)
+        fitting.append(name)
+    asked, pairs = plan["hypothesis"], plan["pairs"]
+    runs = len(_trials(plan)) + 2 * int(pairs)
+    return f"{asked}: {int(pairs)} pairs, {runs} runs, {float(plan['hours']):.2g} hours. It can be stated as it is."
+
+
+def _asked(plan: dict) -> None:
+    asked = plan["hypothesis"]
+    if not isinstance(asked, Hypothesis):
+        raise Wrong(f"'hypothesis' must be a Hypothesis; it is {described(asked)}.")
+    if not asked.by:
+        raise Wrong("Your hypothesis has no size. Which difference would make you change your setting? Write by=…")
+    if (dict(asked.better), dict(asked.than)) in (LESSONS, LESSONS[::-1]):
+        raise Wrong("These are the lesson's own sides. Ask something that you want to know.")
+
+
+def _tuned(plan: dict) -> None:
+    asked, search = plan["hypothesis"], plan["search"]
+    if not isinstance(search, Search):
+        raise Wrong(f"'search' must be a Search, such as hypothesis.search(trials=16); it is {described(search)}.")
+    trials, named = _trials(plan), {*asked.better, *asked.shared}
+    sides = {tuple(asked.better[f] for f in asked.better), tuple(asked.than[f] for f in asked.better)}
+    found = [tuple(getattr(c, f) for f in asked.better) for c in trials]
+    if {*found} != sides or any(getattr(c, f) != v for c in trials for f, v in asked.shared.items()):
+        raise Wrong("The search is of other settings than the hypothesis. Make it by hypothesis.search(…).")
+    if any(named & knob.options for side in asked.sides() for knob in search.knobs(side)):
+        raise Wrong("A knob turns what the hypothesis names, so the sides would no longer be what they are called.")
+    each = [found.count(side) for side in sides]
+    if min(each) != max(each):
+        raise Wrong(f"One side has {min(each)} trials, the other {max(each)}. Give both as many.")
+    if sum(search.rounds) < TRIALS:
+        raise Wrong(f"Each side has {sum(search.rounds)} trials. Take {TRIALS} or more: few trials flatter one side.")
+
+
+def _trials(plan: dict) -> list:
+    search = plan["search"]
+    first = search.tunings[0].grid(HERE)
+    return [*first, *[c for n in search.rounds[1:] for side in plan["hypothesis"].sides() for c in [side] * n]]
+
+
+def _guessed(name: str) -> Callable[[dict], None]:
+    def look(plan: dict) -> None:
+        value = number(plan[name])
+        if not math.isfinite(value) or (name == "spread" and value <= 0):
+            raise Wrong(f"'{name}' must be a finite number{' above 0' * (name == 'spread')}; it is {value:g}.")
+        if name == "truth" and value == plan["hypothesis"].by:
+            raise Wrong("The truth is the size: then no number of seeds gives a verdict. Move one of them.")
+
+    return look
+
+
+def _enough(plan: dict) -> None:
+    pairs, by = number(plan["pairs"]), plan["hypothesis"].by
+    truth, spread = float(number(plan["truth"])), float(number(plan["spread"]))
+    distance = abs(truth - by)
+    needed = seeds_needed(distance, spread)
+    if pairs == needed:
+        return
+    if pairs != int(pairs) or pairs < 2:
+        raise Wrong(f"'pairs' must be a whole number, at least 2; it is {pairs:g}.")
+    if truth > 0 and pairs == seeds_needed(truth, spread):
+        raise Wrong("So many pairs show that the difference is not 0. The verdict compares with the size: by=….")
+    chance = chance_to_see(distance, spread, int(pairs))
+    word = "supported" if truth > by else "refuted"
+    if pairs < needed:
+        raise Wrong(f"With {pairs:g} pairs the verdict is {word!r} in {chance:.0%} of the cases. Plan for 80 %.")
+    raise Wrong(f"With {pairs:g} pairs it is {word!r} in {chance:.0%}. The least number for 80 % costs less.")
+
+
+def _priced(plan: dict) -> None:
+    hours, sides = float(number(plan["hours"])), plan["hypothesis"].sides()
+    finals = [*sides] * int(plan["pairs"])
+    trials = estimate(_trials(plan), SPEED).hours
+    final = estimate(finals, SPEED).hours
+    mistakes = [
+        (final, "You left the trials out: tuning is part of the price."),
+        (trials, "You left the final runs out: two for each pair."),
+        (trials + final / 2, "You counted one run for each pair. There are two."),
+        ((trials + final) / 2, "That is one side. Both are tuned and run."),
+        (trials / 2 + final, "You counted the trials of one side. Both are tuned."),
+        ((trials + final) * 3600, "These are seconds: an hour has 3600."),
+        ((trials + final) * 60, "These are minutes: an hour has 60."),
+        ((trials + final) / 24, "These are days. Return hours."),
+    ]
+    if abs(hours / (trials + final) - 1) <= 0.02:
+        return
+    for value, message in mistakes:
+        if abs(hours / value - 1) <= 0.02:
+            raise Wrong(message)
+    raise Wrong("Add up all trials of both sides and two runs a pair, at 1e10 operations a second: `estimate` does.")

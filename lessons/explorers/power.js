@@ -1,6 +1,6 @@
-// Lesson 16: how wide an interval over so many seeds is, and how often it shows a difference.
+// Lesson 16: how wide an interval over so many seeds is, and how often it gives which verdict.
 const nats = (value) => value.toFixed(3);
-const format = { effect: nats, spread: nats };
+const format = { effect: nats, size: nats, spread: nats };
 
 // Student's t at 97.5 %, for 2 seeds, 3 seeds, …
 const T = [
@@ -19,9 +19,9 @@ function normal(x) {
 }
 
 // Over all spreads u that a sample may show (true: 1), by Simpson's rule: is the mean beyond t·u?
-function chance(effect, spread, seeds) {
+function chance(effect, spread, seeds) {  // effect: how far the truth lies above the size
   const freedom = seeds - 1, t = T[seeds - 2], shift = (effect * Math.sqrt(seeds)) / spread;
-  const steps = 1000, end = 1 + 9 / Math.sqrt(freedom);
+  const steps = 3000, end = 1 + 9 / Math.sqrt(freedom);
   let seen = 0, all = 0;
   for (let i = 0; i <= steps; i++) {
     const u = (end * i) / steps, ends = i === 0 || i === steps;
@@ -32,22 +32,30 @@ function chance(effect, spread, seeds) {
   return seen / all;
 }
 
-function view({ effect, spread, seeds, show }) {
+const percent = (p) => `${(100 * p).toFixed(100 * p < 10 ? 1 : 0)} %`;
+
+function view({ effect, size, spread, seeds, show }) {
+  const distance = effect - size, apart = Math.abs(distance) > 1e-9;
   const widths = SEEDS.map((n) => (T[n - 2] * spread) / Math.sqrt(n));
-  const chances = SEEDS.map((n) => chance(effect, spread, n));
-  const percent = show.startsWith("chance"), y = percent ? chances.map((p) => 100 * p) : widths;
-  const enough = SEEDS.find((n) => chances[n - 2] >= 0.8);
-  const told = enough === undefined ? "more than 30 seeds" : `${enough} seeds`;
+  const supported = SEEDS.map((n) => chance(distance, spread, n)), refuted = SEEDS.map((n) => chance(-distance, spread, n));
+  const likely = distance < 0 ? refuted : supported, word = distance < 0 ? "refuted" : "supported";
+  const chances = show.startsWith("chance"), y = chances ? likely.map((p) => 100 * p) : widths;
+  const enough = apart ? SEEDS.find((n) => likely[n - 2] >= 0.8) : undefined;
+  const told = apart ? `${enough === undefined ? "more than 30" : enough} seeds give "${word}" in 80 %.` : "The truth is the size: no number of seeds gives 80 %.";
+  const both = [
+    { label: "supported", x: SEEDS, y: supported.map((p) => 100 * p) },
+    { label: "refuted", x: SEEDS, y: refuted.map((p) => 100 * p) },
+  ];
   return {
-    title: `Seeds for a difference of ${nats(effect)} nats, with a spread of ${nats(spread)}`,
+    title: `The true difference is ${nats(effect)} nats, the hypothesis asks for ${nats(size)}`,
     x: { label: "seeds", range: [2, 30] },
-    y: percent ? { label: "chance, %", unit: "%", range: [0, 100] } : { label: "half the width, nats", unit: "nats", range: [0, 4 * Math.max(effect, spread)] },
+    y: chances ? { label: "chance of the verdict, %", unit: "%", range: [0, 100] } : { label: "half the width, nats", unit: "nats", range: [0, 4 * Math.max(Math.abs(distance), spread)] },
     series: [
-      { label: percent ? "chance to see it" : "half the width", x: SEEDS, y },
+      ...(chances ? both : [{ label: "half the width", x: SEEDS, y: widths }]),
       { label: "your seeds", x: [seeds], y: [y[seeds - 2]], line: false, marker: true },
     ],
     handles: [{ label: "seeds", x: seeds, y: y[seeds - 2], sets: ["seeds"], move: (x) => ({ seeds: x }) }],
-    marks: [percent ? { y: 80, label: "80 %" } : { y: effect, label: "the true difference" }],
-    sentence: `With ${seeds} seeds the interval reaches ${nats(widths[seeds - 2])} nats either way, and shows the difference in ${(100 * chances[seeds - 2]).toFixed(0)} % of such experiments. For 80 % it takes ${told}.`,
+    marks: [chances ? { y: 80, label: "80 %" } : { y: Math.abs(distance), label: "from the truth to the size" }],
+    sentence: `With ${seeds} seeds the interval reaches ${nats(widths[seeds - 2])} nats either way: supported in ${percent(supported[seeds - 2])} of such experiments, refuted in ${percent(refuted[seeds - 2])}. ${told}`,
   };
 }

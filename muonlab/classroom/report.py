@@ -1,7 +1,7 @@
 """The report of an experiment: one HTML file that asks no other host for anything."""
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from string import Template
@@ -17,42 +17,59 @@ from muonlab.classroom.widget import script
 from muonlab.files import replace_file
 from muonlab.records import table as tables
 from muonlab.records.record import Record
-from muonlab.studies.hypothesis import METRICS, Finding, Hypothesis, by_seed, judge, shown
+from muonlab.statistics import chance_to_see, half_width
+from muonlab.studies.hypothesis import Finding, Hypothesis, both_sides, has, judge
+from muonlab.sweeps.search import EDGE, Search
+from muonlab.sweeps.study import Place
+from muonlab.training.config import TrainConfig
 
 WHERE = (
     *("code", "muonlab", "torch", "python", "device", "threads", "precision", "processes"),
     *("system", "corpus", "corpus_sha256"),
 )
-Sides = dict[str, dict[int, Record]]  # the runs of both contestants, by name and seed
+KNOBS = ("side", "knob", "range", "best", "where in it")
+Sides = dict[str, dict[int, Record]]  # the runs of both sides, by name and seed
+Tuned = tuple[Search, Place]  # the search that chose what the hypothesis leaves open, and where
 
 
 def page(
-    hypothesis: Hypothesis, runs: Iterable[Record], *, stated: str = "", conclusion: str = ""
+    hypothesis: Hypothesis,
+    runs: Iterable[Record],
+    *,
+    stated: str = "",
+    plan: Mapping[str, float] = {},
+    tuned: Tuned | None = None,
+    conclusion: str = "",
 ) -> str:
-    """Returns the page: verdict, figures with their words, losses by seed, settings, provenance.
+    """Returns the page: verdict, plan, figures with words, losses, tuning, settings, provenance.
 
     Args:
-        runs: those of other contestants are left out.
+        runs: those of other settings are left out.
         stated: when, as in `hypothesis.Statement.utc`; "" when nobody wrote it down.
+        plan: what was planned then, as in `hypothesis.state`; it stands beside what came.
+        tuned: the search that chose what the hypothesis leaves open, and the place of its records.
         conclusion: the experimenter's own words.
 
     ValueError: the runs cannot answer (see `hypothesis.judge`).
     """
     finding = judge(hypothesis, runs := list(runs))
     figures.style()
-    sides = {shown(groups): by_seed(runs, groups) for groups in (hypothesis.than, hypothesis.lower)}
+    sides = dict(zip(hypothesis.names, both_sides(hypothesis, runs), strict=True))
     used = [side[seed] for seed in finding.seeds for side in sides.values()]
     commands = (f"<p><code>{escape(run.provenance['command'])}</code></p>" for run in used)
+    trials = [r for rounds in _trials(hypothesis, *tuned).values() for r in rounds] if tuned else []
     return Template(script("report.html")).substitute(
         hypothesis=escape(str(hypothesis)),
         verdict=finding.verdict,
         Verdict=finding.verdict.capitalize(),
-        told=told(finding),
+        told=escape(told(finding)),
         order=escape(_order(stated, used)),
+        plan=_plan(finding, plan, used, trials),
         differences=svg.inline(differences(finding), alternative(finding)),
-        losses=_losses(finding, sides),
+        losses=_losses(finding),
         training=_training(sides),
         measures=_measures(hypothesis, runs),
+        tuning=_tuning(hypothesis, *tuned) if tuned else "<p>No search is on record.</p>",
         settings=_settings(sides),
         provenance=_provenance(used),
         conclusion=escape(conclusion) or "None was written.",
@@ -71,9 +88,9 @@ def write(html: str, path: Path) -> None:
 def told(finding: Finding) -> str:
     """Returns the result in a sentence or two."""
     mean, low, high, _ = finding.interval
-    by = finding.hypothesis.by
+    by, unit = finding.hypothesis.by, finding.hypothesis.unit
     first = (
-        f"Over {len(finding.seeds)} seeds, {_apart(finding)} is {mean:+.3f} nats, with a 95 % "
+        f"Over {len(finding.seeds)} seeds, {_apart(finding)} is {mean:+.3f} {unit}, with a 95 % "
         f"interval from {low:+.3f} to {high:+.3f}; predicted was at least {by:g}."
     )
     if not by or low >= by:
@@ -84,43 +101,122 @@ def told(finding: Finding) -> str:
 
 def alternative(finding: Finding) -> str:
     """Returns what the figure of the differences shows, for those who do not see it."""
-    each = ", ".join(f"{d:+.3f}" for d in np.subtract(finding.than, finding.lower))
+    each = ", ".join(f"{lead:+.3f}" for lead in finding.leads)
     return f"Differences of {len(finding.seeds)} seeds: {each}. {told(finding)}"
 
 
 def differences(finding: Finding) -> Figure:
     """Returns the differences by seed, their interval, and lines at 0 and at what was predicted."""
-    than, lower, by = finding.than, finding.lower, finding.hypothesis.by
-    each = {_apart(finding): [x - y for x, y in zip(than, lower, strict=True)]}
-    figure = figures.forest(each, xlabel="nats; dashed: predicted, at least" if by else "nats")
+    by, unit = finding.hypothesis.by, finding.hypothesis.unit
+    label = f"{unit}; dashed: predicted, at least" if by else unit
+    figure = figures.forest({_apart(finding): finding.leads}, xlabel=label)
     figure.axes[0].axvline(by, color=INK, linewidth=1, linestyle=(0, (4, 3)))
     return figure
 
 
+def tuning(hypothesis: Hypothesis, search: Search, at: Place) -> list[list[str]]:
+    """Returns the rows below KNOBS: each side's best values, and where they lie in their ranges.
+
+    Of a range, 0 % is the lower end of what the knob turns, in logarithms; near an end a wider one
+    might do better.
+    """
+    rows = []
+    for name, config in _sides_of(hypothesis, search.best(at)).items():
+        for knob in search.knobs(config):
+            place = knob.position(config)
+            edge = "" if EDGE <= place <= 1 - EDGE else ": at an edge"
+            ends = " to ".join(f"{end:.4g}" for end in knob.ends)
+            field = knob.fields.split()[0]
+            rows.append([name, field, ends, knob.shown(config), f"{place:.0%}{edge}"])
+    return rows
+
+
+def budget(hypothesis: Hypothesis, search: Search, at: Place) -> dict[str, list[float]]:
+    """Returns what each side's best is expected to end with after 1, 2, … trials, by its name."""
+    curves, who = search.budget(at), search.tunings[0].contestant
+    found = _sides_of(hypothesis, search.best(at))
+    return {name: curves[who(config)] for name, config in found.items()}
+
+
+def _sides_of(hypothesis: Hypothesis, configs: Sequence[TrainConfig]) -> dict[str, TrainConfig]:
+    fields = [{**hypothesis.shared, **side} for side in (hypothesis.better, hypothesis.than)]
+    fitting = [[c for c in configs if has(vars(c), side)] for side in fields]
+    found = dict(zip(hypothesis.names, fitting, strict=True))
+    if wrong := next((name for name, fitting in found.items() if len(fitting) != 1), None):
+        raise ValueError(f"the search has {len(found[wrong])} contestants that are {wrong}")
+    return {name: fitting[0] for name, fitting in found.items()}
+
+
+def _trials(hypothesis: Hypothesis, search: Search, at: Place) -> dict[str, list[Record]]:
+    trials, who = search.trials(at), search.tunings[0].contestant
+    found = _sides_of(hypothesis, search.best(at))
+    return {n: [run for rounds in trials[who(c)] for run in rounds] for n, c in found.items()}
+
+
+def _tuning(hypothesis: Hypothesis, search: Search, at: Place) -> str:
+    curves = budget(hypothesis, search, at)
+    counts = range(1, 1 + min(map(len, curves.values())))
+    best = {name: curve[: len(counts)] for name, curve in curves.items()}
+    ends = ", ".join(f"{name} {curve[0]:.3f} to {curve[-1]:.3f}" for name, curve in best.items())
+    figure = figures.lines(counts, best, xlabel="trials of each side", ylabel="expected best")
+    words = f"The expected best of 1 to {len(counts)} trials falls: {ends}."
+    sides = _trials(hypothesis, search, at).values()
+    failed = sum(bool(run.failure) for side in sides for run in side)
+    told = (
+        f"{len(counts)} trials of each side at seed 0, which does not count; {failed} diverged. A "
+        "curve that still falls at its end says that more trials may change the difference."
+    )
+    return (
+        _table("What the search chose", KNOBS, tuning(hypothesis, search, at))
+        + svg.inline(figure, words)
+        + f"<p>{told}</p>"
+    )
+
+
+def _plan(
+    finding: Finding, plan: Mapping[str, float], used: Sequence[Record], trials: Sequence[Record]
+) -> str:
+    low, high, n = finding.interval.low, finding.interval.high, len(finding.seeds)
+    came = {"pairs": float(n), "spread": (high - low) / 2 / half_width(1.0, n)}
+    seconds = {"final runs": used, "trials": trials}
+    came |= {f"hours of {k}": sum(r.seconds for r in runs) / 3600 for k, runs in seconds.items()}
+    came["hours"] = sum(came[f"hours of {k}"] for k in seconds)
+    known = dict(plan)
+    if {"truth", "spread", "pairs"} <= known.keys() and known["truth"] > finding.hypothesis.by:
+        given = known["truth"], known["spread"], int(known["pairs"]), finding.hypothesis.by
+        known["chance of support, if that is true"] = chance_to_see(*given)
+    names = [*dict.fromkeys([*known, *came])]
+    cells = [[f"{found[k]:.3g}" if k in found else "" for found in (known, came)] for k in names]
+    rows = [[k, *pair] for k, pair in zip(names, cells, strict=True)]
+    return _table("Plan and price", ["", "planned", "in the end"], rows)
+
+
 def _apart(finding: Finding) -> str:
-    return f"{shown(finding.hypothesis.than)} minus {shown(finding.hypothesis.lower)}"
+    better, than = finding.hypothesis.names
+    return f"{better} minus {than}" if finding.hypothesis.more else f"{than} minus {better}"
 
 
 def _order(stated: str, used: Sequence[Record]) -> str:
-    first = min(run.provenance["utc"] for run in used)
+    first = min(used, key=lambda run: run.started)
+    late = "" if "started" in first.provenance else " at the latest"
     if not stated:
         return (
-            f"The first run ended at {first}. When the hypothesis was stated is not on record, so "
-            "a reader cannot know which came first."
+            f"The first of these runs began at {first.started}{late}. When the hypothesis was "
+            "stated is not on record, so a reader cannot know which came first."
         )
-    when = "before" if stated <= first else "AFTER"
-    return f"Stated at {stated}, {when} the first run ended at {first}."
+    when = "before" if stated <= first.started else "AFTER"
+    return f"Stated at {stated}, {when} the first of these runs began, at {first.started}{late}."
 
 
-def _losses(finding: Finding, names: Iterable[str]) -> str:
-    than, lower = np.array([finding.than, finding.lower])
-    columns = [np.append(c, c.mean()) for c in (than, lower, than - lower)]
+def _losses(finding: Finding) -> str:
+    columns = [np.append(c, np.mean(c)) for c in (finding.than, finding.better, finding.leads)]
     rows = [
         [str(seed), f"{theirs:.4f}", f"{ours:.4f}", f"{apart:+.4f}"]
         for seed, theirs, ours, apart in zip((*finding.seeds, "mean"), *columns, strict=True)
     ]
-    caption = f"Held-out loss in nats, {finding.hypothesis.metric}"
-    return _table(caption, ["seed", *names, "difference"], rows)
+    caption = f"The metric {finding.hypothesis.metric} at the end"
+    heads = ["seed", *reversed(finding.hypothesis.names), "difference"]
+    return _table(caption, heads, rows)
 
 
 def _training(sides: Sides) -> str:
@@ -134,14 +230,15 @@ def _training(sides: Sides) -> str:
 
 
 def _measures(hypothesis: Hypothesis, runs: Sequence[Record]) -> str:
-    rows = []
-    for metric in METRICS:
-        if all(run.held_out and run.held_out[-1].get(metric) is not None for run in runs):
+    rows, sides = [], both_sides(hypothesis, runs)
+    ends = [tables.measures(run) for side in sides for run in side.values()]
+    for metric in ends[0]:
+        if all(end.get(metric) is not None for end in ends):
             found = judge(dataclasses.replace(hypothesis, metric=metric), runs)
             predicted = "yes" if metric == hypothesis.metric else "no"
-            rows.append([metric, str(found.interval), predicted])
-    heads = ["held-out loss", "difference, 95 % interval", "predicted?"]
-    return _table("Nats below, by class of token", heads, rows)
+            rows.append([metric, str(found.interval), found.hypothesis.unit, predicted])
+    heads = ["metric", "ahead by, 95 % interval", "unit", "predicted?"]
+    return _table(f"How far {hypothesis.names[0]} is ahead, in all that was measured", heads, rows)
 
 
 def _settings(sides: Sides) -> str:

@@ -23,8 +23,13 @@ def provenance(device: torch.device | str = "cpu") -> dict[str, Any]:
         "device": device_name(device),
         "threads": torch.get_num_threads(),
         "system": platform.system(),
-        "utc": datetime.now(UTC).isoformat(timespec="seconds"),
+        "utc": now(),
     }
+
+
+def now() -> str:
+    """Returns the time, UTC, to a second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 @cache  # asked again an hour into a sweep, git would name code that this process never loaded

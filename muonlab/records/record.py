@@ -5,6 +5,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,17 @@ class Record:
     def seconds(self) -> float:
         """Training time, evaluation left out."""
         return sum(self.step_seconds)
+
+    @property
+    def started(self) -> str:
+        """When the run began, UTC. Of a record that lacks it, the latest that it can have been.
+
+        That is its end less its training; what was evaluated came before the end, too.
+        """
+        if began := self.provenance.get("started"):
+            return began
+        end = datetime.fromisoformat(self.provenance["utc"])
+        return (end - timedelta(seconds=self.seconds)).isoformat(timespec="seconds")
 
     def summary(self) -> str:
         """Returns one line for a terminal."""

@@ -93,7 +93,7 @@ def _cells(group: Sequence[Record], reference: Sequence[Record]) -> dict[str, st
     cells = {"runs": f"{len(finished)} of {len(group)}"}
     if not finished:
         return cells
-    measured = [_measures(run) for run in finished]
+    measured = [measures(run) for run in finished]
     for name in measured[0]:
         values = [value for found in measured if (value := found.get(name)) is not None]
         cells[name] = f"{numpy.mean(values):.3f}" if values else ""
@@ -111,7 +111,7 @@ def _difference(group: Sequence[Record], reference: Sequence[Record]) -> str:
     return str(paired_interval(*zip(*pairs, strict=True))) if len(pairs) > 1 else ""
 
 
-def _measures(run: Record) -> dict[str, float | None]:
+def measures(run: Record) -> dict[str, float | None]:
     """Returns what a task measured at the end; numbers in a list count from 0."""
     found: dict[str, float | None] = {}
     for name, value in run.held_out[-1].items():

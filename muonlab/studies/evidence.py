@@ -374,6 +374,25 @@ def mover_knobs(config: TrainConfig) -> tuple[Knob, ...]:
 MOVING = Search("finetuning", movers, mover_knobs, ("pretrained_by", "muon"))
 
 
+def knobs_of(config: TrainConfig) -> tuple[Knob, ...]:
+    """Returns the knobs of any setting: those of the study above that has its task or its rule.
+
+    Where Muon takes some matrices only, AdamW's rate and average of the others come on top.
+    """
+    if config.rule in (*NOISE, "flat_adam") and config.muon:
+        return control_knobs(config)
+    if config.corpus.startswith("facts"):
+        return learner_knobs(config)
+    own = regression_knobs if config.corpus.startswith("regression") else knobs
+    partial = bool(config.muon) and {*config.muon} != {*ALL_GROUPS}
+    return own(config) + own(replace(config, muon=()))[:2] * partial
+
+
+def rates_of(config: TrainConfig) -> tuple[Knob, ...]:
+    """Returns the rates among them."""
+    return tuple(knob for knob in knobs_of(config) if not knob.average)
+
+
 def tuned(*searches: Search, seeds: int, before: tuple[Search, ...] = ()) -> Study:
     """Returns a study: searches, and the best of each at new seeds, measured eight times."""
     name = searches[0].name

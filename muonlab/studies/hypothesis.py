@@ -1,113 +1,206 @@
-"""A hypothesis with a size, stated before its runs, and what their records say about it."""
+"""A question about any two settings, with a size, stated before its runs; and what records say."""
 
 import dataclasses
 import json
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
-from muonlab.data.corpus import CLASSES
 from muonlab.files import replace_file
-from muonlab.optim.routing import GROUPS
-from muonlab.records.record import Record
+from muonlab.records.record import Record, contestant
+from muonlab.records.table import measures, shown
 from muonlab.statistics import Interval, paired_interval
+from muonlab.studies.evidence import knobs_of
+from muonlab.sweeps.search import Knob, Search
+from muonlab.sweeps.study import Grid, Place, cross
+from muonlab.training.config import TrainConfig
 
-METRICS = ("overall", *CLASSES)
 STATEMENT, RUNS = "hypothesis.json", "runs.jsonl"
+Setting = Mapping[str, Any]  # some fields of TrainConfig
 
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """Muon on the groups `lower` ends at least `by` nats below Muon on the groups `than`.
+    """Runs with the fields `better` end at least `by` better than runs with the fields `than`.
 
-    No group means AdamW alone. The loss is the last held-out one, over all tokens or a class.
+    What only one of the two names has its default in the other. What nobody names is tuned for each
+    side (`search`), or has its default. The metric is one that the task measures: the loss
+    "overall", or on "head", "middle" or "tail"; on regression "overall" is the squared error; on
+    facts there is "accuracy 9", that of the tenth group. More is better for accuracy alone.
 
-    >>> print(Hypothesis(lower=("VO",), than=(), by=0.05))
-    Muon on VO ends at least 0.05 nats below AdamW alone (held-out loss, overall)
+    Args:
+        shared: fields of both sides, such as the text and the steps.
+
+    Raises:
+        ValueError: a field or a value that TrainConfig does not take, two sides that do not differ.
+
+    >>> print(Hypothesis({"momentum": 0.8}, {"momentum": 0.95}, by=0.05, shared={"steps": 24}))
+    Muon with momentum=0.8 ends at least 0.05 nats below Muon with momentum=0.95 (overall, steps=24)
     """
 
-    lower: tuple[str, ...]
-    than: tuple[str, ...] = ()
+    better: Setting
+    than: Setting
     by: float = 0.0
     metric: str = "overall"
+    shared: Setting = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("lower", "than"):
-            object.__setattr__(self, name, _groups(name, getattr(self, name)))
-        if set(self.lower) == set(self.than):
-            raise ValueError(f"both sides are {shown(self.lower)}: name two that differ")
-        if self.metric not in METRICS:
-            raise ValueError(f"metric must be one of {', '.join(METRICS)}; got {self.metric!r}")
+        known = {option.name for option in dataclasses.fields(TrainConfig)} - {"seed"}
+        for name in ("better", "than", "shared"):
+            fields = getattr(self, name)
+            if not isinstance(fields, Mapping):
+                wanted = 'fields and their values, such as {"momentum": 0.8}'
+                raise ValueError(f"{name} takes {wanted}; got {fields!r}")
+            if unknown := sorted(fields.keys() - known):
+                raise ValueError(f"{name}: a setting has no {unknown[0]!r}; {sorted(known)}")
+        named = [*dict.fromkeys([*self.better, *self.than])]
+        if twice := sorted(self.shared.keys() & {*named}):
+            raise ValueError(f"{twice[0]} is shared, so it cannot be named for one side too")
+        sides = self.sides()
+        for name, config in zip(("better", "than"), sides, strict=True):
+            object.__setattr__(self, name, {f: getattr(config, f) for f in named})
+        object.__setattr__(self, "shared", {f: getattr(sides[0], f) for f in self.shared})
+        if self.better == self.than or len({*self.names}) < 2:
+            raise ValueError(f"both sides are {self.names[0]}: name two that differ")
         if not 0 <= self.by < math.inf:
             raise ValueError(
-                f"by must be a finite number of nats, 0 or more, got {self.by}: to predict the "
-                "other direction, exchange lower and than"
+                f"by must be a finite number, 0 or more, got {self.by}: to predict the other "
+                "direction, exchange better and than"
             )
 
     def __str__(self) -> str:
-        size = f"at least {self.by:g} nats " if self.by else ""
-        sides = f"{shown(self.lower)} ends {size}below {shown(self.than)}"
-        return f"{sides} (held-out loss, {self.metric})"
+        size = f"at least {self.by:g} {self.unit} " if self.by else ""
+        where = ", ".join([self.metric, *_words(self.shared)])
+        better, than = self.names
+        return f"{better} ends {size}{'above' if self.more else 'below'} {than} ({where})"
 
+    @property
+    def more(self) -> bool:
+        """Whether a higher value of the metric is better."""
+        return self.metric.startswith("accuracy")
 
-def shown(groups: Sequence[str]) -> str:
-    """Returns a contestant in words.
+    @property
+    def unit(self) -> str:
+        """What a difference is counted in."""
+        if self.more:
+            return "of accuracy"
+        regression = self.sides()[0].corpus.startswith("regression")
+        return "of squared error" if regression else "nats"
 
-    >>> shown(("VO", "FFN")), shown(())
-    ('Muon on VO+FFN', 'AdamW alone')
-    """
-    return f"Muon on {'+'.join(groups)}" if groups else "AdamW alone"
+    @property
+    def names(self) -> tuple[str, str]:
+        """What the two sides are called: whose steps they are, and in what else they differ."""
+        apart = {f for f, v in self.better.items() if v != self.than[f]} - {"muon", "rule"}
+        found = []
+        for config, side in zip(self.sides(), (self.better, self.than), strict=True):
+            rest = " and ".join(_words({f: v for f, v in side.items() if f in apart}))
+            found.append(contestant(vars(config)) + f" with {rest}" * bool(rest))
+        return found[0], found[1]
+
+    @property
+    def id(self) -> str:
+        """Eight hexadecimal digits that follow from its words."""
+        text = json.dumps(dataclasses.asdict(self), sort_keys=True)
+        return sha256(text.encode()).hexdigest()[:8]
+
+    def sides(self) -> tuple[TrainConfig, TrainConfig]:
+        """Returns both settings, the one that is to end better first."""
+        better, than = (TrainConfig(**self.shared, **side) for side in (self.better, self.than))
+        return better, than
+
+    def seeds(self, count: int) -> list[int]:
+        """Returns seeds that follow from its words: others for another hypothesis, and never 0."""
+        first = 1000 * (int(self.id, 16) % 1_000_000) + 1
+        return [*range(first, first + count)]
+
+    def search(
+        self, trials: int, knobs: Callable[[TrainConfig], tuple[Knob, ...]] = knobs_of
+    ) -> Search:
+        """Returns the tuning of both sides at seed 0, alike: of each knob that it does not name."""
+        named = {*self.better, *self.shared}
+
+        def free(config: TrainConfig) -> tuple[Knob, ...]:
+            return tuple(knob for knob in knobs(config) if not named & knob.options)
+
+        return Search("tuning", [*self.sides()], free, tuple(self.better), rounds=(trials,))
+
+    def finals(self, search: Search, at: Place, count: int) -> Grid:
+        """Returns the best of both sides at new seeds; a broken sweep holds pairs."""
+        best = search.best(at)
+        return [c for seed in self.seeds(count) for c in cross(best, seed=seed)]
 
 
 @dataclass(frozen=True)
 class Statement:
-    """A hypothesis and when it was stated; its runs belong into the file `runs`."""
+    """A hypothesis, when it was stated, and the plan of then; its runs belong into its folder."""
 
     hypothesis: Hypothesis
     utc: str
-    runs: Path
+    folder: Path
+    plan: Mapping[str, float]
+
+    @property
+    def at(self) -> Place:
+        """Where its search is recorded."""
+        return Place(self.folder)
+
+    @property
+    def runs(self) -> Path:
+        """The file of its final runs."""
+        return self.folder / RUNS
 
 
-def state(hypothesis: Hypothesis, folder: Path) -> Statement:
+def state(hypothesis: Hypothesis, folder: Path, **plan: float) -> Statement:
     """Returns the hypothesis with the time at which `folder` first got it; made when missing.
 
-    Until a run is recorded there, another hypothesis takes its place, with a new time.
+    Until a run is recorded there, another hypothesis or plan takes its place, with a new time.
+
+    Args:
+        plan: what is planned, such as pairs=4, spread=0.05, truth=0.1, hours=0.01.
 
     Raises:
         ValueError: runs recorded for another hypothesis or for none, or a broken statement.
     """
-    path, runs = folder / STATEMENT, folder / RUNS
+    path = folder / STATEMENT
     old = _read(path) if path.exists() else None
-    if old and old[0] == hypothesis:
-        return Statement(hypothesis, old[1], runs)
-    if runs.exists():
-        told = f"{old[0]}, stated at {old[1]}" if old else "no hypothesis"
+    if old and old.hypothesis == hypothesis and (old.plan == plan or old.runs.exists()):
+        return old
+    if (folder / RUNS).exists():
+        told = f"{old.hypothesis}, stated at {old.utc}" if old else "no hypothesis"
         raise ValueError(
             f"{folder} has recorded runs already, made for: {told}. After the result it cannot "
             f"become: {hypothesis}. State a new hypothesis in a new folder, for new runs"
         )
     utc = datetime.now(UTC).isoformat(timespec="seconds")
     folder.mkdir(parents=True, exist_ok=True)
-    text = json.dumps({**dataclasses.asdict(hypothesis), "utc": utc}, indent=1)
+    text = json.dumps(dataclasses.asdict(hypothesis) | {"utc": utc, "plan": plan}, indent=1)
     replace_file(path, f"{text}\n".encode())
-    return Statement(hypothesis, utc, runs)
+    return Statement(hypothesis, utc, folder, plan)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What the records say: losses in nats, one a seed, in the order of `seeds`."""
+    """What the records say: how each side ended, one number a seed, in the order of `seeds`."""
 
     hypothesis: Hypothesis
     seeds: tuple[int, ...]
-    lower: tuple[float, ...]
+    better: tuple[float, ...]
     than: tuple[float, ...]
 
     @property
+    def leads(self) -> list[float]:
+        """How far `better` ended ahead of `than`, one number a seed."""
+        sign = -1 if self.hypothesis.more else 1
+        return [sign * (t - b) for b, t in zip(self.better, self.than, strict=True)]
+
+    @property
     def interval(self) -> Interval:
-        """How far `lower` ended below `than`, paired over the seeds, at 95 %."""
-        return paired_interval(self.than, self.lower)
+        """How far it ended ahead, paired over the seeds, at 95 %."""
+        return paired_interval(self.leads, [0.0] * len(self.leads))
 
     @property
     def verdict(self) -> str:
@@ -118,72 +211,90 @@ class Finding:
 
 
 def judge(hypothesis: Hypothesis, runs: Iterable[Record]) -> Finding:
-    """Returns what recorded runs say about a hypothesis; runs of other contestants do not matter.
+    """Returns what recorded runs say about a hypothesis; runs of other settings do not matter.
 
     Raises:
-        ValueError: a contestant without runs, with a failed run, with a seed twice or with runs of
-            several settings; fewer than two seeds, or not the same for both; no such loss.
+        ValueError: a side without runs, with a failed run, with a seed twice or with runs of
+            several settings; fewer than two seeds, or not the same for both; no such metric.
     """
     runs = list(runs)
-    lower, than = (by_seed(runs, groups) for groups in (hypothesis.lower, hypothesis.than))
-    if odd := sorted(lower.keys() ^ than.keys()):
+    better, than = both_sides(hypothesis, runs)
+    if odd := sorted(better.keys() ^ than.keys()):
         raise ValueError(
-            f"only one of {shown(hypothesis.lower)} and {shown(hypothesis.than)} has been run at "
+            f"only one of {' and '.join(hypothesis.names)} has been run at "
             f"seed {', '.join(map(str, odd))}: run the other too, or leave those runs out"
         )
-    if len(lower) < 2:
-        raise ValueError(f"an interval needs at least two seeds, and there is {len(lower)}")
-    losses = (tuple(_loss(side[s], hypothesis.metric) for s in lower) for side in (lower, than))
-    return Finding(hypothesis, tuple(lower), *losses)
+    if len(better) < 2:
+        raise ValueError(f"an interval needs at least two seeds, and there is {len(better)}")
+    ends = (tuple(_end(side[s], hypothesis.metric) for s in better) for side in (better, than))
+    return Finding(hypothesis, tuple(better), *ends)
 
 
-def by_seed(runs: Sequence[Record], groups: tuple[str, ...]) -> dict[int, Record]:
-    """Returns a contestant's runs by seed, in order; ValueError as `judge` says."""
-    ours = [run for run in runs if set(run.config["muon"]) == set(groups)]
+def both_sides(hypothesis: Hypothesis, runs: Sequence[Record]) -> list[dict[int, Record]]:
+    """Returns the runs of either side by seed, in order, `better` first; ValueError as `judge`."""
+    return [
+        by_seed(runs, {**hypothesis.shared, **side}, name)
+        for name, side in zip(hypothesis.names, (hypothesis.better, hypothesis.than), strict=True)
+    ]
+
+
+def has(config: Mapping[str, Any], fields: Setting) -> bool:
+    """Whether a config has these values; groups count in any order."""
+    return all(
+        {*config[f]} == {*value} if f == "muon" else shown(config[f]) == shown(value)
+        for f, value in fields.items()
+    )
+
+
+def by_seed(
+    runs: Sequence[Record], side: Setting | tuple[str, ...], name: str = "this side"
+) -> dict[int, Record]:
+    """Returns a side's runs by seed, in order; ValueError as `judge`. A tuple: Muon's groups."""
+    fields = {"muon": side} if isinstance(side, tuple) else side
+    ours = [run for run in runs if has(run.config, fields)]
     ours.sort(key=lambda run: run.config["seed"])
     if not ours:
-        others = sorted({shown(run.config["muon"]) for run in runs})
-        raise ValueError(f"no run of {shown(groups)} among {', '.join(others) or 'no records'}")
+        wanted = ", ".join(_words(fields))
+        others = ", ".join(sorted({contestant(run.config) for run in runs})) or "nothing"
+        raise ValueError(f"no run of {name} ({wanted}) is among the {len(runs)} records: {others}")
     if failed := next((run for run in ours if run.failure), None):
         raise ValueError(
-            f"{shown(groups)} failed at seed {failed.config['seed']} ({failed.failure}): an "
+            f"{name} failed at seed {failed.config['seed']} ({failed.failure}): an "
             "interval over the other seeds would hide that"
         )
-    if fields := [f for f in ours[0].config if f != "seed" and _values(ours, f) > 1]:
+    if several := [f for f in ours[0].config if f != "seed" and _values(ours, f) > 1]:
         raise ValueError(
-            f"the runs of {shown(groups)} have several settings of {', '.join(fields)}: choose one"
+            f"the runs of {name} have several settings of {', '.join(several)}: name one of each "
+            "in the hypothesis"
         )
     if _values(ours, "seed") < len(ours):
-        raise ValueError(f"{shown(groups)} has a seed twice: delete the second line")
+        raise ValueError(f"{name} has a seed twice: delete the second line")
     return {run.config["seed"]: run for run in ours}
 
 
-def _values(runs: Sequence[Record], field: str) -> int:
-    return len({json.dumps(run.config[field]) for run in runs})
+def _values(runs: Sequence[Record], name: str) -> int:
+    return len({json.dumps(run.config[name]) for run in runs})
 
 
-def _loss(run: Record, metric: str) -> float:
-    value = run.held_out[-1].get(metric)
-    if value is None:
+def _end(run: Record, metric: str) -> float:
+    found = measures(run)
+    if (value := found.get(metric)) is None:
+        there = ", ".join(name for name, value in found.items() if value is not None)
         raise ValueError(
-            f"a run on {run.config['corpus']} has no loss {metric!r}: its text has no such tokens"
+            f"a run on {run.config['corpus']} has no {metric!r}; its records hold {there}"
         )
     return value
 
 
-def _groups(name: str, groups: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(groups, str):
-        raise ValueError(f"{name} takes several groups: write ({groups!r},)")
-    if unknown := [group for group in groups if group not in GROUPS]:
-        raise ValueError(f"{name} must hold groups of {', '.join(GROUPS)}; got {unknown[0]!r}")
-    return tuple(groups)
+def _words(fields: Setting) -> list[str]:
+    return [f"{name}={shown(value)}" for name, value in fields.items()]
 
 
-def _read(path: Path) -> tuple[Hypothesis, str]:
+def _read(path: Path) -> Statement:
     try:
         fields = json.loads(path.read_text(encoding="utf-8"))
-        utc = fields.pop("utc")
-        return Hypothesis(**fields), utc
+        utc, plan = fields.pop("utc"), fields.pop("plan")
+        return Statement(Hypothesis(**fields), utc, path.parent, plan)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise ValueError(
             f"{path} is no statement of a hypothesis ({error}): delete it if no run was made for it"

@@ -32,6 +32,21 @@ class Knob:
     high: float
     average: bool = False  # it weighs the past; low and high are what it leaves to the new, 1 - it
 
+    @property
+    def options(self) -> set[str]:
+        """The fields of TrainConfig that it turns, whole."""
+        return {name.partition(".")[0] for name in self.fields.split()}
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The range as a configuration holds it, the lower value first."""
+        return (1 - self.high, 1 - self.low) if self.average else (self.low, self.high)
+
+    def shown(self, config: TrainConfig) -> str:
+        """Returns its value in a configuration, as that holds it."""
+        value = self.value(config)
+        return f"{1 - value if self.average else value:.4g}"
+
     def value(self, config: TrainConfig) -> float:
         """Returns the knob's value in a configuration, or 1 - it of an average."""
         name, _, index = self.fields.split()[0].partition(".")
@@ -122,7 +137,7 @@ class Search:
         """Returns each contestant's best values, a knob each, and where they lie in its range."""
         who = self.tunings[0].contestant
         return {
-            who(c): [f"{_shown(knob, c)} ({knob.position(c):.0%})" for knob in self.knobs(c)]
+            who(c): [f"{knob.shown(c)} ({knob.position(c):.0%})" for knob in self.knobs(c)]
             for c in self.best(at)
         }
 
@@ -144,7 +159,8 @@ class Search:
         return grid
 
     def _around(self, side: TrainConfig, trials: int, near: bool) -> Grid:
-        knobs = self.knobs(side)
+        if not (knobs := self.knobs(side)):
+            return [side]
         points = qmc.Sobol(len(knobs), scramble=False).fast_forward(1).random(trials)
         found = []
         for point in points.tolist():
@@ -193,8 +209,3 @@ def outcome(search: Search, at: Place) -> str:
             [str(who(config)), "; ".join(values), *(f"{budget[n - 1]:.4f}" for n in counts)]
         )
     return table(["contestant", "best", *(f"after {n}" for n in counts)], rows)
-
-
-def _shown(knob: Knob, config: TrainConfig) -> str:
-    value = knob.value(config)
-    return f"{1 - value if knob.average else value:.4g}"

@@ -19,7 +19,7 @@ from muonlab.machine import keep_freed_memory, pick_device
 from muonlab.models.gpt import GPT, GPTConfig
 from muonlab.models.regressor import build
 from muonlab.optim.muon import Muon
-from muonlab.records.provenance import code_version, provenance
+from muonlab.records.provenance import code_version, now, provenance
 from muonlab.records.record import Record
 from muonlab.theory.spectra import layer_spectra
 from muonlab.training import checkpoints
@@ -165,6 +165,7 @@ class Run:
 
     def __init__(self, config: TrainConfig, corpus: Task, shard: bool = False) -> None:
         self.config, self.corpus, self.shard = config, corpus, shard
+        self.started = now()
         code_version()  # asked for before anybody edits the files that are loaded
         keep_freed_memory()
         self.device = pick_device(config.device)
@@ -234,6 +235,7 @@ class Run:
             **({"sharded": True} if self.shard else {}),
             "corpus": self.corpus.name,
             "corpus_sha256": self.corpus.sha256,
+            "started": self.started,
         }
         tokens = self.step * config.batch * config.context
         curves: dict[str, Any] = {name: [*getattr(self, name)] for name in CURVES}
@@ -244,7 +246,7 @@ class Run:
         if not self.shard:
             parallel.gather_state(self.optimizer)
         # batches depend on (seed, step) alone, so the position in the data needs no state
-        rest = self._identity() | {name: getattr(self, name) for name in STATE}
+        rest = self._identity() | {name: getattr(self, name) for name in (*STATE, "started")}
         checkpoints.save(tensors(self.model, self.optimizer), rest, path)
 
     def resume(self, path: Path | str) -> None:
@@ -261,6 +263,7 @@ class Run:
         checkpoints.load(tensors(self.model, self.optimizer), path)
         for name in STATE:
             setattr(self, name, state[name])
+        self.started = state.get("started", self.started)  # a checkpoint may lack it
         self._set_rates()
 
     def _identity(self) -> dict[str, Any]:

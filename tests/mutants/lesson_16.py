@@ -2,12 +2,13 @@
 
 import math
 from enum import StrEnum
-from fractions import Fraction
 from itertools import count
 
 import numpy
 import torch
 from scipy import stats
+
+from muonlab.experiments import HERE, Hypothesis, estimate, knobs_of, rates_of, seeds_needed
 
 
 def least(half, t, effect):
@@ -46,15 +47,6 @@ def arrays(effect, spread, t):
     return n[fits.argmax()]
 
 
-def hours(rows, seeds, trials, weights, tokens, speed):
-    return rows * (seeds + trials) * 6 * weights * tokens / speed / 3600
-
-
-def by_parts(rows, seeds, trials, weights, tokens, speed):
-    run = (2 + 4) * weights * tokens
-    return (rows * seeds * run + rows * trials * run) / (3600 * speed)
-
-
 def verdict(low, high, by):
     if low >= by:
         return "supported"
@@ -76,6 +68,31 @@ def by_exclusion(low, high, by):
     if low < by <= high:
         return "cannot tell"
     return ["refuted", "supported"][low >= by]
+
+
+SHARED = {"corpus": "docs-512", "steps": 150}
+ASKED = Hypothesis({"rule": "normuon"}, {"rule": "muon"}, by=0.01, metric="tail", shared=SHARED)
+
+
+def planned(asked=ASKED, truth=0.03, spread=0.025, search=None, **changed):
+    """A whole plan that fits together, with changed pieces."""
+    search = search or asked.search(trials=8)
+    pairs = seeds_needed(abs(truth - asked.by), spread)
+    configs = [*search.tunings[0].grid(HERE), *pairs * asked.sides()]
+    pieces = {"hypothesis": asked, "search": search, "spread": spread, "truth": truth}
+    return pieces | {"pairs": pairs, "hours": estimate(configs, 1e10).hours} | changed
+
+
+def times(factor, trials=1, finals=1):
+    plan = planned()
+    asked, search, pairs = (plan[name] for name in ("hypothesis", "search", "pairs"))
+    cost = [estimate(c, 1e10).hours for c in (search.tunings[0].grid(HERE), pairs * asked.sides())]
+    return plan | {"hours": factor * (trials * cost[0] + finals * cost[1])}
+
+
+def numpy_numbers():
+    plan = planned(truth=0.0)
+    return plan | {"pairs": numpy.int64(plan["pairs"]), "hours": numpy.float64(plan["hours"])}
 
 
 ANSWERS = {
@@ -114,54 +131,6 @@ ANSWERS = {
             "NumPy": arrays,
             "float": lambda d, s, t: float(loop(d, s, t)),
             "0-d tensor": lambda d, s, t: torch.tensor(loop(d, s, t)),
-        },
-    },
-    "16-e2": {
-        "wrong": {
-            "no tuning": lambda r, s, k, *run: hours(r, s, 0, *run),
-            "trials once": lambda r, s, k, *run: hours(1, r * s, k, *run),
-            "seeds × trials": lambda r, s, k, *run: hours(r, s * k, 0, *run),
-            "seconds": lambda *a: 3600 * hours(*a),
-            "minutes": lambda *a: 60 * hours(*a),
-            "forward": lambda *a: hours(*a) / 3,
-            "backward": lambda *a: hours(*a) * 4 / 6,
-            "weights × tokens": lambda *a: hours(*a) / 6,
-            "one run": lambda r, s, k, *run: hours(1, 1, 0, *run),
-            "operations": lambda *a: hours(*a) * 3600 * a[-1],
-            "trials alone": lambda r, s, k, *run: hours(r, 0, k, *run),
-            "rows added": lambda r, s, k, *run: hours(1, r + s, k, *run),
-            "trials for each seed": lambda r, s, k, *run: hours(r, s, s * k, *run),
-            "one seed": lambda r, s, k, *run: hours(r, 1, k, *run),
-            "days": lambda *a: hours(*a) / 24,
-            "no rows": lambda r, *rest: hours(1, *rest),
-            "a run a row": lambda r, s, k, *run: hours(r, 1, 0, *run),
-            "no tokens": lambda *a: hours(*a) / a[4],
-            "no weights": lambda *a: hours(*a) / a[3],
-            "runs": lambda r, s, k, *run: r * (s + k),
-            "runs below": lambda r, s, k, *run: hours(1, 1, 0, *run) / (r * (s + k)),
-            "times speed": lambda *a: hours(*a) * a[-1] ** 2,
-            "no speed": lambda *a: hours(*a) * a[-1],
-            "times 3600": lambda *a: hours(*a) * 3600**2,
-            "whole hours": lambda *a: hours(*a) // 1,
-            "rounded": lambda *a: round(hours(*a), 1),
-            "rounded up": lambda *a: math.ceil(hours(*a)),
-            "a word": lambda *a: f"{hours(*a):.1f} h",
-        },
-        "generic": {
-            "seven operations": lambda *a: hours(*a) * 7 / 6,
-            "squared": lambda *a: hours(*a) ** 2,
-        },
-        "right": {
-            "direct": hours,
-            "parts": by_parts,
-            "fraction": lambda r, s, k, n, d, v: (
-                Fraction(r * (s + k) * 6) * int(n) * int(d) / 3600 / int(v)
-            ),
-            "0-d tensor": lambda *a: torch.tensor(hours(*a), dtype=torch.float64),
-            "NumPy": lambda *a: numpy.float64(hours(*a)),
-            "run by run": lambda r, s, k, *run: math.fsum(
-                hours(1, 1, 0, *run) for _ in range(r * (s + k))
-            ),
         },
     },
     "16-e3": {
@@ -214,6 +183,68 @@ ANSWERS = {
             ],
             "a string of NumPy": lambda low, high, by: numpy.str_(verdict(low, high, by)),
             "a member": lambda low, high, by: Found(verdict(low, high, by)),
+        },
+    },
+    "16-e4": {
+        "wrong": {
+            "a list": lambda: [ASKED],
+            "another name": lambda: planned(seeds=4),
+            "words": lambda: planned() | {"hypothesis": "NorMuon is better"},
+            "no size": lambda: planned(Hypothesis({"rule": "normuon"}, {}, shared=SHARED)),
+            "the lesson's": lambda: planned(
+                Hypothesis({"momentum": 0.8}, {"momentum": 0.95}, by=0.05, shared=SHARED), 0.1
+            ),
+            "no search": lambda: planned() | {"search": knobs_of},
+            "another question": lambda: planned(
+                search=Hypothesis({"momentum": 0.9}, {"momentum": 0.8}).search(8)
+            ),
+            "few trials": lambda: planned(search=ASKED.search(4)),
+            "spread 0": lambda: planned() | {"spread": 0.0},
+            "truth is the size": lambda: planned() | {"truth": 0.01},
+            "truth is NaN": lambda: planned() | {"truth": math.nan},
+            "size forgotten": lambda: planned(pairs=seeds_needed(0.03, 0.025)),
+            "too few": lambda: planned() | {"pairs": 5},
+            "too many": lambda: planned() | {"pairs": 500},
+            "half a pair": lambda: planned() | {"pairs": 14.5},
+            "no trials": lambda: times(1, trials=0),
+            "no finals": lambda: times(1, finals=0),
+            "one a pair": lambda: times(1, finals=0.5),
+            "one side": lambda: times(0.5),
+            "one side's trials": lambda: times(1, trials=0.5),
+            "seconds": lambda: times(3600),
+            "minutes": lambda: times(60),
+            "days": lambda: times(1 / 24),
+            "seven times": lambda: times(7),
+        },
+        "right": {
+            "whole": planned,
+            "refuted": lambda: planned(truth=-0.02),
+            "NumPy": numpy_numbers,
+            "rates alone": lambda: planned(search=ASKED.search(16, rates_of)),
+            "accuracy": lambda: planned(
+                Hypothesis(
+                    {"muon": ("VO", "FFN")},
+                    {"muon": ()},
+                    by=0.1,
+                    metric="accuracy 9",
+                    shared={"corpus": "facts-9", "steps": 400},
+                ),
+                truth=0.2,
+                spread=0.08,
+            ),
+            "length": lambda: planned(
+                Hypothesis({"steps": 300}, {"steps": 150}, by=0.1, shared={"corpus": "docs-512"}),
+                truth=0.3,
+            ),
+            "regression": lambda: planned(
+                Hypothesis(
+                    {"muon": ("QK",)},
+                    {"muon": ()},
+                    by=0.02,
+                    shared={"corpus": "regression-4", "context": 20, "eval_tokens": 20_480},
+                ),
+                truth=0.05,
+            ),
         },
     },
 }
