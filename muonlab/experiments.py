@@ -5,9 +5,10 @@ stands here, so that nothing inside can move a lesson.
 """
 
 from muonlab.benchmark.bench import read_bench
-from muonlab.cost.formulas import bytes_held, muon_overhead
+from muonlab.cost.formulas import Counts, bytes_held, muon_overhead
 from muonlab.cost.formulas import summary as cost_summary
-from muonlab.cost.plans import cost_table, estimate, speed
+from muonlab.cost.plans import GPT_1B, GPT_70B, cost_table, estimate, speed
+from muonlab.cost.timeline import WAYS, Machine, ends, timeline
 from muonlab.data.facts import first_token_accuracy
 from muonlab.distributed.rehearse import rehearse
 from muonlab.distributed.sharded import orthogonalize_apart
@@ -22,7 +23,7 @@ from muonlab.statistics import (
     paired_interval,
     seeds_needed,
 )
-from muonlab.studies.grids import OPEN_QUESTION, OPEN_SEEDS, people_known, plan, tokens_to_reach
+from muonlab.studies.grids import OPEN_QUESTION, OPEN_SEEDS, people_known, plan
 from muonlab.studies.hypothesis import Hypothesis, by_seed, judge, state
 from muonlab.studies.table1 import (
     ALL_GROUPS,
