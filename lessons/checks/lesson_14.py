@@ -66,6 +66,14 @@ def e4(answer: Callable) -> None:
     layer = [(2048, 2048)] * 4 + [(8192, 2048), (2048, 8192)]
     cases = [
         (layer, 4),
+        (
+            [
+                *[(2048, 2048), (3072, 4096), (2048, 1024), (512, 2048)],
+                *[(512, 1024), (3072, 2048), (2048, 8192), (3072, 4096)],
+            ],
+            4,
+        ),
+        ([(1024, 8192), (3072, 2048), (2048, 2048), (2048, 512), (4096, 4096), (4096, 1024), (3072, 4096)], 3),
         ([(512, 2048), (4096, 1024), (2048, 2048), (1024, 8192), (4096, 4096)], 3),
         ([(2048, 2048), (512, 16384), (1024, 1024)], 2),
         ([(4096, 4096), (4096, 16384)], 16),
@@ -118,18 +126,22 @@ def _parts(shapes: list[tuple[int, int]], gpus: int) -> tuple[list[float], Mista
     count = range(len(shapes))
     per = math.ceil(len(shapes) / gpus)
     return right, [
-        (told([turn % gpus for turn in _ranks(order)]), f"You dealt the matrices in turn. {rule}"),
+        (
+            told([turn % gpus for turn in _ranks(order)]),
+            f"You dealt the matrices in turn, or gave the cheapest away first. {rule}",
+        ),
         (told([i % gpus for i in count]), f"You dealt the matrices in turn, in the order of the list. {rule}"),
         (told(_least([*count], costs, gpus)), f"You took the matrices in the order of the list. {rule}"),
-        (told(_least(order[::-1], costs, gpus)), f"You gave the cheapest matrix away first. {rule}"),
         (
             told(_least(sorted(count, key=lambda i: -numbers[i]), numbers, gpus)),
             "You balanced the numbers of the matrices. Balance their operations.",
         ),
         (told([i // per for i in count]), f"You gave each GPU a run of neighbours. {rule}"),
-        (told([0] * len(shapes)), "The first GPU got every matrix. Did you add to its operations?"),
         (told(owners, most=lambda v: sum(v) / gpus), f"You took the mean over the GPUs. {wait}: take the largest."),
-        (told(owners, most=sum), f"You added the GPUs up. They work at the same time. {wait}: take the largest."),
+        (
+            told(owners, most=sum),
+            f"That is the work of all GPUs, as if one did it. They work at the same time. {wait}: take the largest.",
+        ),
         (told(owners, most=min), f"You took the least busy GPU. {wait}: take the largest."),
         (
             [busy, work, busy],

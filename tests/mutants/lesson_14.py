@@ -145,12 +145,8 @@ ANSWERS = {
             "in turn": in_turn,
             "in turn, unsorted": lambda s, P: parts(s, P, [i % P for i in range(len(s))]),
             "unsorted": lambda s, P: parts(s, P, least(range(len(s)), operations(s), P)),
-            "cheapest first": lambda s, P: parts(
-                s, P, least(dearest(operations(s))[::-1], operations(s), P)
-            ),
             "by numbers": by_numbers,
             "neighbours": lambda s, P: parts(s, P, [i // -(-len(s) // P) for i in range(len(s))]),
-            "one does all": lambda s, P: parts(s, P, [0] * len(s)),
             "mean": lambda s, P: parts(s, P, most=lambda v: sum(v) / P),
             "sum": lambda s, P: parts(s, P, most=sum),
             "least": lambda s, P: parts(s, P, most=min),
