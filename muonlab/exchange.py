@@ -13,13 +13,14 @@ Source: Li et al., arXiv 2510.05491, Algorithm 2.
 import math
 from collections.abc import Callable, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh
 
+T = TypeVar("T")
 Rows = dict[Tensor, Tensor]  # of each parameter, what this process keeps, (1, m or fewer, n)
 Shapes = Sequence[Sequence[Sequence[int]]]  # of what comes from each process
 
@@ -62,10 +63,13 @@ def add_up(sums: Tensor, p: Tensor) -> Tensor:
     return sums
 
 
-def divide(costs: dict[Tensor, int], processes: int) -> dict[Tensor, int]:
+def divide(costs: dict[T, int], processes: int) -> dict[T, int]:
     """Returns the process that works on each parameter: the dearest first, to the least busy.
 
     It follows from the costs, which all processes know, so they agree.
+
+    >>> divide({"a": 2, "b": 3, "c": 2, "d": 2, "e": 3}, 2)
+    {'b': 0, 'e': 1, 'a': 0, 'c': 1, 'd': 0}
     """
     load, owner_of = [0] * processes, {}
     for p in sorted(costs, key=costs.__getitem__, reverse=True):

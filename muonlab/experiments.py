@@ -5,9 +5,10 @@ stands here, so that nothing inside can move a lesson.
 """
 
 from muonlab.benchmark.bench import read_bench
-from muonlab.cost.formulas import bytes_held, muon_overhead
+from muonlab.cost.formulas import Counts, bytes_held, muon_overhead
 from muonlab.cost.formulas import summary as cost_summary
-from muonlab.cost.plans import cost_table, estimate, speed
+from muonlab.cost.plans import GPT_1B, GPT_70B, cost_table, estimate, speed
+from muonlab.cost.timeline import WAYS, Machine, ends, timeline
 from muonlab.data.facts import first_token_accuracy
 from muonlab.distributed.rehearse import rehearse
 from muonlab.distributed.sharded import orthogonalize_apart
@@ -23,7 +24,7 @@ from muonlab.statistics import (
     seeds_needed,
 )
 from muonlab.studies.evidence import RACE, knobs_of, rates_of
-from muonlab.studies.grids import people_known, tokens_to_reach
+from muonlab.studies.grids import people_known
 from muonlab.studies.hypothesis import Hypothesis, by_seed, judge, state
 from muonlab.studies.table1 import (
     ALL_GROUPS,

@@ -16,13 +16,14 @@ from scipy.optimize import brentq
 
 from muonlab import polar
 from muonlab.classroom import explorer_data
-from muonlab.cost.formulas import muon_overhead
-from muonlab.cost.plans import busiest
+from muonlab.cost.formulas import Counts
+from muonlab.cost.plans import GPT_1B, GPT_70B
+from muonlab.cost.timeline import Machine, ends, timeline
 from muonlab.data.corpus import HEAD, MIDDLE
 from muonlab.data.facts import selections
 from muonlab.data.zipf import zipf as zipf_law
 from muonlab.models.attention import Attention, LatentAttention, rope_tables
-from muonlab.models.gpt import GPTConfig
+from muonlab.models.gpt import SIZES, GPTConfig
 from muonlab.optim.coefficients import JORDAN, QUINTIC
 from muonlab.records.record import contestant
 from muonlab.statistics import chance_to_see, half_width, paired_interval, seeds_needed
@@ -739,25 +740,53 @@ def _row_told(name, losses, shares):
     return [*phrases, f"{part}{size}, from {low} % to {high} %"]
 
 
-def share(x, width, tokens, layers, steps, gpus):
-    """The package's counts; attention and head, which the explorer leaves out, are never added."""
-    C, B = 2**width, 2**tokens
-    costs = [steps * (4 * C**2 * m + 2 * C**3) for m in [C] * 4 + [4 * C] * 2] * layers
-    model = sum(costs) / muon_overhead(C, B) * 5 / steps  # the rule is for five steps
-    loads = [[busiest(costs, 2**n) for n in range(11)], [sum(costs)] * 11]
-    percent = [
-        [100 * muon / (muon + model / 2**n) for n, muon in enumerate(load)] for load in loads
-    ]
-    shown = [significant(v, 3) for v in (percent[1][0], percent[0][gpus], percent[1][gpus])]
+FOUR = ("AdamW", "everybody", "owners", "overlap")
+BARS = {  # what the explorer calls the parts of `timeline`
+    "forward": "forward",
+    "backward": "backward",
+    "Newton-Schulz": "Newton-Schulz",
+    "gather": "gather weights",
+    "reduce": "sum gradients",
+    "momenta": "send momenta",
+}
+SIZE = {"160M": SIZES["paper"], "1B": GPT_1B, "70B": GPT_70B}
+SIZE["8B"] = GPTConfig(vocab_size=50_304, context=4096, layers=32, width=4096, heads=32)
+
+
+def step(x, model, gpus, sequences, cards, ways):
+    """The package's bars; the shapes are counted from the model, not from a formula."""
+    shape, P = SIZE[model], 2**gpus
+    tokens, machine = P * 2**sequences * shape.context, Machine(cards=cards)
+    counts = _counted(model)
+    found = {way: timeline(counts, tokens, shape.context, P, way, machine) for way in FOUR}
+    shown = [way for way in FOUR if way != "everybody" or ways == "all four"]
+    xs, ys = {name: [] for name in BARS}, {name: [] for name in BARS}
+    for place, way in enumerate(shown):
+        for bar in found[way]:
+            xs[bar.name] += [1000 * bar.end, 1000 * bar.start, math.nan]
+            row = 2 * (len(shown) - place) - (bar.lane == "links")
+            ys[bar.name] += [row, row, math.nan]
+    ms = {way: 1000 * ends(found[way]) for way in FOUR}
+    more = {
+        way: f"{significant(v - ms['AdamW'], 3)} ms "
+        f"({significant(100 * (v - ms['AdamW']) / ms['AdamW'], 2)} %)"
+        for way, v in ms.items()
+    }
     return Expected(
-        x=[[2**n for n in range(11)]] * 2,
-        y=percent,
+        x=[*xs.values()],
+        y=[*ys.values()],
         phrases=[
-            f"Muon's are {shown[0]} %",
-            f"it takes {shown[1]} % of the step when each matrix has one owner",
-            f"and {shown[2]} % when every GPU",
+            f"With AdamW a step takes {significant(ms['AdamW'], 3)} ms",
+            f"Muon adds {more['everybody']} where everybody orthogonalizes all",
+            f"{more['owners']} with owners",
+            f"{more['overlap']} with overlap",
         ],
     )
+
+
+@cache
+def _counted(model):
+    return Counts(SIZE[model])
 
 
 def breakeven(x, extra, saved):
@@ -800,7 +829,7 @@ ORACLES = {
             balls,
             facts,
             isotropy,
-            share,
+            step,
             breakeven,
             power,
             cobweb,
@@ -925,12 +954,12 @@ POINTS = {
         seeds=[3, 30, 2, 15, 17, 2],
         show=["chance of the verdict", "half the width of the interval"] * 3,
     ),
-    "share": points(
-        width=[11, 7, 14, 12, 14, 7, 9],
-        tokens=[19, 24, 10, 20, 22, 10, 16],
-        layers=[16, 1, 96, 24, 86, 1, 12],
-        steps=[5, 1, 10, 5, 5, 3, 5],
-        gpus=[3, 0, 10, 6, 10, 1, 7],
+    "step": points(
+        model=["1B", "160M", "70B", "8B", "1B", "160M", "8B"],
+        gpus=[3, 0, 10, 6, 10, 4, 5],
+        sequences=[0, 6, 0, 2, 0, 1, 0],
+        cards=[8, 1, 8, 2, 8, 1, 5],
+        ways=["all four", 'without "everybody"'] * 3 + ["all four"],
     ),
     "breakeven": points(
         extra=[40, 0, 200, 25, 37, 3],

@@ -297,23 +297,22 @@ def test_sharded_weights_are_sent_twelve_bytes_a_parameter_and_a_momentum_to_one
     adamw, muon = shared.sent
     assert adamw == pytest.approx(12 * n * 7 / 8)
     assert muon - adamw == pytest.approx(4 * 12 * 12 * 768**2 * 7 / 8 / 8)
-    assert shared.link_seconds == pytest.approx(muon / 450e9)
+    owned = 2 * (4 * 3 + 6) * 768**2 * 7 / 8  # bytes: 24 tall and 48 square matrices, 8 owners
+    assert shared.link_seconds == pytest.approx((adamw + 2 * owned) / 450e9)
 
 
 def test_a_server_takes_each_byte_in_once_by_all_its_network_cards():
     for name in ("1B, 1,000 GPUs", "70B, 1,000 GPUs"):
         row = TABLE[name]
-        assert row.link_seconds == pytest.approx(row.sent[1] / (8 * 50e9))
+        assert row.link_seconds > row.sent[0] / (8 * 50e9)  # and an owner gets its matrix alone
         assert row.link_seconds < row.seconds  # sending hides behind computing
 
 
-def test_the_busiest_owner_has_one_matrix_when_there_are_more_gpus():
-    assert plans.busiest([18.0, 18.0, 6.0], 1000) == 18
-    assert plans.busiest([18.0, 18.0, 6.0], 1) == 42
+def test_an_owner_works_and_waits_for_one_matrix_when_there_are_more_gpus():
     row = TABLE["1B, 1,000 GPUs"]
     assert row.muon_time > 5 * row.muon_flop  # of 1,000 GPUs only 96 own a matrix
-    speed = 989e12 * 0.4
-    assert row.muon_time * row.seconds == pytest.approx(hand_counted(8192, 2048, 5) / speed)
+    products, sent = hand_counted(8192, 2048, 5) / 989e12 / 0.4, 2 * 8192 * 2048 * 0.999 / 50e9
+    assert row.muon_time * row.seconds == pytest.approx(products + 2 * sent)
 
 
 def test_a_plan_keeps_what_its_runs_keep():

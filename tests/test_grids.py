@@ -1,13 +1,10 @@
 """The grids of the lessons: nothing but what is compared differs, and what was found is used."""
 
-import math
 from collections import Counter
 from dataclasses import replace
 
-import numpy
 import pytest
 
-from muonlab.records.record import Record
 from muonlab.studies.grids import (
     ARMS,
     CENTRES,
@@ -18,7 +15,6 @@ from muonlab.studies.grids import (
     asked_again,
     people_known,
     phases,
-    tokens_to_reach,
 )
 from muonlab.studies.table1 import ALL_GROUPS, rows
 from muonlab.sweeps.results import recorded
@@ -102,13 +98,6 @@ def test_an_unknown_name_is_answered_with_the_studies():
 # lesson 14: equal tokens, a cross of rates, and tokens read off a curve
 
 
-def record(losses, tokens_a_step=512, every=4):
-    held_out = [{"step": every * (i + 1), "overall": loss} for i, loss in enumerate(losses)]
-    steps = every * len(losses)
-    curves = {"train_loss": [9.0] * steps, "step_seconds": [0.1] * steps, "held_out": held_out}
-    return Record(config={}, tokens=tokens_a_step * steps, provenance={}, **curves)
-
-
 def test_every_trial_reads_the_same_tokens_at_a_constant_rate():
     trials = LESSON_14.grid(HERE)
     assert {c.steps * c.batch * c.context for c in trials} == {TOKENS}
@@ -129,20 +118,6 @@ def test_a_trial_and_the_centre_differ_in_one_rate_by_a_factor_of_two():
                 for c in arms
             ]
             assert sorted(factors) == [(0.5, 1), (1, 0.5), (1, 2), (2, 1)]
-
-
-@pytest.mark.parametrize("loss", [6.9, 6.5, 6.0, 5.3, 5.1])
-def test_tokens_to_reach_a_loss_are_those_of_linear_interpolation(loss):
-    losses = [7.0, 6.0, 5.5, 5.0]
-    expected = numpy.interp(-loss, [-v for v in losses], [2048, 4096, 6144, 8192])
-    assert tokens_to_reach(record(losses), loss) == pytest.approx(expected)
-
-
-def test_the_first_time_counts_and_the_ends_are_said():
-    rising = record([7.0, 6.0, 6.5, 5.0])
-    assert tokens_to_reach(rising, 6.25) == pytest.approx(2048 * 1.75)
-    assert tokens_to_reach(rising, 8.0) == 2048
-    assert tokens_to_reach(rising, 4.9) == math.inf
 
 
 def test_the_open_question_is_asked_of_twelve_new_pairs():

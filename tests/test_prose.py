@@ -52,6 +52,16 @@ CITED: dict[str, dict[str, str]] = {
         **dict.fromkeys(("68 %", "3.2", "12 %", "52 %"), "arXiv 2509.24406, abstract"),
         "45 %": "arXiv 2506.09342, abstract",
     },
+    "14": {
+        "40 %": "an assumption, muonlab.cost.formulas.SHARE",
+        **dict.fromkeys(("1 %", "3 %"), "arXiv 2502.16982"),
+        **dict.fromkeys(("1.1", "2.9 %"), "arXiv 2510.05491"),
+        **dict.fromkeys(("1.06", "5.5 %", "6.1 %"), "microsoft/dion, pull request 70"),
+        "8 %": "arXiv 2510.16981, abstract",
+        ".936": "DeepSpeed, issue 8437",
+        "0.4 %": "2 to the power -8",
+        "131,072": "the tokens of a run, muonlab.studies.grids.TOKENS",
+    },
     "16": {
         "40 %": "an assumption, muonlab.cost.formulas.SHARE",
         "80 %": "a choice, the default of muonlab.statistics.seeds_needed",

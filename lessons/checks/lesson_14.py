@@ -2,15 +2,10 @@
 
 import math
 from collections.abc import Callable, Mapping
-from itertools import pairwise
 from typing import Any
-
-import numpy
 
 from muonlab.classroom.exercise import Mistakes, compare
 from muonlab.classroom.kinds import Wrong, array, number
-
-Curve = list[tuple[int, float]]  # (tokens, loss), the loss falls
 
 
 def e1(answer: Callable) -> None:
@@ -63,225 +58,136 @@ def _overheads(C: int, B: int, steps: int) -> tuple[float, Mistakes]:
     ]
 
 
-ADAMW: Curve = [(1000, 7.0), (2000, 6.0), (3000, 5.5), (5000, 5.25)]
-MUON: Curve = [(500, 6.5), (2000, 5.5), (4000, 5.0)]
+SPEED, CARD = 4e14, 5e10  # operations a second of a GPU, bytes a second of its network card
 
 
-def e2(answer: Callable) -> None:
-    """Both curves cut at one loss, with a straight line between two measurements."""
-    cases = [(ADAMW, MUON, loss) for loss in (5.3, 5.75, 6.0, 5.25, 6.5)]
-    cases.append((MUON, ADAMW, 6.2))  # one that needs fewer
-    otherwise = (
-        "In each curve find the two neighbours between which the loss is passed; the tokens lie between theirs "
-        "as the loss lies between theirs."
-    )
-    compare(answer, cases, _ratios, returns=number, within=1e-6, otherwise=otherwise)
-
-
-def _ratios(adamw: Curve, muon: Curve, loss: float) -> tuple[float, Mistakes]:
-    def over(tokens: Callable[[Curve, float], float]) -> float:
-        return tokens(adamw, loss) / tokens(muon, loss)
-
-    a, m = _reached(adamw, loss), _reached(muon, loss)
-    line = "Between two measurements, draw a straight line."
-    both = "Do the same for both curves: between two measurements of either, draw a straight line."
-    return a / m, [
-        (m / a, "That is Muon's tokens over AdamW's: upside down."),
-        (over(_first), f"You took the first measurement at or below the loss. {line}"),
-        (over(_before), f"You took the last measurement above the loss. {line}"),
-        (over(_nearest), f"You took the measurement nearest to the loss. {line}"),
-        (over(_middle), f"You took the middle of two measurements. {line}"),
-        (over(_turned), "The share of the way is turned round: it is (before − loss) / (before − after)."),
-        (over(_without_start), "You forgot the tokens at which the piece begins: add them."),
-        (over(_in_logs), "You drew the line through the logarithms of the tokens. Take the tokens."),
-        (over(_whole_line), "You drew one line from the first to the last measurement. Draw one between neighbours."),
-        (over(_unsorted), "numpy.interp needs rising x values, and losses fall: turn both lists round."),
-        (_reached(adamw, loss) / _first(muon, loss), both),
-        (_first(adamw, loss) / _reached(muon, loss), both),
-        (a - m, "That is the difference of the tokens, not their ratio."),
-        (a, "That is AdamW's tokens alone."),
-        (m, "That is Muon's tokens alone."),
-        (adamw[-1][1] / muon[-1][1], "That is a ratio of losses at the end. The question is about tokens at one loss."),
-        (adamw[-1][0] / muon[-1][0], "That is a ratio of all the tokens. The question is about those at one loss."),
-        (1 - m / a, "That is what Muon saves, as a share. The ratio is AdamW's tokens over Muon's."),
-        (a / m - 1, "That is what AdamW needs more, as a share. The ratio is AdamW's tokens over Muon's."),
-        (100 * a / m, "That is in per cent. Return the ratio."),
-        (float(a // m), "// drops the fraction. Divide with /."),
-        (math.log(a / m), "That is the logarithm of the ratio."),
-    ]
-
-
-def _piece(curve: Curve, loss: float) -> tuple[int, float, int, float]:
-    """Returns the two neighbours between which the loss is passed; ValueError without."""
-    for (t, high), (later, low) in pairwise(curve):
-        if low <= loss <= high:
-            return t, high, later, low
-    raise ValueError(f"the curve does not pass {loss}")
-
-
-def _reached(curve: Curve, loss: float) -> float:
-    t, high, later, low = _piece(curve, loss)
-    return t + (later - t) * (high - loss) / (high - low)
-
-
-def _turned(curve: Curve, loss: float) -> float:
-    t, high, later, low = _piece(curve, loss)
-    return t + (later - t) * (loss - low) / (high - low)
-
-
-def _without_start(curve: Curve, loss: float) -> float:
-    return _reached(curve, loss) - _piece(curve, loss)[0] or math.nan
-
-
-def _in_logs(curve: Curve, loss: float) -> float:
-    return math.exp(_reached([(math.log(t), value) for t, value in curve], loss))
-
-
-def _whole_line(curve: Curve, loss: float) -> float:
-    (t, high), (later, low) = curve[0], curve[-1]
-    return t + (later - t) * (high - loss) / (high - low)
-
-
-def _unsorted(curve: Curve, loss: float) -> float:
-    tokens, losses = zip(*curve, strict=True)
-    return float(numpy.interp(loss, losses, tokens))
-
-
-def _middle(curve: Curve, loss: float) -> float:
-    t, _, later, _ = _piece(curve, loss)
-    return (t + later) / 2
-
-
-def _nearest(curve: Curve, loss: float) -> float:
-    return min(curve, key=lambda point: abs(point[1] - loss))[0]
-
-
-def _first(curve: Curve, loss: float) -> float:
-    return next(t for t, value in curve if value <= loss)
-
-
-def _before(curve: Curve, loss: float) -> float:
-    return max((t for t, value in curve if value > loss), default=curve[0][0])
-
-
-def e3(answer: Callable) -> None:
-    """Sorted by size, dealt like cards; the owners are listed in the order of the matrices."""
+def e4(answer: Callable) -> None:
+    """The timeline's rule: the dearest matrix first, each to the least busy; all wait for the slowest GPU."""
+    layer = [(2048, 2048)] * 4 + [(8192, 2048), (2048, 8192)]
     cases = [
-        ([3, 8, 5], 2),
-        ([4, 9, 4, 9, 1], 2),
-        ([16, 9, 4, 16, 4, 4], 3),
-        ([1, 5, 9, 5, 2, 7, 3], 3),
-        ([3, 8], 4),
-        ([2, 7, 5], 1),
-        ([*range(8, 0, -1), *range(20, 28)], 8),
+        (layer, 4),
+        (
+            [
+                *[(2048, 2048), (3072, 4096), (2048, 1024), (512, 2048)],
+                *[(512, 1024), (3072, 2048), (2048, 8192), (3072, 4096)],
+            ],
+            4,
+        ),
+        ([(1024, 8192), (3072, 2048), (2048, 2048), (2048, 512), (4096, 4096), (4096, 1024), (3072, 4096)], 3),
+        ([(512, 2048), (4096, 1024), (2048, 2048), (1024, 8192), (4096, 4096)], 3),
+        ([(2048, 2048), (512, 16384), (1024, 1024)], 2),
+        ([(4096, 4096), (4096, 16384)], 16),
+        (layer, 1),
     ]
     otherwise = (
-        "Deal the largest matrix to process 0, the next to 1, and so on, round and round; entry i is the "
-        "owner of matrix i."
+        "Keep a list of operations and a list of bytes, an entry a GPU. Each part lasts as long as the "
+        "largest entry of its list."
     )
-    compare(answer, cases, _owners, returns=_list_of_owners, within=1e-6, otherwise=otherwise)
+    compare(answer, cases, _parts, returns=_three, within=1e-6, otherwise=otherwise)
 
 
-def _list_of_owners(value: Any) -> Any:
-    place = "Return one list: entry i is the number of the process that owns matrix i."
+def _three(value: Any) -> Any:
+    listed = "Return a list of three: momenta in, Newton-Schulz, updates back."
     if isinstance(value, Mapping):
-        raise Wrong(f"A dictionary came. {place}")
-    if isinstance(value, list) and any(isinstance(inner, list) for inner in value):
-        raise Wrong(f"A list of lists came, as if each process had one. {place}")
-    return array(value)
+        raise Wrong(f"A dictionary came. {listed}")
+    try:
+        found = array(value)
+    except Wrong as reason:
+        raise Wrong(f"{reason} {listed}") from reason
+    if found.shape != (3,):
+        raise Wrong(f"The shape {tuple(found.shape)} came. {listed}")
+    return found
 
 
-def _owners(sizes: list[int], processes: int) -> tuple[list[int], Mistakes]:
-    count = range(len(sizes))
-    order = sorted(count, key=lambda i: -sizes[i])
-    right = _dealt(order, processes)
-    per = math.ceil(len(sizes) / processes)
-    dealt = "Deal one to each in turn, the largest first."
-    ties = "Of two equal sizes the one that comes first in the list is dealt first."
+def _parts(shapes: list[tuple[int, int]], gpus: int) -> tuple[list[float], Mistakes]:
+    sides = [sorted(shape) for shape in shapes]
+    costs = [5 * (4 * k * k * M + 2 * k**3) for k, M in sides]
+    numbers = [m * n for m, n in shapes]
+    order = sorted(range(len(shapes)), key=lambda i: -costs[i])
+    owners = _least(order, costs, gpus)
+
+    def sums(owners: list[int], what: list[float]) -> list[float]:
+        return [sum(w for w, o in zip(what, owners, strict=True) if o == gpu) for gpu in range(gpus)]
+
+    def told(owners: list[int], costs: list[float] = costs, most: Callable = max) -> list[float]:
+        sent = 1000 * 2 * most(sums(owners, numbers)) * (gpus - 1) / gpus / CARD
+        return [sent, 1000 * most(sums(owners, costs)) / SPEED, sent]
+
+    right = told(owners)
+    sent, work, _ = right
+    busiest = sums(owners, costs).index(max(sums(owners, costs)))
+    busy = 1000 * 2 * sums(owners, numbers)[busiest] * (gpus - 1) / gpus / CARD
+    whole = 1000 * 2 * max(sums(owners, numbers)) / CARD
+    rule = "The dearest matrix goes first, each to the GPU with the fewest operations so far."
+    wait = "All wait for the slowest GPU"
+    by_rows = [5 * (4 * m * m * n + 2 * m**3) for m, n in shapes]
+    no_cube = [5 * 4 * k * k * M for k, M in sides]
+    no_product = [5 * 2 * k**3 for k, M in sides]
+    count = range(len(shapes))
+    per = math.ceil(len(shapes) / gpus)
     return right, [
         (
-            [i % processes for i in count],
-            "Your owners alternate along the list. Deal the largest matrix first, and put each owner at the "
-            "place of its matrix in `sizes`.",
+            told([turn % gpus for turn in _ranks(order)]),
+            f"You dealt the matrices in turn, or gave the cheapest away first. {rule}",
         ),
-        (_dealt(sorted(count, key=lambda i: sizes[i]), processes), "You dealt the smallest matrix first."),
-        (_dealt(sorted(count, key=lambda i: sizes[i])[::-1], processes), f"You turned the sorted list round. {ties}"),
-        (_dealt([*count][::-1], processes), f"You dealt from the end of the list. {dealt}"),
+        (told([i % gpus for i in count]), f"You dealt the matrices in turn, in the order of the list. {rule}"),
+        (told(_least([*count], costs, gpus)), f"You took the matrices in the order of the list. {rule}"),
         (
-            _first_of_equals(sizes, processes),
-            "`index` finds the first of equal sizes only. Sort the places, not the sizes.",
+            told(_least(sorted(count, key=lambda i: -numbers[i]), numbers, gpus)),
+            "You balanced the numbers of the matrices. Balance their operations.",
         ),
-        (_by_value(sizes, processes), "A dictionary by size has one entry for equal sizes. Sort the places."),
-        (_one_for_equals(sizes, processes), "Matrices of equal size are dealt one by one, not together."),
-        ([i // per for i in count], f"You gave each process a run of neighbours. {dealt}"),
-        (_dealt_in_runs(order, per), f"You sorted well, then gave each process a run of neighbours. {dealt}"),
-        (_back_and_forth(order, processes), "You dealt forth and back. Begin each round at process 0."),
+        (told([i // per for i in count]), f"You gave each GPU a run of neighbours. {rule}"),
+        (told(owners, most=lambda v: sum(v) / gpus), f"You took the mean over the GPUs. {wait}: take the largest."),
         (
-            _least(order, sizes, processes),
-            "You gave each to the process with least to do. That is a good rule, but here each process takes "
-            "its turn, whatever it holds.",
+            told(owners, most=sum),
+            f"That is the work of all GPUs, as if one did it. They work at the same time. {wait}: take the largest.",
+        ),
+        (told(owners, most=min), f"You took the least busy GPU. {wait}: take the largest."),
+        (
+            [busy, work, busy],
+            "You took the bytes of the GPU with most operations. Another one may have to get more bytes.",
         ),
         (
-            _least([*count], sizes, processes),
-            f"You gave each to the process with least to do, in the order of the list. {dealt}",
+            [whole, work, whole],
+            "You sent whole matrices. An owner holds the share 1 / gpus of each already.",
         ),
-        ([owner + 1 for owner in right], "Numbers of processes start at 0."),
-        ([(owner + 1) % processes for owner in right], "The largest matrix goes to process 0."),
-        ([processes - 1 - owner for owner in right], "The largest matrix goes to process 0, not to the last."),
-        (order, "That is the order in which the matrices are dealt, not who gets them."),
-        (sorted(count, key=order.__getitem__), "That is the rank of each matrix by size. Take it modulo `processes`."),
-        ([i % processes for i in order], "You took the place in the list modulo `processes`. Take the turn."),
-        ([size % processes for size in sizes], "You took the sizes modulo `processes`. Take the turn."),
         (
-            [turn // processes for turn in sorted(count, key=order.__getitem__)],
-            "That is the round in which each is dealt. Take the turn modulo `processes`.",
+            [whole / gpus, work, whole / gpus],
+            "You sent the share that the owner holds. It gets all the others: (gpus − 1) / gpus.",
         ),
-        ([0] * len(sizes), "Every matrix has owner 0. Did the owners find their places in the list?"),
+        ([2 * sent, work, 2 * sent], "Momenta travel in bf16: two bytes a number, not four."),
+        ([sent / 2, work, sent / 2], "You counted one byte a number. Momenta travel in bf16: two."),
+        ([sent, work, 0.0], "You left out the way back: it takes as long as the way in."),
+        ([v / 1000 for v in right], "That is in seconds. Return milliseconds."),
+        ([sent, work / 5, sent], "That is one Newton-Schulz step. There are five."),
+        (
+            told(_least(sorted(count, key=lambda i: -by_rows[i]), by_rows, gpus), by_rows),
+            "k is the shorter side, whether it counts rows or columns.",
+        ),
+        (
+            told(_least(sorted(count, key=lambda i: -no_cube[i]), no_cube, gpus), no_cube),
+            "You left 2k³ out: a step takes 4k²M + 2k³.",
+        ),
+        (
+            told(_least(sorted(count, key=lambda i: -no_product[i]), no_product, gpus), no_product),
+            "You left 4k²M out: a step takes 4k²M + 2k³.",
+        ),
+        ([sent, work, work], "The third part is the way back: as many bytes as on the way in."),
+        ([work, sent, work], "The parts are in another order: momenta in, Newton-Schulz, updates back."),
+        (
+            [sent, sent + work, 2 * sent + work],
+            "Those are the times at which the parts end. Return how long each takes.",
+        ),
     ]
 
 
-def _dealt(order: list[int], processes: int) -> list[int]:
-    found = [0] * len(order)
-    for turn, i in enumerate(order):
-        found[i] = turn % processes
-    return found
+def _ranks(order: list[int]) -> list[int]:
+    return sorted(range(len(order)), key=order.__getitem__)
 
 
-def _dealt_in_runs(order: list[int], per: int) -> list[int]:
-    found = [0] * len(order)
-    for turn, i in enumerate(order):
-        found[i] = turn // per
-    return found
-
-
-def _back_and_forth(order: list[int], processes: int) -> list[int]:
-    found = [0] * len(order)
-    for turn, i in enumerate(order):
-        place = turn % (2 * processes)
-        found[i] = min(place, 2 * processes - 1 - place)
-    return found
-
-
-def _first_of_equals(sizes: list[int], processes: int) -> list[int]:
-    found = [0] * len(sizes)
-    for turn, size in enumerate(sorted(sizes, reverse=True)):
-        found[sizes.index(size)] = turn % processes
-    return found
-
-
-def _by_value(sizes: list[int], processes: int) -> list[int]:
-    turns = {size: turn % processes for turn, size in enumerate(sorted(sizes, reverse=True))}
-    return [turns[size] for size in sizes]
-
-
-def _one_for_equals(sizes: list[int], processes: int) -> list[int]:
-    falling = sorted(sizes, reverse=True)
-    return [falling.index(size) % processes for size in sizes]
-
-
-def _least(order: list[int], sizes: list[int], processes: int) -> list[int]:
-    load, found = [0] * processes, [0] * len(sizes)
+def _least(order: list[int], costs: list[float], gpus: int) -> list[int]:
+    load, found = [0.0] * gpus, [0] * len(costs)
     for i in order:
         found[i] = load.index(min(load))
-        load[found[i]] += sizes[i]
+        load[found[i]] += costs[i]
     return found

@@ -31,19 +31,28 @@ LOGIT = 12  # bytes a logit as backward begins: its log-probability and two grad
 KEPT = {"bf16": (51, 20, 15, 8), "fp32": (77, 10, 25, 11)}
 
 
-def muon_overhead(width: float, tokens: float) -> float:
+def muon_overhead(
+    width: float, tokens: float, total_over_active: float = 1, expert_hidden: float | None = None
+) -> float:
     """Returns Muon's operations over those of the model, for the matrices of a GPT: 5sC / 6B.
 
     C is the width, B the tokens of a step, s the five Newton-Schulz steps. A layer has four square
-    matrices, whose orthogonalization takes 6sC³ operations each, and two (4C, C), which take 18sC³;
-    forward and backward take 6 for each of 12C² weights and each token. Of a whole step it is
-    x / (1 + x). Attention's products and the head, which `Counts` has, lower it; experts multiply
-    it by about total over active parameters: all are orthogonalized while a token uses a few.
+    matrices, whose orthogonalization takes 6sC³ operations each, and two (4C, C), which take 18sC³:
+    5sC for each of 12C² weights. Forward and backward take 6 for each weight and token. Of a whole
+    step it is x / (1 + x). Attention's products and the head, which `Counts` has, lower it.
 
-    >>> round(muon_overhead(768, 65_536), 4)
-    0.0488
+    With experts, all are orthogonalized and a token uses a few: times `total_over_active`
+    parameters. Where experts hold most of them, a weight in a matrix with sides k ≤ M takes
+    s(4k + 2k²/M) instead of 5sC; of an expert the sides are `expert_hidden` and the width.
+
+    >>> round(muon_overhead(768, 65_536), 4), round(muon_overhead(7168, 2**26, 32, 2048), 4)
+    (0.0488, 0.0037)
     """
-    return 5 * NS_STEPS * width / (6 * tokens)
+    weight = 5 * width
+    if expert_hidden is not None:
+        k, M = sorted((expert_hidden, width))
+        weight = 4 * k + 2 * k**2 / M
+    return NS_STEPS * weight * total_over_active / (6 * tokens)
 
 
 class Counts:

@@ -1,17 +1,18 @@
 """What a plan costs before it is run: here at a measured speed, on GPUs by formula.
 
-The table of GPUs is computed, never measured. Its assumptions are the constants here and in
-`cost.formulas`. The book's page on GPUs shows it:
+The table of GPUs is computed, never measured. Its assumptions are the constants here, and those of
+`cost.formulas` and `cost.timeline`. The book's page on GPUs shows it:
 `python -m muonlab.cost.plans > book/tables/cost.md`
 """
 
 import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from muonlab.cost.formulas import CARD, SHARE, Counts, flops, memory
+from muonlab.cost.timeline import ends, timeline
 from muonlab.data.corpus import Corpus
 from muonlab.distributed.traffic import sharded_bytes
 from muonlab.models.gpt import SIZES, GPTConfig
@@ -21,8 +22,6 @@ from muonlab.training.config import TrainConfig
 from muonlab.training.run import Run
 
 GPUS = 8  # of one server
-NVLINK = 450e9  # bytes/s that one GPU sends to the others of its server
-SERVERS = GPUS * 50e9  # bytes/s into a server, over a network card for each of its GPUs
 TOKENS_PER_PARAMETER = 20  # Hoffmann et al., arXiv 2203.15556
 
 GPT_1B = GPTConfig(vocab_size=50_304, context=2048, layers=16, width=2048, heads=16)
@@ -31,7 +30,7 @@ GPT_70B = GPTConfig(vocab_size=50_304, context=4096, layers=86, width=8192, head
 # the heads of the book's two tables
 WHOLE = ("plan", "FLOP", "hours at least", "GPU-hours", "Muon of the FLOP", "Muon of a step")
 STEP = (
-    *("one GPU, one step", "computes, s", "sends under AdamW, GB", "under Muon", "sends for, s"),
+    *("one GPU, one step", "takes, s", "sends under AdamW, GB", "under Muon", "sends for, s"),
     *("keeps, GB", "and for the backward pass"),
 )
 
@@ -74,25 +73,12 @@ def speed(config: TrainConfig, corpus: Corpus) -> float:
     return flops(run.config) / run.config.steps / statistics.median(run.step_seconds[1:])
 
 
-def busiest(costs: Iterable[float], gpus: int) -> float:
-    """Returns the load of the GPU with most to do, if each matrix has an owner (`exchange.divide`).
-
-    >>> busiest([3, 3, 2, 2, 2], 2)
-    7
-    """
-    load: list[float] = [0] * gpus
-    for cost in sorted(costs, reverse=True):
-        load[load.index(min(load))] += cost
-    return max(load)
-
-
 @dataclass(frozen=True)
 class Row:
     """What a plan costs if its GPUs reach SHARE of CARD, with Muon on all matrices: by formula.
 
-    `seconds` and the hours hold if the links, which send while GPUs compute, keep up; where
-    `link_seconds` is more, the GPUs wait. From server to server bytes go round a ring, so that each
-    enters a server once. What short messages wait is left out.
+    `seconds` are those of `timeline` with owners: links send while GPUs compute, then the momenta
+    travel, are orthogonalized, and come back. What short messages wait is left out.
     """
 
     name: str
@@ -101,9 +87,9 @@ class Row:
     gpu_hours: float
     seconds: float  # of one step: the model, then Muon on the busiest owner
     muon_flop: float  # Muon's share of the operations
-    muon_time: float  # Muon's share of `seconds`: more, where some GPUs own no matrix
+    muon_time: float  # the share of `seconds` that AdamW would not take
     sent: tuple[float, float]  # bytes a GPU and step, under AdamW and under Muon
-    link_seconds: float  # a step, for what Muon sends
+    link_seconds: float  # a step, in which the links of an owner send
     states: float  # bytes a GPU: weights, gradients, averages; the GPUs of a run divide them
     activations: float  # bytes a GPU, for its own tokens, if nothing is computed twice
 
@@ -131,11 +117,11 @@ def _row(
     gpus: int = 1,  # that share one run
     steps: float | None = None,  # of all runs; None: as TOKENS_PER_PARAMETER asks for
 ) -> Row:
-    counts, speed = Counts(shape), CARD * SHARE
+    counts = Counts(shape)
     steps = steps or TOKENS_PER_PARAMETER * counts.numbers / batch
-    model, each = counts.flops(batch, shape.context), counts.muon_flops()
-    muon, own = sum(each), busiest(each, gpus) / speed
-    seconds = model / gpus / speed + own
+    model, muon = counts.flops(batch, shape.context), sum(counts.muon_flops())
+    bars = timeline(counts, batch, shape.context, gpus, "owners")
+    seconds, adamw = ends(bars), ends(timeline(counts, batch, shape.context, gpus, "AdamW"))
     sent = sharded_bytes(counts.numbers, counts.muon_numbers, gpus, size=4)
     sent["all-to-all"] /= 2  # momenta travel in bf16
     received = sum(sent.values())
@@ -146,9 +132,9 @@ def _row(
         gpu_hours=seconds * steps * gpus / 3600,
         seconds=seconds,
         muon_flop=muon / (model + muon),
-        muon_time=own / seconds,
+        muon_time=1 - adamw / seconds,
         sent=(received - sent["all-to-all"], received),
-        link_seconds=received / (SERVERS if gpus > GPUS else NVLINK),
+        link_seconds=sum(bar.end - bar.start for bar in bars if bar.lane == "links"),
         states=counts.states() / gpus,
         activations=counts.activations(batch / gpus),
     )

@@ -5,16 +5,13 @@ phase are in data/results, in a file with its name. Trials have seed 0: it choos
 does not count. What the lessons compare has the seeds 1, 2, …
 """
 
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
 from operator import mul
 from typing import Any
 
 from muonlab.data.facts import people_in_group
-from muonlab.records.record import Record
 from muonlab.studies.evidence import EVIDENCE
 from muonlab.studies.table1 import ALL_GROUPS, TABLE_SEEDS, TIERS, one_rate, rows, table_rows
 from muonlab.sweeps.study import HERE, Grid, Phase, Place, Study, Tuning, cross
@@ -161,10 +158,7 @@ ARMS = ((1, 1), (2, 1), (0.5, 1), (1, 2), (1, 0.5))
 
 
 def _batches() -> Grid:
-    """Returns the trials. After the warm-up the rate is constant.
-
-    So a loss on the way is what a shorter run ends with, and `tokens_to_reach` needs one curve.
-    """
+    """Returns the trials. After the warm-up the rate is constant."""
     trials: Grid = []
     base = TrainConfig(context=64, decay=0.0, eval_tokens=8192)
     for batch, centres in CENTRES.items():
@@ -177,22 +171,6 @@ def _batches() -> Grid:
 
 
 LESSON_14 = Tuning("lesson-14-tuning", _batches(), contest=("batch", "muon"))
-
-
-def tokens_to_reach(record: Record, loss: float) -> float:
-    """Returns the training tokens after which the held-out loss first fell to `loss`.
-
-    Between two measurements the loss is taken to fall in a straight line; nothing counts as reached
-    before the first. It is infinite where the run never came so low.
-    """
-    step = record.tokens / len(record.train_loss)
-    curve = [(step * measured["step"], measured["overall"]) for measured in record.held_out]
-    if curve[0][1] <= loss:
-        return curve[0][0]
-    for (t, before), (later, after) in pairwise(curve):
-        if after <= loss:
-            return t + (later - t) * (before - loss) / (before - after)
-    return math.inf
 
 
 def by_the_paper(name: str) -> Study:

@@ -3,7 +3,6 @@
 import heapq
 import math
 from fractions import Fraction
-from itertools import pairwise
 
 import numpy
 import torch
@@ -33,81 +32,74 @@ def in_whole_numbers(width, tokens, steps):
     return Fraction(5 * steps * width, 6 * tokens)
 
 
-def interpolated(curve, loss):
-    tokens, losses = zip(*curve, strict=True)
-    return float(numpy.interp(-loss, [-v for v in losses], tokens))
+def sums(owners, what, gpus):
+    return [sum(w for w, o in zip(what, owners, strict=True) if o == g) for g in range(gpus)]
 
 
-def first_below(curve, loss):
-    return next(t for t, value in curve if value <= loss)
+def operations(shapes, short=min, steps=5, product=4, cube=2):
+    return [steps * (product * short(s) ** 2 * m * n / short(s) + cube * short(s) ** 3)
+            for s in shapes for m, n in [s]]  # fmt: skip
 
 
-def by_hand(adamw, muon, loss):
-    found = []
-    for curve in (adamw, muon):
-        for (t, high), (later, low) in pairwise(curve):
-            if low <= loss:
-                found.append(later - (later - t) * (loss - low) / (high - low))
-                break
-    return found[0] / found[1]
-
-
-def by_masks(adamw, muon, loss):
-    found = []
-    for curve in (adamw, muon):
-        tokens, losses = torch.tensor(curve, dtype=torch.float64).T
-        i = int((losses <= loss).nonzero()[0].clamp(min=1))
-        way = (losses[i - 1] - loss) / (losses[i - 1] - losses[i])
-        found.append(torch.lerp(tokens[i - 1], tokens[i], way))
-    return found[0] / found[1]
-
-
-def with_pieces(rule):
-    def ratio(adamw, muon, loss):
-        found = []
-        for curve in (adamw, muon):
-            for (t, high), (later, low) in pairwise(curve):
-                if low <= loss <= high:
-                    found.append(rule(t, high, later, low, loss))
-                    break
-        return found[0] / found[1]
-
-    return ratio
-
-
-def deal(order, processes):
-    found = [0] * len(order)
-    for turn, i in enumerate(order):
-        found[i] = turn % processes
-    return found
-
-
-def largest_first(sizes):
-    return sorted(range(len(sizes)), key=lambda i: -sizes[i])
-
-
-def turns(sizes):
-    return [largest_first(sizes).index(i) for i in range(len(sizes))]
-
-
-def first_of_equals(sizes, processes):
-    found = [0] * len(sizes)
-    for turn, size in enumerate(sorted(sizes, reverse=True)):
-        found[sizes.index(size)] = turn % processes
-    return found
-
-
-def by_reversed_sort(sizes, processes):
-    # reverse=True keeps equal entries in their order
-    return deal(sorted(range(len(sizes)), key=sizes.__getitem__, reverse=True), processes)
-
-
-def least_busy(sizes, processes):
-    loads, found = [(0, r) for r in range(processes)], [0] * len(sizes)
-    for i in largest_first(sizes):
+def least(order, costs, gpus):
+    loads, found = [(0, g) for g in range(gpus)], [0] * len(costs)
+    for i in order:
         load, found[i] = heapq.heappop(loads)
-        heapq.heappush(loads, (load + sizes[i], found[i]))
+        heapq.heappush(loads, (load + costs[i], found[i]))
     return found
+
+
+def dearest(costs):
+    return sorted(range(len(costs)), key=costs.__getitem__, reverse=True)
+
+
+def parts(shapes, gpus, owners=None, costs=None, most=max, size=2, share=None):
+    costs = costs or operations(shapes)
+    owners = owners or least(dearest(costs), costs, gpus)
+    share = (gpus - 1) / gpus if share is None else share
+    sent = 1000 * size * share * most(sums(owners, [m * n for m, n in shapes], gpus)) / 5e10
+    return [sent, 1000 * most(sums(owners, costs, gpus)) / 4e14, sent]
+
+
+def in_turn(shapes, gpus):
+    order = dearest(operations(shapes))
+    return parts(shapes, gpus, [order.index(i) % gpus for i in range(len(shapes))])
+
+
+def by_numbers(shapes, gpus):
+    numbers = [m * n for m, n in shapes]
+    return parts(shapes, gpus, least(dearest(numbers), numbers, gpus))
+
+
+def of_the_busiest(shapes, gpus):
+    costs = operations(shapes)
+    owners = least(dearest(costs), costs, gpus)
+    loads = sums(owners, costs, gpus)
+    place = loads.index(max(loads))
+    sent = 2e3 * sums(owners, [m * n for m, n in shapes], gpus)[place] * (gpus - 1) / gpus / 5e10
+    return [sent, 1000 * max(loads) / 4e14, sent]
+
+
+def with_arrays(shapes, gpus):
+    """Loads as an array, and argmin, whose first minimum is the first GPU."""
+    work, held = numpy.zeros(gpus), numpy.zeros(gpus)
+    for m, n in sorted(shapes, key=lambda s: -(4 * min(s) * s[0] * s[1] + 2 * min(s) ** 3)):
+        k, M = min(m, n), max(m, n)
+        free = work.argmin()
+        work[free] += 5 * (4 * k**2 * M + 2 * k**3)
+        held[free] += 2 * m * n
+    sent = 1e3 * held.max() * (1 - 1 / gpus) / 5e10
+    return numpy.array([sent, 1e3 * work.max() / 4e14, sent])
+
+
+def with_dictionaries(shapes, gpus):
+    load, sent = dict.fromkeys(range(gpus), 0), dict.fromkeys(range(gpus), 0)
+    for _, i in sorted((-cost, i) for i, cost in enumerate(operations(shapes))):
+        free = min(load, key=load.get)
+        load[free] += operations(shapes)[i]
+        sent[free] += 2 * math.prod(shapes[i]) * (gpus - 1) / gpus
+    there = max(sent.values()) / 5e10 * 1000
+    return torch.tensor([there, max(load.values()) / 4e14 * 1000, there], dtype=torch.float64)
 
 
 ANSWERS = {
@@ -148,107 +140,46 @@ ANSWERS = {
             "NumPy": lambda C, B, s: numpy.float64(5 * s) * C / 6 / B,
         },
     },
-    "14-e2": {
+    "14-e4": {
         "wrong": {
-            "upside down": lambda a, m, v: interpolated(m, v) / interpolated(a, v),
-            "first below": lambda a, m, v: first_below(a, v) / first_below(m, v),
-            "difference": lambda a, m, v: interpolated(a, v) - interpolated(m, v),
-            "of losses": lambda a, m, v: a[-1][1] / m[-1][1],
-            "adamw": lambda a, m, v: interpolated(a, v),
-            "muon": lambda a, m, v: interpolated(m, v),
-            "saved": lambda a, m, v: 1 - interpolated(m, v) / interpolated(a, v),
-            "needs more": lambda a, m, v: interpolated(a, v) / interpolated(m, v) - 1,
-            "last above": lambda a, m, v: (
-                max([t for t, y in a if y > v] or [a[0][0]])
-                / max([t for t, y in m if y > v] or [m[0][0]])
-            ),
-            "nearest": lambda a, m, v: (
-                min(a, key=lambda p: abs(p[1] - v))[0] / min(m, key=lambda p: abs(p[1] - v))[0]
-            ),
-            "middle": with_pieces(lambda t, high, later, low, v: (t + later) / 2),
-            "turned": with_pieces(
-                lambda t, high, later, low, v: t + (later - t) * (v - low) / (high - low)
-            ),
-            "logarithms": with_pieces(
-                lambda t, high, later, low, v: t * (later / t) ** ((high - v) / (high - low))
-            ),
-            "ends only": lambda a, m, v: (
-                interpolated([a[0], a[-1]], v) / interpolated([m[0], m[-1]], v)
-            ),
-            "falling x": lambda a, m, v: (
-                numpy.interp(v, [y for _, y in a], [t for t, _ in a])
-                / numpy.interp(v, [y for _, y in m], [t for t, _ in m])
-            ),
-            "one of them": lambda a, m, v: interpolated(a, v) / first_below(m, v),
-            "whole division": lambda a, m, v: interpolated(a, v) // interpolated(m, v),
-            "all the tokens": lambda a, m, v: a[-1][0] / m[-1][0],
-            "both": lambda a, m, v: (interpolated(a, v), interpolated(m, v)),
-            "in place": lambda a, m, v: interpolated(a, v) / interpolated(m, v) + 0 * a.pop()[0],
+            "in turn": in_turn,
+            "in turn, unsorted": lambda s, P: parts(s, P, [i % P for i in range(len(s))]),
+            "unsorted": lambda s, P: parts(s, P, least(range(len(s)), operations(s), P)),
+            "by numbers": by_numbers,
+            "neighbours": lambda s, P: parts(s, P, [i // -(-len(s) // P) for i in range(len(s))]),
+            "mean": lambda s, P: parts(s, P, most=lambda v: sum(v) / P),
+            "sum": lambda s, P: parts(s, P, most=sum),
+            "least": lambda s, P: parts(s, P, most=min),
+            "the busiest": of_the_busiest,
+            "whole": lambda s, P: parts(s, P, share=1),
+            "own": lambda s, P: parts(s, P, share=1 / P),
+            "float32": lambda s, P: parts(s, P, size=4),
+            "a byte": lambda s, P: parts(s, P, size=1),
+            "one way": lambda s, P: [*parts(s, P)[:2], 0],
+            "seconds": lambda s, P: [v / 1000 for v in parts(s, P)],
+            "one step": lambda s, P: parts(s, P, costs=operations(s, steps=1)),
+            "rows": lambda s, P: parts(s, P, costs=operations(s, short=lambda s: s[0])),
+            "no cube": lambda s, P: parts(s, P, costs=operations(s, cube=0)),
+            "cube alone": lambda s, P: parts(s, P, costs=operations(s, product=0)),
+            "work twice": lambda s, P: [parts(s, P)[i] for i in (0, 1, 1)],
+            "order": lambda s, P: [parts(s, P)[i] for i in (1, 0, 1)],
+            "ends": lambda s, P: [*numpy.cumsum(parts(s, P))],
+            "total": lambda s, P: sum(parts(s, P)),
+            "two": lambda s, P: parts(s, P)[:2],
+            "a dictionary": lambda s, P: dict(zip("abc", parts(s, P), strict=True)),
+            "in place": lambda s, P: parts(s, P)[: len(s.sort() or s)][:3],
         },
         "generic": {
-            "rounded": lambda a, m, v: round(interpolated(a, v) / interpolated(m, v), 1),
-            "same index": lambda a, m, v: (
-                interpolated(a, v) / m[[t for t, y in a if y > v].__len__() - 1][0]
-            ),
+            "half": lambda s, P: [v / 2 for v in parts(s, P)],
+            "ten steps": lambda s, P: parts(s, P, costs=operations(s, steps=10)),
         },
         "right": {
-            "numpy": lambda a, m, v: interpolated(a, v) / interpolated(m, v),
-            "by hand": by_hand,
-            "masks": by_masks,
-            "lerp": with_pieces(
-                lambda t, high, later, low, v: (t * (v - low) + later * (high - v)) / (high - low)
-            ),
-            "0-d array": lambda a, m, v: numpy.asarray(interpolated(a, v) / interpolated(m, v)),
-        },
-    },
-    "14-e3": {
-        "wrong": {
-            "unsorted": lambda sizes, n: [i % n for i in range(len(sizes))],
-            "smallest first": lambda sizes, n: deal(
-                sorted(range(len(sizes)), key=lambda i: sizes[i]), n
-            ),
-            "blocks": lambda sizes, n: [i // -(-len(sizes) // n) for i in range(len(sizes))],
-            "least busy": least_busy,
-            "from 1": lambda sizes, n: [r + 1 for r in deal(largest_first(sizes), n)],
-            "the order": lambda sizes, n: largest_first(sizes),
-            "ties": lambda sizes, n: deal(
-                sorted(range(len(sizes)), key=lambda i: (-sizes[i], -i)), n
-            ),
-            "one does all": lambda sizes, n: [0] * len(sizes),
-            "forth and back": lambda sizes, n: [
-                min(t % (2 * n), 2 * n - 1 - t % (2 * n)) for t in turns(sizes)
-            ],
-            "first of equals": first_of_equals,
-            "together": lambda sizes, n: [
-                sorted(sizes, reverse=True).index(size) % n for size in sizes
-            ],
-            "sorted in runs": lambda sizes, n: [t // -(-len(sizes) // n) for t in turns(sizes)],
-            "ranks": lambda sizes, n: turns(sizes),
-            "rounds": lambda sizes, n: [t // n for t in turns(sizes)],
-            "places": lambda sizes, n: [i % n for i in largest_first(sizes)],
-            "sizes": lambda sizes, n: [size % n for size in sizes],
-            "from the end": lambda sizes, n: deal([*range(len(sizes))][::-1], n),
-            "to the last": lambda sizes, n: [n - 1 - r for r in deal(largest_first(sizes), n)],
-            "lists": lambda sizes, n: [largest_first(sizes)[r::n] for r in range(n)],
-            "a dictionary": lambda sizes, n: dict(enumerate(deal(largest_first(sizes), n))),
-            "in place": lambda sizes, n: deal(largest_first(sizes), n)[
-                : len(sizes.sort() or sizes)
-            ],
-        },
-        "generic": {
-            "from 2": lambda sizes, n: [r + 2 for r in deal(largest_first(sizes), n)],
-        },
-        "right": {
-            "key": lambda sizes, n: deal(largest_first(sizes), n),
-            "reverse": by_reversed_sort,
-            "tuple": lambda sizes, n: tuple(deal(largest_first(sizes), n)),
-            "argsort": lambda sizes, n: (
-                torch.tensor(sizes).argsort(descending=True, stable=True).argsort() % n
-            ),
-            "NumPy": lambda sizes, n: (
-                numpy.argsort(numpy.argsort(-numpy.array(sizes), kind="stable")) % n
-            ),
-            "floats": lambda sizes, n: [math.fmod(t, n) for t in turns(sizes)],
+            "heap": parts,
+            "arrays": with_arrays,
+            "dictionaries": with_dictionaries,
+            "tuple": lambda s, P: tuple(parts(s, P)),
+            "tensors": lambda s, P: [torch.tensor(v, dtype=torch.float64) for v in parts(s, P)],
+            "rounded": lambda s, P: [round(v, 5) for v in parts(s, P)],
         },
     },
 }
