@@ -5,7 +5,7 @@ stands here, so that nothing inside can move a lesson.
 """
 
 from muonlab.benchmark.bench import read_bench
-from muonlab.cost.formulas import bytes_held, muon_overhead
+from muonlab.cost.formulas import Counts, bytes_held, muon_overhead
 from muonlab.cost.formulas import summary as cost_summary
 from muonlab.cost.plans import cost_table, estimate, speed
 from muonlab.data.facts import first_token_accuracy
