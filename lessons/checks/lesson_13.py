@@ -1,5 +1,6 @@
 """Checks of lesson 13: what is wrong with an answer, said so that it can be mended."""
 
+import math
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +9,6 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from muonlab import newton_schulz, polar
 from muonlab.classroom.exercise import Mistakes, call, compare, rough
 from muonlab.classroom.kinds import Wrong, array
 
@@ -93,90 +93,6 @@ def _normed(x: Tensor) -> Tensor:
     return torch.nn.functional.rms_norm(x, x.shape[-1:])
 
 
-def e2(answer: Callable) -> None:
-    """Each expert's matrix is orthogonalized alone, and an expert without tokens waits."""
-    cases = [
-        _stack(1, (2, 3), "zero sum", "idle", "negative"),
-        _stack(2, (4, 2), "idle", "first is zero", "small", "row is zero", "idle"),
-        _stack(3, (3, 3), "negative", "one entry"),
-    ]
-    otherwise = (
-        "Expert i takes polar(M[i]) where any entry of G[i] is not zero, whatever their sum; where all are "
-        "zero it takes zeros."
-    )
-    compare(answer, cases, _updates, returns=array, otherwise=otherwise)
-
-
-def _stack(seed: int, size: tuple[int, int], *gradients: str) -> tuple[Tensor, Tensor]:
-    M, G = rough(seed, len(gradients), *size), rough(seed + 10, len(gradients), *size).abs()
-    for expert, kind in zip(G, gradients, strict=True):
-        if kind == "idle":
-            expert.zero_()
-        elif kind == "zero sum":
-            expert.fill_(0.5)
-            expert[0] = -0.5 * (len(expert) - 1)
-        elif kind == "first is zero":
-            expert[0, 0] = 0
-        elif kind == "row is zero":
-            expert[-1] = 0
-        elif kind == "one entry":
-            expert.zero_()[1, 1] = 1  # not in the first row, nor in the last
-        else:
-            expert.mul_(-1 if kind == "negative" else 1e-4)
-    return M, G
-
-
-def _updates(M: Tensor, G: Tensor) -> tuple[Tensor, Mistakes]:
-    exact, flat = polar(M), polar(M.flatten(0, 1)).view_as(M)
-    turned = polar(M.permute(1, 0, 2)).permute(1, 0, 2)
-    as_rows = polar(M.flatten(1)).view_as(M)
-    used = (G != 0).flatten(1).any(1)[:, None, None]
-    total = G.sum((1, 2), keepdim=True)
-    tokens = "An expert with tokens takes its whole step."
-    zero = "Idle means that every entry is zero."
-    return exact * used, [
-        (exact, "The idle expert moves. Its gradient is zero everywhere: give it zeros."),
-        (flat, "You took the experts for rows of one matrix. Each expert is a matrix of its own."),
-        (flat * used, "The idle expert rests, but the others were orthogonalized as one matrix."),
-        (as_rows, "You made each expert one long row. Each expert is a matrix of its own."),
-        (as_rows * used, "The idle expert rests, but you made each expert one long row of a matrix."),
-        (turned, "The axes are mixed up: the last two are those of a matrix."),
-        (turned * used, "You mixed up the axes of experts and rows; only the idle expert is right."),
-        (polar(G), "That is the gradient, orthogonalized. Take the momentum."),
-        (G, "That is the gradient. Take the momentum, orthogonalized."),
-        (M, "That is the momentum itself. Orthogonalize each expert, and let the idle ones rest."),
-        (M * used, "That is M, with zeros for the idle expert. Orthogonalize it."),
-        (polar(M * (G != 0)), f"You masked the momentum entry by entry. {tokens}"),
-        (exact * G, "You multiplied by the gradient. Multiply by 1, or by 0 where it is idle."),
-        (exact * (G != 0), f"You masked entry by entry. {tokens}"),
-        (exact * (G != 0).any(2, keepdim=True), f"You masked row by row. {tokens}"),
-        (exact * (G != 0).any(1, keepdim=True), f"You masked column by column. {tokens}"),
-        (exact * (G != 0).flatten(1).all(1)[:, None, None], f"A gradient may have some zeros. {zero}"),
-        (exact * (G[:, :1, :1] != 0), f"You looked at the first entry of the gradient only. {zero}"),
-        (
-            exact * (G[:, :1] != 0).any(2, keepdim=True),
-            f"You looked at the first row of the gradient only. {zero}",
-        ),
-        (exact * (total != 0), f"A gradient whose entries sum to 0 need not be 0. {zero}"),
-        (exact * (total > 0), f"A gradient may be negative. {zero}"),
-        (exact * (G > 0).flatten(1).any(1)[:, None, None], f"A gradient may be negative. {zero}"),
-        (exact * (G.norm(dim=(1, 2), keepdim=True) > 1e-3), f"A small gradient is not zero. {zero}"),
-        (exact * total.abs().gt(1e-3), f"A gradient whose entries sum to nearly 0 need not be 0. {zero}"),
-        (exact * total.sign(), "You multiplied by a sign of the gradient. Multiply by 1, or by 0 where it is idle."),
-        (exact * G.norm(dim=(1, 2), keepdim=True), "You multiplied by the gradient's size. Muon's step is whole."),
-        (-exact * used, "Leave the sign to the step, which subtracts the update."),
-        (exact * ~used, "You have it the wrong way round: the idle expert alone moves."),
-        (torch.where(used, exact, M), "The idle expert keeps its momentum as the update. Give it zeros."),
-        (exact[used.flatten()], "You left the idle expert out. The result has its place too, with zeros."),
-        (exact.mT * used, "Each expert came out transposed. The result has the shape of M."),
-        (
-            M / M.norm(dim=(1, 2), keepdim=True) * used,
-            "Each expert was divided by its norm. That keeps its singular values unequal.",
-        ),
-        (newton_schulz(M, dtype=torch.float32) * used, "Five Newton-Schulz steps are not polar: use the exact one."),
-    ]
-
-
 def e3(answer: Callable) -> None:
     """The gain in one architecture less the gain in the other, seed by seed."""
     small = torch.tensor([[[5.0, 5.3, 5.1], [4.8, 4.9, 5.2]], [[5.2, 5.1, 5.6], [4.7, 5.0, 5.0]]])
@@ -223,3 +139,98 @@ def _interaction(loss: Tensor) -> tuple[Tensor, Mistakes]:
             "A sign is wrong: each gain is AdamW's loss *minus* Muon's.",
         ),
     ]
+
+
+def e4(answer: Callable) -> None:
+    """A head above tau ends at tau, with every part of its logits; the others keep their matrices."""
+    cases = [(_logits(1, 2, 4, 3), 2.0), (_logits(2, 1, 3, 5, -7), 0.5), (_logits(3, 3, 4, 4), 1.5)]
+
+    def otherwise(came: object, *case: object) -> str:
+        right = _clipped(*case)[0]
+        if not isinstance(came, Tensor) or came.shape != right.shape:
+            return "Return four rows, one number a head in each: S, then the factors of W_q, W_uk and W_qr."
+        if came.isnan().any():
+            return "Some numbers are NaN: a head with negative S has no root of tau/S. Its factors are 1."
+        near = [torch.allclose(a, b, rtol=1e-3) for a, b in zip(came, right.double(), strict=True)]
+        if not near[0]:
+            return "The first row, S, is wrong: the largest logit of each head over texts, queries and keys u <= t."
+        named = [f"of {n}" for n, well in zip(("W_q", "W_uk", "W_qr"), near[1:], strict=True) if not well]
+        return f"S is right. Look at the factors {', '.join(named)}: γ is tau/S above tau, else 1."
+
+    compare(answer, cases, _clipped, returns=array, otherwise=otherwise)
+
+
+def _logits(seed: int, B: int, H: int, T: int, ahead: float = 7) -> Tensor:
+    """Logits, far off where u > t; all that the last head sees are negative."""
+    logits = rough(seed, B, H, T, T) * torch.arange(H, 0, -1)[:, None, None]
+    logits[:, -1] = -logits[:, -1].abs() - 0.1
+    return torch.where(torch.ones(T, T).triu(1).bool(), logits.abs() + ahead, logits)
+
+
+def _clipped(logits: Tensor, tau: float) -> tuple[Tensor, Mistakes]:
+    T = logits.size(-1)
+    seen = torch.ones(T, T).tril().bool()
+    only = logits.masked_fill(~seen, -math.inf)
+    S = only.amax((0, 2, 3))
+    zeros, strict = (logits.masked_fill(~m, z).amax((0, 2, 3)) for m, z in ((seen, 0.0), (seen.tril(-1), -math.inf)))
+    sizes = logits.masked_fill(~seen, 0.0).abs().amax((0, 2, 3))
+    gamma = torch.where(tau < S, tau / S, 1.0)
+    right = _rows(S, gamma)
+    raw = tau / S
+    one = torch.where(S.max() > tau, tau / S.max(), 1.0).expand_as(S)
+    mask = "S is too large for some heads."
+    rotary = "The factor of W_qr is wrong."
+    return right, [
+        (_by(logits.amax((0, 2, 3)), tau), f"{mask} A query sees keys up to its own place: leave out u > t."),
+        (
+            _by(logits.mT.masked_fill(~seen, -math.inf).amax((0, 2, 3)), tau),
+            f"{mask} You kept the keys to come, and left out those that are seen: u <= t is seen.",
+        ),
+        (_by(zeros, tau), f"{mask} You put 0 where nothing is seen, and 0 beats negative logits. Put −∞ there."),
+        (_by(strict, tau), "A query sees its own token too: keep u = t."),
+        (_by(sizes, tau), f"{mask} You took the largest size. A logit far below 0 does no harm: leave the sign."),
+        (_by(only.amax((2, 3)).mean(0), tau), "You took the mean over the texts. S is the largest over them."),
+        (_by(S.max().expand_as(S), tau), "You took one S for all heads. Each head has its own, and most need no clip."),
+        (_rows(S, one), "S is right, but all heads take the factors of the largest one. Each head has its own γ."),
+        (_rows(S, raw.abs()), "S is right, but heads below tau were scaled too. Their factors are 1."),
+        (
+            _rows(S, raw.clamp(max=1)),
+            "S is right. A head with negative S got a negative γ, or a root of one. Its factors are 1.",
+        ),
+        (_rows(S, torch.where(tau < S, S / tau, 1.0)), "S is right, but γ is upside down: tau/S, below 1."),
+        (_rows(S, torch.where(tau < S, S - tau, 1.0)), "S is right, but γ is a ratio, tau/S, not a difference."),
+        (
+            torch.stack([S, gamma, gamma, gamma]),
+            "W_q and W_uk meet in a product: with γ each, it falls by γ². Give √γ to each.",
+        ),
+        (torch.stack([S, *3 * [gamma.sqrt()]]), f"{rotary} It meets s, which stays as it is. So W_qr takes all of γ."),
+        (
+            torch.stack([S, gamma.sqrt(), gamma.sqrt(), gamma**0]),
+            f"{rotary} Without it, the rotary part of the logits keeps growing.",
+        ),
+        (torch.stack([S, gamma.sqrt(), gamma.sqrt(), gamma**2]), f"{rotary} It is γ, not its square."),
+        (
+            torch.stack([S, gamma, gamma, gamma.sqrt()]),
+            "You exchanged √γ and γ: W_q and W_uk share γ, W_qr has it alone.",
+        ),
+        (
+            torch.stack([S, gamma, gamma**0, gamma]),
+            "The logits come out right, but the paper shares γ: √γ for W_q, √γ for W_uk.",
+        ),
+        (
+            torch.stack([S, gamma**0, gamma, gamma]),
+            "The logits come out right, but W_uk bears all of it. The paper gives √γ to W_q too.",
+        ),
+        (right[1:], "These are the factors. Put S above them, as the first row."),
+        (right.T, "The numbers are right, turned: each of the four is a row, (4, H)."),
+        (S, "That is S. Add three rows: the factors of W_q, W_uk and W_qr."),
+        (gamma, "That is γ. Return four rows: S, √γ, √γ, γ."),
+    ]
+
+
+def _by(S: Tensor, tau: float) -> Tensor:
+    return _rows(S, torch.where(tau < S, tau / S, 1.0))
+
+
+def _rows(S: Tensor, gamma: Tensor) -> Tensor:
+    return torch.stack([S, gamma.sqrt(), gamma.sqrt(), gamma])

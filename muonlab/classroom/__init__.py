@@ -10,7 +10,7 @@ from muonlab.classroom.explorer_data import (
     measured_spectra,
     trials_data,
 )
-from muonlab.classroom.figures import bars, dots, lines, maps, matrix, panels, spectra
+from muonlab.classroom.figures import bars, dots, lines, maps, matrix, panels, spectra, strips
 from muonlab.classroom.lesson import Lesson, start
 from muonlab.classroom.predict import home
 from muonlab.doctor import examine

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from muonlab.classroom.looks import INK, looks
+from muonlab.classroom.looks import INK, SERIES, looks
 from muonlab.statistics import Interval, mean_interval
 
 ROW = 26  # characters in a line of a row's name: the axis needs the other half
@@ -48,11 +48,13 @@ def lines(
     ylabel: str,
     logx: bool = False,
     logy: bool = False,
+    ticks: Sequence[str] | None = None,
 ) -> Figure:
     """Returns a figure with one line a series; a contestant's look comes from its name.
 
     Args:
         x: for all series, or a mapping with the x of each.
+        ticks: the names of 0, 1, … on the axis of x, where these are no numbers but cases.
         series: the numbers of each line; or a list of such lines, one a seed: their mean is then
             the line and their range a band, and the legend says so.
     """
@@ -60,6 +62,8 @@ def lines(
     seeds = draw_lines(axes, x, series)
     axes.set(xlabel=xlabel, ylabel=ylabel)
     _scales(axes, logx, logy)
+    if ticks:
+        axes.set_xticks(range(len(ticks)), labels=ticks)
     drawn = [f"line: mean, band: all {_count(seeds)} seeds"] * bool(seeds)
     if len(series) > 1 or drawn:
         legend(figure, "\n".join(drawn))
@@ -99,6 +103,25 @@ def draw_lines(
             band = {"color": look["color"], "alpha": 0.25, "linewidth": 0}
             axes.fill_between(at, runs.min(0), runs.max(0), **band)
     return seeds
+
+
+def strips(rows: Mapping[str, Mapping[str, float]], *, xlabel: str) -> Figure:
+    """Returns one strip a row, cut into named parts, each as long as its number.
+
+    Parts whose names begin alike ("k₁", "k₂") have one colour.
+    """
+    figure, axes = plt.subplots(figsize=(WIDTH, 0.8 + 0.55 * len(rows)))
+    _rows(axes, list(rows))
+    kinds = list(dict.fromkeys(part[0] for parts in rows.values() for part in parts))
+    for row, parts in enumerate(rows.values()):
+        left = 0.0
+        for part, length in parts.items():
+            look: dict[str, Any] = {"facecolor": SERIES[kinds.index(part[0])]["light"]}
+            axes.barh(row, length, 0.6, left, alpha=0.35, edgecolor=INK, linewidth=1, **look)
+            axes.text(left + length / 2, row, part, ha="center", va="center")
+            left += length
+    axes.set_xlabel(xlabel, loc="right")
+    return figure
 
 
 def spectra(values: Mapping[str, Numbers], *, logy: bool = True) -> Figure:

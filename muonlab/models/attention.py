@@ -96,12 +96,13 @@ def new_rows(cos: Tensor, sin: Tensor, cache: Cache | None, x: Tensor) -> tuple[
 class Attention(nn.Module):
     """Causal attention with QK-norm: queries and keys of length √h, so no logit exceeds √h.
 
+    Without `qk_norm` they keep the length that the matrices give them.
     Source: arXiv 2509.26030, Appendix C.1 (there with a gain).
     """
 
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()
-        C, self.heads = config.width, config.heads
+        C, self.heads, self.qk_norm = config.width, config.heads, config.qk_norm
         if config.fused_qkv:
             self.qkv = nn.Linear(C, 3 * C, bias=False)
         else:
@@ -142,7 +143,8 @@ class Attention(nn.Module):
         parts = self.qkv(x).chunk(3, dim=-1) if fused else (self.q(x), self.k(x), self.v(x))
         q, k, v = (rearrange(part, "B T (H h) -> B H T h", H=self.heads) for part in parts)
         cos, sin = cos.type_as(q), sin.type_as(q)  # float32 tables would undo autocast
-        return rotate(norm(q), cos, sin), rotate(norm(k), cos, sin), v
+        q, k = (norm(part) if self.qk_norm else part for part in (q, k))
+        return rotate(q, cos, sin), rotate(k, cos, sin), v
 
 
 class LatentAttention(nn.Module):
@@ -168,7 +170,8 @@ class LatentAttention(nn.Module):
     Why QK-norm is not whole here: the norm of k_up c would have to be known for every head and
     token, which only the full key tells (arXiv 2507.20534, section 2.1). All else has length by
     `norm`: queries, s, and c. A logit is at most (√(h r) ‖k_up‖₂ + p) / √(h+p), with one head's
-    rows of k_up; so it can still grow, with k_up alone.
+    rows of k_up; so it can still grow, with k_up alone. Without `qk_norm`, c alone has length by
+    `norm`, as in DeepSeek-V2: `muonlab.models.clip` is for that.
 
     Source: DeepSeek-V2, arXiv 2405.04434, sections 2.1.2 and 2.1.3, without its query latent.
     """
@@ -176,7 +179,7 @@ class LatentAttention(nn.Module):
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()
         C, r, p = config.width, config.latent_width, config.rotary_width
-        self.heads = config.heads
+        self.heads, self.qk_norm = config.heads, config.qk_norm
         self.q = nn.Linear(C, C, bias=False)
         self.q_rope = nn.Linear(C, self.heads * p, bias=False)
         self.kv_down = nn.Linear(C, r, bias=False)
@@ -219,13 +222,26 @@ class LatentAttention(nn.Module):
         y = einsum("bhtr,hir->bhti", mean, W_uv)  # (B, H, T, h)
         return self.o(rearrange(y, "B H T h -> B T (H h)")), cache
 
+    @torch.no_grad()
+    def logits(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+        """Returns what the softmax of `forward` sees, (B, H, T, T); -inf for keys to come."""
+        c, s = self._remembered(x, cos, sin)
+        q, q_rope = self._queries(x, cos, sin)
+        k = rearrange(self.k_up(c), "B T (H h) -> B H T h", H=self.heads)
+        logits = (q @ k.mT + q_rope @ s[:, None].mT) / math.sqrt(q.shape[-1] + s.shape[-1])
+        ahead = torch.ones_like(logits[0, 0], dtype=torch.bool).triu(1)
+        return logits.masked_fill(ahead, -math.inf)
+
     def _remembered(self, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the latent (B, T, r) and the shared rotary key (B, T, p)."""
-        key = norm(self.k_rope(x))
+        key = self._sized(self.k_rope(x))
         return norm(self.kv_down(x)), rotate(key, cos.type_as(key), sin.type_as(key))
 
     def _queries(self, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the queries' parts, (B, H, T, h) for the latent and (B, H, T, p) rotary."""
-        q = norm(rearrange(self.q(x), "B T (H h) -> B H T h", H=self.heads))
-        q_rope = norm(rearrange(self.q_rope(x), "B T (H p) -> B H T p", H=self.heads))
+        q = self._sized(rearrange(self.q(x), "B T (H h) -> B H T h", H=self.heads))
+        q_rope = self._sized(rearrange(self.q_rope(x), "B T (H p) -> B H T p", H=self.heads))
         return q, rotate(q_rope, cos.type_as(q), sin.type_as(q))
+
+    def _sized(self, x: Tensor) -> Tensor:
+        return norm(x) if self.qk_norm else x

@@ -21,6 +21,7 @@ class GPTConfig:
     fused_qkv: bool = False  # multi-head attention: one matrix (3C, C) makes queries, keys, values
     latent: int | None = None  # latent attention: numbers that stand for keys and values; width/2
     rotary: int | None = None  # latent attention: numbers of a head that know positions; half of it
+    qk_norm: bool = True  # queries and rotary keys have length by `norm`; False as in DeepSeek-V2
     experts: int = 0  # feed-forward layers to choose from; 0: one dense layer instead
     active_experts: int = 3  # of those, how many a token chooses
     shared_experts: int = 1  # and how many more see every token

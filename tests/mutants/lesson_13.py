@@ -1,30 +1,9 @@
 """Typical answers to the exercises of lesson 13: wrong ones to reject, right ones to accept."""
 
+import math
+
 import numpy
 import torch
-
-from muonlab import newton_schulz, polar
-
-
-def used(G):
-    return (G != 0).flatten(1).any(1)[:, None, None]
-
-
-def flat(M):
-    return polar(M.flatten(0, 1)).view_as(M)
-
-
-def turned(M):
-    return polar(M.permute(1, 0, 2)).permute(1, 0, 2)
-
-
-def unit(M):
-    return M / M.norm(dim=(1, 2), keepdim=True)
-
-
-def one_by_one(M, G):
-    found = [polar(m) if g.any() else torch.zeros_like(m) for m, g in zip(M, G, strict=True)]
-    return torch.stack(found)
 
 
 def key_by_key(q, W, c):
@@ -44,15 +23,6 @@ def token_by_token(q, W, c):
     return [float(latent @ absorbed) for latent in c]
 
 
-def filled_in(M, G):
-    found = torch.zeros_like(M)
-    for i in range(M.shape[0]):
-        if torch.count_nonzero(G[i]):
-            U, _, Vh = numpy.linalg.svd(M[i].numpy(), full_matrices=False)
-            found[i] = torch.from_numpy(U @ Vh)
-    return found
-
-
 def gain(loss):
     return loss[:, 0] - loss[:, 1]
 
@@ -60,6 +30,59 @@ def gain(loss):
 def in_nested_loops(loss):
     multi_head, latent = loss.tolist()
     return [(a - m) - (x - y) for a, m, x, y in zip(*latent, *multi_head, strict=True)]
+
+
+def seen(L):
+    return torch.ones(L.shape[-2:]).tril().bool()
+
+
+def masked(L):
+    return L.masked_fill(~seen(L), -math.inf)
+
+
+def largest(L):
+    return masked(L).amax((0, 2, 3))
+
+
+def gamma(S, tau):
+    return torch.where(tau < S, tau / S, 1.0)
+
+
+def four(S, g):
+    return torch.stack([S, g.sqrt(), g.sqrt(), g])
+
+
+def rows(S, tau):
+    return four(S, gamma(S, tau))
+
+
+def shared(L, tau):
+    g = gamma(largest(L).max(), tau).expand(L.size(1))
+    return g.sqrt(), g.sqrt(), g
+
+
+def parts(L, tau, *powers):
+    S = largest(L)
+    return torch.stack([S, *(gamma(S, tau) ** power for power in powers)])
+
+
+def head_by_head(L, tau):
+    B, H, T, _ = L.shape
+    found = torch.ones(4, H)
+    for h in range(H):
+        S = max(L[b, h, t, u].item() for b in range(B) for t in range(T) for u in range(t + 1))
+        found[0, h] = S
+        if tau < S:
+            found[1:, h] = torch.tensor([(tau / S) ** 0.5, (tau / S) ** 0.5, tau / S])
+    return found
+
+
+def in_numpy(L, tau):
+    T = L.shape[-1]
+    visible = numpy.tril(numpy.ones((T, T), dtype=bool))
+    S = numpy.where(visible, L.numpy(), -numpy.inf).max(axis=(0, 2, 3))
+    g = numpy.minimum(1, tau / numpy.maximum(S, tau))
+    return numpy.stack([S, numpy.sqrt(g), numpy.sqrt(g), g])
 
 
 ANSWERS = {
@@ -105,56 +128,6 @@ ANSWERS = {
             "tuple": lambda q, W, c: tuple((c @ (W.T @ q)).tolist()),
         },
     },
-    "13-e2": {
-        "wrong": {
-            "idle moves": lambda M, G: polar(M),
-            "flat": lambda M, G: flat(M),
-            "flat, masked": lambda M, G: flat(M) * used(G),
-            "axes": lambda M, G: turned(M),
-            "axes, masked": lambda M, G: turned(M) * used(G),
-            "gradient": lambda M, G: polar(G),
-            "not orthogonal": lambda M, G: M * used(G),
-            "entries": lambda M, G: polar(M) * (G != 0),
-            "rows": lambda M, G: polar(M) * (G != 0).any(2, keepdim=True),
-            "the others rest": lambda M, G: polar(M) * ~used(G),
-            "unit norm": lambda M, G: unit(M) * used(G),
-            "sign": lambda M, G: -polar(M) * used(G),
-            "the gradient": lambda M, G: G,
-            "momentum masked": lambda M, G: polar(M * (G != 0)),
-            "by the gradient": lambda M, G: polar(M) * G,
-            "the momentum": lambda M, G: M,
-            "columns": lambda M, G: polar(M) * (G != 0).any(1, keepdim=True),
-            "all entries": lambda M, G: polar(M) * (G != 0).all(2).all(1)[:, None, None],
-            "first entry": lambda M, G: polar(M) * (G[:, 0, 0] != 0)[:, None, None],
-            "first row": lambda M, G: polar(M) * G[:, 0].any(1)[:, None, None],
-            "zero sum": lambda M, G: polar(M) * (G.sum(dim=(1, 2), keepdim=True) != 0),
-            "positive": lambda M, G: polar(M) * (G.amax(dim=(1, 2), keepdim=True) > 0),
-            "large enough": lambda M, G: polar(M) * (G.norm(dim=(1, 2), keepdim=True) > 1e-3),
-            "times the gradient": lambda M, G: polar(M) * G.norm(dim=(1, 2), keepdim=True),
-            "idle keeps M": lambda M, G: torch.where(used(G), polar(M), M),
-            "left out": lambda M, G: torch.stack(
-                [polar(m) for m, g in zip(M, G, strict=True) if g.any()]
-            ),
-            "long rows": lambda M, G: polar(M.flatten(1)).view_as(M) * used(G),
-            "five steps": lambda M, G: newton_schulz(M) * used(G),
-            "in place": lambda M, G: polar(M.mul_(used(G))),
-            "a mask": lambda M, G: used(G).expand_as(M),
-        },
-        "generic": {
-            "of both": lambda M, G: polar(M + G) * used(G),
-            "half": lambda M, G: polar(M) * used(G) / 2,
-        },
-        "right": {
-            "mask": lambda M, G: polar(M) * used(G),
-            "loop": one_by_one,
-            "masked first": lambda M, G: polar(M * used(G)),
-            "norms": lambda M, G: polar(M) * G.norm(dim=(1, 2)).sign()[:, None, None],
-            "filled in": filled_in,
-            "where": lambda M, G: torch.where(used(G), polar(M), 0.0),
-            "list": lambda M, G: list(one_by_one(M, G)),
-            "largest entry": lambda M, G: polar(M) * G.abs().amax((1, 2), keepdim=True).gt(0),
-        },
-    },
     "13-e3": {
         "wrong": {
             "sign": lambda L: gain(L)[0] - gain(L)[1],
@@ -193,6 +166,62 @@ ANSWERS = {
                 "aos,a,o->s", L, torch.tensor([-1.0, 1.0]), torch.tensor([1.0, -1.0])
             ),
             "NumPy": lambda L: numpy.subtract(*gain(L).numpy()[::-1]),
+        },
+    },
+    "13-e4": {
+        "wrong": {
+            "no mask": lambda L, tau: rows(L.amax((0, 2, 3)), tau),
+            "upper": lambda L, tau: rows(
+                L.mT.masked_fill(~seen(L), -math.inf).amax((0, 2, 3)), tau
+            ),
+            "zeros": lambda L, tau: rows((L * seen(L)).amax((0, 2, 3)), tau),
+            "not itself": lambda L, tau: rows(
+                L.masked_fill(~seen(L).tril(-1), -math.inf).amax((0, 2, 3)), tau
+            ),
+            "sizes": lambda L, tau: rows((L * seen(L)).abs().amax((0, 2, 3)), tau),
+            "mean of texts": lambda L, tau: rows(masked(L).amax((2, 3)).mean(0), tau),
+            "one for all": lambda L, tau: rows(largest(L).max().expand(L.size(1)), tau),
+            "one gamma": lambda L, tau: torch.stack([largest(L), *shared(L, tau)]),
+            "no minimum": lambda L, tau: four(largest(L), (tau / largest(L)).abs()),
+            "upside down": lambda L, tau: four(largest(L), 1 / gamma(largest(L), tau)),
+            "difference": lambda L, tau: four(
+                largest(L), torch.where(largest(L) > tau, largest(L) - tau, 1.0)
+            ),
+            "gamma everywhere": lambda L, tau: torch.stack(
+                [largest(L), *[gamma(largest(L), tau)] * 3]
+            ),
+            "roots everywhere": lambda L, tau: torch.stack(
+                [largest(L), *[gamma(largest(L), tau).sqrt()] * 3]
+            ),
+            "rotary left out": lambda L, tau: parts(L, tau, 0.5, 0.5, 0),
+            "rotary squared": lambda L, tau: parts(L, tau, 0.5, 0.5, 2),
+            "exchanged": lambda L, tau: parts(L, tau, 1, 1, 0.5),
+            "queries alone": lambda L, tau: parts(L, tau, 1, 0, 1),
+            "keys alone": lambda L, tau: parts(L, tau, 0, 1, 1),
+            "factors alone": lambda L, tau: rows(largest(L), tau)[1:],
+            "turned": lambda L, tau: rows(largest(L), tau).T,
+            "S alone": lambda L, tau: largest(L),
+            "gamma alone": lambda L, tau: gamma(largest(L), tau),
+            "negative": lambda L, tau: four(largest(L), (tau / largest(L)).clamp(max=1)),
+        },
+        "generic": {
+            "smallest": lambda L, tau: rows(
+                L.masked_fill(~seen(L), math.inf).amin((0, 2, 3)).abs(), tau
+            ),
+            "third roots": lambda L, tau: parts(L, tau, 1 / 3, 2 / 3, 1),
+        },
+        "right": {
+            "where": lambda L, tau: rows(largest(L), tau),
+            "loop": head_by_head,
+            "clamped S": lambda L, tau: four(largest(L), tau / largest(L).clamp(min=tau)),
+            "triu": lambda L, tau: rows(
+                (L + torch.full_like(L, -math.inf).triu(1)).amax((0, 2, 3)), tau
+            ),
+            "NumPy": in_numpy,
+            "list": lambda L, tau: rows(largest(L), tau).tolist(),
+            "transposed heads": lambda L, tau: rows(
+                masked(L).transpose(0, 1).flatten(1).max(1).values, tau
+            ),
         },
     },
 }
