@@ -12,11 +12,10 @@ from muonlab.studies.grids import (
     PRESETS,
     RETUNING,
     TOKENS,
-    asked_again,
     people_known,
     phases,
 )
-from muonlab.studies.table1 import ALL_GROUPS, rows
+from muonlab.studies.table1 import rows
 from muonlab.sweeps.results import recorded
 from muonlab.sweeps.study import HERE
 
@@ -88,7 +87,7 @@ def test_with_decay_the_trials_are_those_without():
 
 
 def test_an_unknown_name_is_answered_with_the_studies():
-    finals = ["lesson-04-seeds", "lesson-04-shorter", "lesson-04-longer"]
+    finals = ["lesson-04-seeds", "lesson-04-longer"]
     assert list(phases("lesson-04")) == ["lesson-04-tuning", *finals]
     assert list(phases("lesson-04-seeds")) == ["lesson-04-seeds"]
     with pytest.raises(ValueError, match=r"'lesson-99'.* lesson-03, lesson-04, .*`muonlab ablate`"):
@@ -118,11 +117,3 @@ def test_a_trial_and_the_centre_differ_in_one_rate_by_a_factor_of_two():
                 for c in arms
             ]
             assert sorted(factors) == [(0.5, 1), (1, 0.5), (1, 2), (2, 1)]
-
-
-def test_the_open_question_is_asked_of_twelve_new_pairs():
-    configs = asked_again(HERE)
-    assert [(c.seed, c.muon) for c in configs] == [
-        (s, g) for s in range(4, 16) for g in (ALL_GROUPS, ())
-    ]
-    assert not any(c.gated for c in configs)

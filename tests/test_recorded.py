@@ -15,7 +15,7 @@ from muonlab.training.run import Run
 STEPS, TOKENS = 16, 2**14  # at most; most runs have reached their full learning rates by then
 # Other processors, and other orders of the same sums, round otherwise, and training makes the
 # differences grow: on one other processor to 0.0014 at most (lesson-03-seeds), and to 0.010 with
-# experts (lesson-13-half), whose choice of tokens jumps.
+# experts (once, 75 steps), whose choice of tokens jumps.
 TOLERANCE = 0.02
 # these train a model first, twenty seconds long; tests/test_train.py repeats that in small
 LEFT_OUT = {"lesson-15-finetuning-tuning", "lesson-15-finetuning"}

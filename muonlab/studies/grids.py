@@ -52,12 +52,6 @@ LESSON_04 = Tuning(
 )
 
 
-def shorter(at: Place) -> Grid:
-    """Returns Muon's runs of lesson-04-seeds in 90 % and 95 % of the steps, decay and all."""
-    runs = LESSON_04.at_new_seeds(10, steps=[135, 143], eval_every=150)(at)
-    return [c for c in runs if c.muon]
-
-
 def longer(at: Place) -> Grid:
     """Returns three seeds of both in eight times the steps: lesson 06 follows the tail in them."""
     return LESSON_04.at_new_seeds(3, steps=1200, eval_every=50)(at)
@@ -132,17 +126,6 @@ LESSON_13 = Tuning(
 )
 
 
-def half_as_long(at: Place) -> Grid:
-    """Returns Muon's runs of lesson-13-seeds at the two ends of the table, in half of the steps.
-
-    Each decays to the end, as a run of 150 steps stopped early would not. The rates are those of
-    150 steps.
-    """
-    ends = {("multi-head", 0), ("latent", 16)}
-    best = LESSON_13.at_new_seeds(SEEDS)(at)
-    return cross([c for c in best if c.muon and (c.attention, c.experts) in ends], steps=75)
-
-
 # Lesson 14. AdamW and Muon at three batch sizes (sequences of 64 tokens), with the same tokens for
 # each. The trials are a centre and its four neighbours: one of the two rates doubled or halved.
 # When the centre ends lowest, neither rate is at an edge of what was tried. Three seeds left open
@@ -204,12 +187,6 @@ def _each_row(at: Place) -> Grid:
 
 
 RETUNING = Tuning("cpu-retuning", _each_row, ("gated", "muon"))
-
-
-def asked_again(at: Place) -> Grid:
-    """Returns Muon on all and AdamW of cpu-retuned at twelve new seeds, a pair after the other."""
-    tuned = {c.muon: c for c in RETUNING.best(at) if not c.gated}
-    return [c for seed in range(4, 16) for c in cross([tuned[ALL_GROUPS], tuned[()]], seed=seed)]
 
 
 # Lesson 04's trials of both optimizers, with 0.8 for AdamW's first average. They were added after
@@ -334,7 +311,7 @@ STUDIES = EVIDENCE | {
     "lesson-03": Study((LESSON_03,), {"lesson-03-seeds": SEEDS}),
     "lesson-04": Study(
         (LESSON_04,),
-        {"lesson-04-seeds": 10, "lesson-04-shorter": shorter, "lesson-04-longer": longer},
+        {"lesson-04-seeds": 10, "lesson-04-longer": longer},
     ),
     "lesson-09": Study((LESSON_04, LESSON_09), {"lesson-09-seeds": isotropy}),
     "facts": LESSON_10,
@@ -345,7 +322,7 @@ STUDIES = EVIDENCE | {
     "lesson-12": Study(
         (LESSON_12,), {"lesson-12-seeds": SEEDS, "lesson-12-control": released_scale}
     ),
-    "lesson-13": Study((LESSON_13,), {"lesson-13-seeds": SEEDS, "lesson-13-half": half_as_long}),
+    "lesson-13": Study((LESSON_13,), {"lesson-13-seeds": SEEDS}),
     "lesson-14": Study((LESSON_14,), {"lesson-14-seeds": 6}),
     "lesson-15-regression": Study(
         (REGRESSION_ADAMW, REGRESSION),
@@ -362,7 +339,6 @@ STUDIES = EVIDENCE | {
         },
     ),
     "lesson-15-decay": Study((DECAY,), {"lesson-15-decay": SEEDS}),
-    "lesson-16": Study((LESSON_04, RETUNING), {"lesson-16-seeds": asked_again}),
     "lesson-16-averages": Study((AVERAGES,), {"lesson-16-averages": 10}),
 }
 PHASES = {name: phase for study in STUDIES.values() for name, phase in study.phases().items()}
