@@ -1,6 +1,7 @@
 """Checks of lesson 16: what is wrong with an answer, said so that it can be mended."""
 
 import math
+import re
 from collections.abc import Callable, Iterable
 
 from scipy import stats
@@ -162,6 +163,11 @@ def _verdicts(low: float, high: float, by: float) -> tuple[str, Mistakes]:
 PIECES = ("hypothesis", "search", "spread", "truth", "pairs", "hours")
 SPEED = 1e10  # operations a second
 TRIALS = 8  # a side, at least
+METRICS = {  # by the task that a corpus begins with; "" is text; 0 or another number
+    "facts": ("overall", "accuracy 0"),
+    "regression": ("overall", "errors 0"),
+    "": ("overall", "head", "middle", "tail"),
+}
 LESSONS = ({"momentum": 0.8}, {"momentum": 0.95})  # the lesson's own sides
 
 
@@ -190,6 +196,9 @@ def _asked(plan: dict) -> None:
         raise Wrong(f"'hypothesis' must be a Hypothesis; it is {described(asked)}.")
     if not asked.by:
         raise Wrong("Your hypothesis has no size. Which difference would make you change your setting? Write by=…")
+    task = next((t for t in METRICS if asked.sides()[0].corpus.startswith(t)), "")
+    if re.sub(r" \d+$", " 0", asked.metric) not in METRICS[task]:
+        raise Wrong(f"This task has no metric {asked.metric!r}; it has {', '.join(METRICS[task])}.")
     if (dict(asked.better), dict(asked.than)) in (LESSONS, LESSONS[::-1]):
         raise Wrong("These are the lesson's own sides. Ask something that you want to know.")
 

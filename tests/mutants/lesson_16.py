@@ -191,6 +191,9 @@ ANSWERS = {
             "another name": lambda: planned(seeds=4),
             "words": lambda: planned() | {"hypothesis": "NorMuon is better"},
             "no size": lambda: planned(Hypothesis({"rule": "normuon"}, {}, shared=SHARED)),
+            "no such metric": lambda: planned(
+                Hypothesis({"rule": "normuon"}, {}, by=0.01, metric="tails", shared=SHARED)
+            ),
             "the lesson's": lambda: planned(
                 Hypothesis({"momentum": 0.8}, {"momentum": 0.95}, by=0.05, shared=SHARED), 0.1
             ),
