@@ -19,12 +19,13 @@ class QKClip:
     by γ = tau/S: its rows of `q` and of `k_up` take √γ each, its rows of `q_rope` take γ, and the
     rotary key, which all heads share, stays. The optimizer's averages stay as they are.
 
-    Ours, not the paper's: S is read from a product of queries and keys that is computed once more.
+    Ours, not the paper's: S is from a product of queries and keys that is computed once more, and
+    from this process's texts alone: with several processes, copies of the model drift apart.
 
     Args:
         model: with latent attention and without QK-norm, which would undo what is done to q.
-        tau: what no head's largest logit may pass; inf watches, and clips nothing. The paper's
-            model has 100.
+        tau: heads whose largest logit passes it are clipped, after the step that used it; inf
+            watches, and clips nothing. The paper's model has 100.
 
     Raises:
         ValueError: another kind of model, or a tau that is not above 0.
