@@ -11,7 +11,7 @@ happens to the momenta, in bf16, is the way:
                one matrix is orthogonalized, the next comes and the last goes
 
 All is computed, nothing measured: products at one speed, no latency, no start of a kernel, and none
-of the additions that an optimizer does number by number. Drawn is the slowest GPU. With `overlap`
+of the additions that an optimizer does number by number. Drawn is each longest bar. With `overlap`
 its matrices count as equal, and the last of them has its gradient when the backward pass ends.
 """
 
