@@ -121,7 +121,7 @@ def test_an_option_that_was_renamed_or_removed_is_named(folder, capsys):
     path.write_text(path.read_text().replace('"steps"', '"stairs"'))
     with pytest.raises(ValueError, match=r"some\.jsonl: a run .* the options stairs, which this"):
         results.read_runs(path)
-    assert main(["report", str(path), "--lower", "VO"]) == 2
+    assert main(["report", str(path), "--better", "muon=VO"]) == 2
     assert "the options stairs" in capsys.readouterr().err
 
 
