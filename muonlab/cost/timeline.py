@@ -7,9 +7,10 @@ happens to the momenta, in bf16, is the way:
     AdamW      nothing: each GPU steps the rows that it keeps
     everybody  every GPU gathers all momenta and orthogonalizes all matrices
     owners     each matrix goes to one GPU, is orthogonalized there, and its rows go back
-    overlap    the same, matrix by matrix: a momentum leaves when its gradient is there, and while
-               one matrix is orthogonalized, the next comes and the last goes
+    overlap    the same, matrix by matrix, so that sending hides behind computing
 
+With `overlap` a momentum leaves when its gradient is there, and while one matrix is orthogonalized,
+the next comes and the last goes.
 All is computed, nothing measured: products at one speed, no latency, no start of a kernel, and none
 of the additions that an optimizer does number by number. Drawn is each longest bar. With `overlap`
 its matrices count as equal, and the last of them has its gradient when the backward pass ends.

@@ -93,7 +93,7 @@ class Hypothesis:
 
     @property
     def names(self) -> tuple[str, str]:
-        """What the two sides are called: whose steps they are, and in what else they differ."""
+        """The names of the two sides, after whose steps they are and in what else they differ."""
         apart = {f for f, v in self.better.items() if v != self.than[f]} - {"muon", "rule"}
         found = []
         for config, side in zip(self.sides(), (self.better, self.than), strict=True):
