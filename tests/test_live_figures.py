@@ -488,7 +488,7 @@ TARGETS = ".muonlab input[type=range], .muonlab select, .muonlab-predict label, 
 CUT = """(svgs) => svgs.flatMap((svg) => [...svg.querySelectorAll("text")].filter((text) => {
   const a = text.getBoundingClientRect(), b = svg.getBoundingClientRect();
   return Math.max(b.left - a.left, a.right - b.right, b.top - a.top, a.bottom - b.bottom) > 1;
-}).map((text) => text.textContent))"""
+}).map((text) => text.textContent).filter((words) => words))"""
 
 
 @pytest.mark.parametrize(("touch", "least"), [(False, 24), (True, 44)])
