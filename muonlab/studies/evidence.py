@@ -11,8 +11,9 @@ from itertools import product
 from typing import Any
 
 from muonlab.studies.table1 import ALL_GROUPS
+from muonlab.sweeps.results import by_config, read_runs
 from muonlab.sweeps.search import Knob, Search
-from muonlab.sweeps.study import Grid, Place, Study, Tuning, cross
+from muonlab.sweeps.study import Grid, Place, Study, Tuning, badness, cross
 from muonlab.training.config import TrainConfig
 
 # Which setting tells two optimizers apart best, for an hour of computing? AdamW alone answers, so
@@ -66,9 +67,31 @@ def sides(steps: int) -> Grid:
 
 
 RIVALS = ("muon", "rule")
+
+
+def found_since(at: Place) -> Grid:
+    """Returns the best of each at 150 steps, of two rounds of the race and of the map of averages.
+
+    The map has beaten AdamW's two rounds, so the third looks around what is lowest anywhere.
+    """
+    first = RACE[150]
+    phases = (*first.tunings[:2], KNOBS)
+    runs = by_config(run for phase in phases for run in read_runs(at.path(phase.name)))
+    mapped = [c for c in KNOBS.best(at) if c.steps == 150]
+    best = {first.tunings[0].contestant(c): c for c in first.best(at, 2)}
+    for who, config in best.items():
+        own = [c for c in mapped if first.tunings[0].contestant(c) == who]
+        best[who] = min(config, *own, key=lambda c: badness(runs[c])) if own else config
+    return [c if c.muon or c.adamw_matrix_beta1 else _apart(c) for c in best.values()]
+
+
+def _apart(adamw: TrainConfig) -> TrainConfig:
+    return replace(adamw, adamw_matrix_beta1=adamw.betas[0])  # a knob must hold a number
+
+
 # At 1,200 steps the second round still lowered AdamW's loss by 0.02, so all have a third.
 RACE = {
-    150: Search("race-150", sides(150), knobs, RIVALS, rounds=(16, 16)),
+    150: Search("race-150", sides(150), knobs, RIVALS, rounds=(16, 16, 16), last=found_since),
     1200: Search("race-1200", sides(1200), knobs, RIVALS, rounds=(16, 8, 8)),
 }
 RACE[4800] = Search(
@@ -106,8 +129,10 @@ def race(steps: int) -> Study:
             replace(c, seed=s, eval_every=often, spectra_every=often) for s in seeds for c in found
         ]
 
-    before = RACE[1200].tunings if steps == 4800 else ()
-    return Study(before + RACE[steps].tunings + MEMORIES[steps].tunings, {f"race-{steps}": finals})
+    before = RACE[1200].tunings if steps != 1200 else ()
+    own = RACE[steps].tunings
+    own = (*own[:2], *before, KNOBS, own[2]) if steps == 150 else before + own
+    return Study(own + MEMORIES[steps].tunings, {f"race-{steps}": finals})
 
 
 # Would rates of their own for QK, VO, w_in and w_out help? Four factors for either optimizer.
@@ -120,14 +145,14 @@ RATES = Search(
 # place the rate of the matrices is tuned again. AdamW's average is the same for all its parameters,
 # as people set it; what else the two have is the best of the race.
 AVERAGES = (0.5, 0.8, 0.9, 0.95)
-TUNED_AT = {150: 150, 600: 1200, 1200: 1200}  # length: that of the race whose settings it takes
+TUNED_AT = {150: (150, 2), 600: (1200, 3), 1200: (1200, 3)}  # length: a race's, and its rounds
 
 
 def places(at: Place) -> Grid:
     """Returns three rates for each average, optimizer and length."""
     found: Grid = []
-    for steps, tuned in TUNED_AT.items():
-        adamw, muon, _ = cross(RACE[tuned].best(at), steps=steps, eval_every=steps)
+    for steps, (tuned, rounds) in TUNED_AT.items():
+        adamw, muon, _ = cross(RACE[tuned].best(at, rounds), steps=steps, eval_every=steps)
         for average, factor in product(AVERAGES, (0.5, 1, 2)):
             rate = adamw.adamw_matrix_lr or adamw.adamw_lr
             betas = (average, adamw.betas[1])
@@ -431,7 +456,7 @@ EVIDENCE = {
     "pilot": Study((), {"pilot": pilot}),
     **{f"race-{steps}": race(steps) for steps in RACE},
     "rates-1200": tuned(RATES, seeds=10, before=FIRST),
-    "knobs": Study((*RACE[150].tunings, *RACE[1200].tunings, KNOBS), {"knobs": 3}),
+    "knobs": Study((*RACE[150].tunings[:2], *RACE[1200].tunings, KNOBS), {"knobs": 3}),
     "isotropy": Study(
         (*RACE[1200].tunings, *ISOTROPY.tunings),
         {"isotropy-equal": equal_rates, "isotropy": ISOTROPY.at_new_seeds(10, spectra_every=150)},

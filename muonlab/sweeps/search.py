@@ -83,6 +83,7 @@ class Search:
     contest: Contest
     rounds: tuple[int, ...] = (16, 8)  # trials of each contestant
     near: bool = False  # whether the first round, too, looks around the sides alone
+    last: Phase | None = None  # what the last round looks around, instead of the best so far
     by: Callable[[Record], float] = badness  # lowest for the best trial
 
     @property
@@ -149,7 +150,9 @@ class Search:
 
     def _grid(self, number: int) -> Phase:
         def grid(at: Place) -> Grid:
-            if number:
+            if self.last and number == len(self.rounds) - 1:
+                sides = self.last(at)
+            elif number:
                 sides = self.best(at, number)
             else:
                 sides = self.sides(at) if callable(self.sides) else self.sides
