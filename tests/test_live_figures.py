@@ -311,7 +311,7 @@ def test_the_pointer_and_the_keys_read_off_what_is_drawn(name, page, tmp_path):
 
 def test_the_ends_of_a_curve_are_read_at_its_ends(page, tmp_path):
     opened(page, at_points("power")[:1], tmp_path)
-    series = viewed(page, "power")[2][0]
+    series = [s for s in viewed(page, "power")[2][0] if len(s["x"]) > 1]  # a point has no ends
     page.locator(".muonlab-pad").focus()
     for key, at in (("Home", 0), ("End", -1)):
         page.keyboard.press(key)

@@ -6,7 +6,7 @@ const VOCABULARY = 50304, SPEED = 989e12 * 0.4, NVLINK = 450e9, CARD = 50e9, SER
 const WAYS = ["AdamW", "everybody", "owners", "overlap"];
 const BARS = { // a dash tells them apart without colour
   forward: "", backward: "9 1.5", "Newton-Schulz": "2 1.2",
-  "gather weights": "", "sum gradients": "9 1.5", "send momenta": "2 1.2",
+  "gather weights": "16 2", "sum gradients": "5 2", "send momenta": "3 1 1 1",
 };
 const power = (e) => (2 ** e).toLocaleString("en-US");
 const format = { gpus: power, sequences: power };
