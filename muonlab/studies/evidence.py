@@ -138,7 +138,7 @@ def race(steps: int) -> Study:
 # Would rates of their own for QK, VO, w_in and w_out help? Four factors for either optimizer.
 FACTORS = tuple(Knob(f"matrix_lr_factors.{n}", 0.25, 4) for n in range(4))
 RATES = Search(
-    "rates-1200", lambda at: RACE[1200].best(at)[:2], lambda c: FACTORS, RIVALS, rounds=(8, 8)
+    "rates-1200", lambda at: RACE[1200].best(at)[:2], lambda c: FACTORS, RIVALS, rounds=(8,)
 )
 
 # Who wins where, as a map: AdamW by its first average, Muon by its momentum, three lengths. At each
@@ -304,7 +304,7 @@ def learner_knobs(config: TrainConfig) -> tuple[Knob, ...]:
 
 
 FACTS_400 = Search("facts-400", learners(400), learner_knobs, whose, rounds=(8, 8))
-LONGER = (0, 2, 3, 5, 6)  # of the learners: AdamW, and both optimizers on the memories and on all
+LONGER = (0, 3, 6)  # of the learners: AdamW with one rate and with two, and Muon on all
 FACTS_1200 = Search(
     "facts-1200",
     lambda at: cross([FACTS_400.best(at)[n] for n in LONGER], steps=1200, eval_every=1200),
@@ -352,12 +352,12 @@ def routes(at: Place) -> Grid:
 ROUTES = Search("regression-600-routes", routes, regression_knobs, RIVALS)
 
 
-# Does the vocabulary, which the pilot chose, make the answer? In larger ones the tail is rarer.
+# Does the vocabulary, which the pilot chose, make the answer? In a larger one the tail is rarer.
 VOCABULARY = Search(
     "vocabulary-1200",
-    lambda at: cross(RACE[1200].best(at)[:2], corpus=["docs-1024", "docs"]),
+    lambda at: cross(RACE[1200].best(at)[:2], corpus="docs"),
     knobs,
-    ("corpus", "muon"),
+    RIVALS,
     rounds=(8,),
     near=True,
 )
