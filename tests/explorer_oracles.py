@@ -577,6 +577,7 @@ def manysteps(x, rule, alpha, K, steps):
 
 def trials(x, steps, knob, part, trials):
     steps, average = int(steps.replace(",", "")), knob.startswith("average")
+    trials = min(trials, sum(evidence.RACE[steps].rounds))
     fields = {
         "rate of the matrices": ("adamw_matrix_lr", "lr"),
         "average of the matrices": ("adamw_matrix_beta1", "momentum"),

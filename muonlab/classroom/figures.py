@@ -71,17 +71,23 @@ def lines(
 
 
 def panels(
-    x: Numbers, series: Mapping[str, Mapping[str, Any]], *, xlabel: str, ylabel: str, band: str
+    x: Numbers | Mapping[str, Numbers],
+    series: Mapping[str, Mapping[str, Any]],
+    *,
+    xlabel: str,
+    ylabel: str,
+    band: str,
 ) -> Figure:
     """Returns figures side by side that share their axes and the legend; see `lines`.
 
     Args:
+        x: of all lines, or of each panel, by its title.
         series: the lines of each panel, by its title and their labels.
         band: what the band of a line with several stands for.
     """
     figure, places = plt.subplots(1, len(series), sharey=True, figsize=(WIDTH, 0.55 * WIDTH))
     for axes, (title, each) in zip(places, series.items(), strict=True):
-        draw_lines(axes, x, each)
+        draw_lines(axes, x[title] if isinstance(x, Mapping) else x, each)
         axes.set(title=title, xlabel=xlabel)
         _scales(axes, False, False)
     low = 1.1 * min(0, *(axes.dataLim.y0 for axes in places))
