@@ -148,8 +148,9 @@ def muon_does_not_care(state):
     own, turned = (gap(correct(state, "left", axes=axes)) for axes in (0, 2))
     assert own < 1e-9
     return (
-        "Turn the axes as you like: Muon's run stays the same, "
-        f"its largest gap is {gap(first):.2f}. Adam's is {own:.2f} in the facts' own axes, and {turned:.2f} in random ones."
+        "Turn the axes with “embeddings” as you like: Muon's run stays the same, "
+        f"its largest gap is {gap(first):.2f}. Adam's is {own:.2f} in the facts' own axes, "
+        f"and {turned:.2f} in random ones."
     )
 
 

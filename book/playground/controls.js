@@ -43,6 +43,7 @@ function slider(name, label, show, set) {
   const input = element("input", { type: "range", "aria-label": label, min: 0, max: stops.length - 1, step: 1 });
   input.addEventListener("input", () => set({ [name]: stops[input.value] }));
   const sync = (state) => {
+    if (output.textContent === show(state[name])) return; // a page that changes is laid out again
     input.value = stops.indexOf(state[name]);
     output.textContent = show(state[name]);
     input.setAttribute("aria-valuetext", output.textContent);
@@ -92,7 +93,7 @@ function render({ el }) {
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   const linked = read(location.hash);
   let state = linked ?? OPENING.state, untouched = !linked, runs, looks, colours, time = 0;
-  let playing = false, waiting = 0, last, later; // waiting for a frame, for a rest
+  let playing = false, waiting = 0, last, later, drawn; // `waiting` for a frame, `later` for a rest
 
   const lesson = element("p", { class: "muonlab-lesson" });
   const chooser = SETTINGS.map((setting) => button(setting.title, () => {
@@ -154,6 +155,7 @@ function render({ el }) {
     looks = SIDES.map((side) => colours.who[RULES[state[side]].who]);
     if (looks[0] === looks[1]) looks[1] = { ...looks[1], dash: [2, 3] };
     columns.forEach((one, i) => one.node.style.setProperty("--muonlab-mine", looks[i].colour));
+    drawn = undefined;
     wake();
   }
 
@@ -206,15 +208,20 @@ function render({ el }) {
     const step = Math.floor(t), share = still.matches ? 0 : t - step;
     runs.forEach(({ points, p }, i) => {
       const from = points[step], to = points[step + 1] ?? from, one = columns[i];
-      const between = (a, b) => a.map((x, k) => (1 - share) * x + share * b[k]);
       heat(one.W, mix(1 - share, from.W, share, to.W), colours);
       heat(one.G, mix(1 - share, from.G, share, to.G), colours);
-      const [W, G] = ["W", "G"].map((of) => between(from.spectra[of], to.spectra[of])).map((values) => values.map((v) => v / (values[0] || 1)));
-      bars(one.spectrum, W, G, looks[i], colours, true);
-      bars(one.facts, between(from.correct, to.correct), p.map((often) => often / p[0]), looks[i], colours, false);
-      say(one.numbers, `loss ${from.loss.toFixed(2)}, gap ${(from.best - from.worst).toFixed(2)}`);
+      const now = from.correct.map((x, k) => (1 - share) * x + share * to.correct[k]);
+      bars(one.facts, now, p.map((often) => often / p[0]), looks[i], colours, false);
     });
-    timeline(history.canvas, runs, looks, t, STEPS, colours);
+    if (drawn === step) return; // the rest changes with a step only
+    drawn = playing ? step : undefined;
+    runs.forEach(({ points }, i) => {
+      const { loss, best, worst, spectra } = points[step], one = columns[i];
+      const [W, G] = [spectra.W, spectra.G].map((values) => values.map((value) => value / (values[0] || 1)));
+      bars(one.spectrum, W, G, looks[i], colours, true);
+      say(one.numbers, `loss ${loss.toFixed(2)}, gap ${(best - worst).toFixed(2)}`);
+    });
+    timeline(history.canvas, runs, looks, step, STEPS, colours);
     scrub.sync({ step });
     const words = SIDES.map((side, i) => `${["Left", "Right"][i]}, ${RULES[state[side]].name}: ${told(runs[i].points[step])}.`);
     say(sentence, `Step ${step}. ${words.join(" ")}`);
@@ -223,6 +230,7 @@ function render({ el }) {
   const pictures = [history.canvas, ...columns.flatMap((one) => [one.spectrum, one.facts])];
   const watcher = new ResizeObserver((changes) => {
     for (const { target, contentRect } of changes) target.room = contentRect;
+    drawn = undefined;
     wake();
   });
   pictures.forEach((canvas) => { (canvas.room = { width: 0, height: 0 }), watcher.observe(canvas); });

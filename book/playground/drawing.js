@@ -18,11 +18,11 @@ function palette(el) {
 function heat(canvas, A, { above, below }) {
   if (canvas.width !== A.columns) [canvas.width, canvas.height] = [A.columns, A.rows];
   const end = largest(A), image = new ImageData(A.columns, A.rows);
-  A.at.forEach((x, k) => {
-    const colour = x > 0 ? above : below;
+  for (let k = 0; k < A.at.length; k++) {
+    const colour = A.at[k] > 0 ? above : below;
     for (let i = 0; i < 3; i++) image.data[4 * k + i] = colour[i];
-    image.data[4 * k + 3] = (255 * Math.abs(x)) / end;
-  });
+    image.data[4 * k + 3] = (255 * Math.abs(A.at[k])) / end;
+  }
   canvas.getContext("2d").putImageData(image, 0, 0);
 }
 
@@ -36,7 +36,7 @@ function cleared(canvas) {
   return { brush, width, height };
 }
 
-// A bar for each share, from 0 to 1, and over it a mark for another: a line or a dot.
+// A bar for each share, from 0 to 1, and over it a mark for another: a dot, or a line as wide as there is room.
 function bars(canvas, shares, others, look, { ink, paper }, dots) {
   const { brush, width, height } = cleared(canvas), each = width / shares.length, thick = Math.max(1, 0.7 * each);
   const y = (share) => height - 1 - share * (height - 4);
@@ -48,14 +48,12 @@ function bars(canvas, shares, others, look, { ink, paper }, dots) {
     const x = (k + 0.5) * each;
     brush.fillStyle = look.colour;
     brush.fillRect(x - thick / 2, y(share), thick, y(0) - y(share));
+    const wide = dots ? Math.min(6, Math.max(3, 0.7 * each)) : each, tall = dots ? wide : 2;
+    const mark = (rim) => brush.fillRect(x - wide / 2 - rim, y(others[k]) - tall / 2 - rim, wide + 2 * rim, tall + 2 * rim);
+    brush.fillStyle = paper; // a rim: a bar may have the colour of ink
+    mark(1);
     brush.fillStyle = ink;
-    brush.beginPath();
-    if (dots) brush.arc(x, y(others[k]), Math.min(3, Math.max(1.5, each / 3)), 0, 2 * Math.PI);
-    else brush.rect(x - each / 2, y(others[k]) - 1, each, 2);
-    brush.lineWidth = 2;
-    brush.strokeStyle = paper; // a rim: a bar may have the colour of ink
-    brush.stroke();
-    brush.fill();
+    mark(0);
   });
 }
 
