@@ -349,6 +349,7 @@ def test_the_home_page_begins_with_the_playground(visit):
     playground.get_by_role("button", name="Too many facts").click()
     page.wait_for_function("document.querySelector('.muonlab-sentence').textContent.includes('36')")
     assert sentence.inner_text() != before
+    assert page.locator("#playground").count() == 1, "what other pages link to"
     assert (
         playground.bounding_box()["y"]
         < page.get_by_role("heading", level=2).first.bounding_box()["y"]

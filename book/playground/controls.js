@@ -70,7 +70,7 @@ function column(side, set) {
   const W = picture("pixels", "W", `The matrix W, ${side}: green above 0, purple below`);
   const G = picture("pixels", "−gradient", `The way down, ${side}: green above 0, purple below`);
   const spectrum = picture("spectrum", "singular values of W (bars), gradient (dots)", `Singular values, ${side}`);
-  const facts = picture("facts", "facts, frequent to rare (lines: how often)", "");
+  const facts = picture("facts", "facts, frequent to rare (lines: how often)", `What is known of each fact, ${side}`);
   const numbers = element("p", { class: "muonlab-note" });
   const node = element("div", { role: "group", "aria-label": side, class: "muonlab-side" },
     choice, element("div", { class: "muonlab-pair" }, W.node, G.node), spectrum.node, facts.node, numbers,

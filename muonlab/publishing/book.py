@@ -132,7 +132,7 @@ def explorer(name: str) -> str:
 def playground() -> str:
     """Returns the playground, a memory that learns while one watches."""
     css = (PLAYGROUND / "playground.css").read_text(encoding="utf-8")
-    return widget("playground", {"_esm": playground_module()}, css)
+    return '<div id="playground"></div>\n' + widget("play", {"_esm": playground_module()}, css)
 
 
 def playground_module() -> str:
