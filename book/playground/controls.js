@@ -197,7 +197,8 @@ function render({ el }) {
     if (playing && last !== undefined) time = Math.min(STEPS, ready(), time + ((now - last) / 1000) * SPEED);
     last = now;
     const wanted = Math.min(STEPS, playing ? Math.floor(time) + 4 : time);
-    while (ready() < wanted && performance.now() - begun < 8) runs.find(({ points }) => points.length - 1 === ready()).next();
+    const budget = playing ? 2 : 8; // milliseconds; a frame has 16
+    while (ready() < wanted && performance.now() - begun < budget) runs.find(({ points }) => points.length - 1 === ready()).next();
     if (playing || !still.matches || ready() >= wanted) draw(Math.min(time, ready()));
     if (playing) state.step = Math.floor(time);
     if (playing && time >= STEPS) play(false);

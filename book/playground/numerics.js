@@ -28,10 +28,11 @@ function times({ rows, columns: inner, at: a }, { columns, at: b }) {
   return { rows, columns, at: c };
 }
 
-// One-sided Jacobi: turns two columns of A at a time until all are at right angles; then A V = U diag(sigma).
-function svd(A, tolerance = 1e-14) {
+// One-sided Jacobi: turns two columns of A V at a time until all are at right angles; then A V = U diag(sigma).
+// V is changed in place: that of the step before is nearly right, and saves turns. Here its columns are rows.
+function svd(A, tolerance = 1e-14, V = identity(A.columns)) {
   const { rows: m, columns: n } = A, top = largest(A);
-  const C = flip(entries(A, (x) => x / top)), V = identity(n), columns = C.at; // of A: the rows of C
+  const C = times(V, flip(entries(A, (x) => x / top))), columns = C.at; // (A V)ᵀ
   const turn = ({ at }, length, p, q, cos, sin) => {
     for (let k = 0, i = p * length, j = q * length; k < length; k++, i++, j++) {
       const x = at[i], y = at[j];
@@ -61,8 +62,8 @@ function svd(A, tolerance = 1e-14) {
 
 // --- what an optimizer makes of the average M of gradients ---------------------------------------
 
-function polar(M) { // U Vᵀ; a singular value that is 0 stays 0
-  const { C, V, sigma } = svd(M), zero = Math.max(...sigma) * Math.max(M.rows, M.columns) * Number.EPSILON;
+function polar(M, near) { // U Vᵀ; a singular value that is 0 stays 0
+  const { C, V, sigma } = svd(M, 1e-14, near), zero = Math.max(...sigma) * Math.max(M.rows, M.columns) * Number.EPSILON;
   const U = matrix(C.rows, C.columns, (i, j) => (sigma[i] > zero ? C.at[i * C.columns + j] / sigma[i] : 0));
   return times(flip(U), V);
 }
@@ -96,7 +97,7 @@ const RULES = { // `who` is a name of optimizers.json; rate and momentum are wha
   gd: { name: "gradient descent", who: "gradient descent", rate: 5, momentum: 0, update: (M) => M },
   sign: { name: "sign descent", who: "sign descent", rate: 0.1, momentum: 0, update: (M) => entries(M, Math.sign) },
   adam: { name: "Adam", who: "AdamW", rate: 0.05, momentum: 0.9, update: adam },
-  muon: { name: "Muon (SVD)", who: "Muon", rate: 0.1, momentum: 0, update: polar },
+  muon: { name: "Muon (SVD)", who: "Muon", rate: 0.1, momentum: 0, update: (M, { near }) => polar(M, near.M) },
   ns: { name: "Muon (five steps)", who: "Muon", rate: 0.1, momentum: 0, update: (M) => newtonSchulz(M) },
   normuon: { name: "NorMuon", who: "NorMuon", rate: 0.1, momentum: 0, update: norMuon },
 };
@@ -137,7 +138,7 @@ function powerLaw(K, exponent) {
 function run(state, rule, rate, momentum) {
   const { facts: K, dimension: d, tail, batch, draw } = state;
   const p = powerLaw(K, tail), [E, values] = embeddings(state), chance = numbers(draw, 2);
-  const points = [], kept = {};
+  const points = [], kept = {}, near = { W: identity(d), G: identity(d), M: identity(d) };
   let M = matrix(d, d);
 
   function drawn() { // how often each fact is in this step's batch
@@ -164,7 +165,7 @@ function run(state, rule, rate, momentum) {
       surprise.at[j * K + j] = (wrong / sum) * seen[j];
     }
     const G = times(times(values, surprise), flip(E)); // −∇L
-    const spectra = { W: svd(W, 1e-6).values, G: svd(G, 1e-6).values };
+    const spectra = { W: svd(W, 1e-6, near.W).values, G: svd(G, 1e-6, near.G).values };
     const known = correct.filter((share) => share > 0.5).length;
     return { W, G, correct, loss, spectra, best: Math.max(...correct), worst: Math.min(...correct), known };
   }
@@ -172,7 +173,7 @@ function run(state, rule, rate, momentum) {
   function next() {
     const { W, G } = points.at(-1), step = points.length - 1;
     M = mix(momentum, M, 1 - momentum, G);
-    points.push(at(mix(1, W, rate, RULES[rule].update(M, { G, kept, momentum, step }))));
+    points.push(at(mix(1, W, rate, RULES[rule].update(M, { G, kept, near, momentum, step }))));
   }
   points.push(at(matrix(d, d)));
   return { points, next, p };
