@@ -344,15 +344,18 @@ def test_on_a_phone_tables_of_words_fit_and_rows_hide_no_shade(visit):
         assert set(rows) <= {"rgba(0, 0, 0, 0)"}
 
 
-def test_the_home_page_begins_with_a_live_figure(visit):
+def test_the_home_page_begins_with_the_playground(visit):
     page = visit(HTML / "book" / "intro.html", width=375)
-    explorer = page.locator(".muonlab-explorer")
-    explorer.wait_for()
-    before = explorer.locator(".muonlab-sentence").inner_text()
-    explorer.locator("select").select_option("Muon")
-    assert explorer.locator(".muonlab-sentence").inner_text() != before
+    playground = page.locator(".muonlab-playground")
+    sentence = playground.locator(".muonlab-sentence:not(:empty)")
+    sentence.wait_for()
+    before = sentence.inner_text()
+    playground.get_by_role("button", name="Too many facts").click()
+    page.wait_for_function("document.querySelector('.muonlab-sentence').textContent.includes('36')")
+    assert sentence.inner_text() != before
+    assert page.locator("#playground").count() == 1, "what other pages link to"
     assert (
-        explorer.bounding_box()["y"]
+        playground.bounding_box()["y"]
         < page.get_by_role("heading", level=2).first.bounding_box()["y"]
     )
 

@@ -20,7 +20,7 @@ import nbformat
 from muonlab.classroom import explore
 from muonlab.classroom.claims import HEADS, VERDICTS, Claim, collect, stored_claims
 from muonlab.classroom.output import Table
-from muonlab.classroom.widget import Widget
+from muonlab.classroom.widget import Widget, script
 from muonlab.files import course
 from muonlab.publishing import picture
 from muonlab.publishing.fold import fold
@@ -33,6 +33,7 @@ PART = re.compile(r"<!-- made: (\w+) ?(\w*) -->")
 TITLE = re.compile(r"^# (.*)$", re.MULTILINE)
 HEADER = re.compile(r"^> Read (\d+) min · do (\d+) min · needs ([^·]*)", re.MULTILINE)
 THEBE = ("init_thebe_core", "update_thebe_context")
+PLAYGROUND = course() / "book" / "playground"
 VIEW = STATE.replace("state", "view")
 
 
@@ -125,7 +126,27 @@ def lesson_map() -> str:
 
 def explorer(name: str) -> str:
     """Returns an explorer as a notebook's page holds it: its view, its state, and the loader."""
-    model = {"_esm": explore.module(name), "_css": Widget._css, "values": {}, "data": {}}
+    return widget(name, {"_esm": explore.module(name), "values": {}, "data": {}})
+
+
+def playground() -> str:
+    """Returns the playground, a memory that learns while one watches."""
+    css = (PLAYGROUND / "playground.css").read_text(encoding="utf-8")
+    return '<div id="playground"></div>\n' + widget("play", {"_esm": playground_module()}, css)
+
+
+def playground_module() -> str:
+    """Returns the ES module that computes and draws the playground, its settings first."""
+    settings = (PLAYGROUND / "settings.json").read_text(encoding="utf-8")
+    parts = (PLAYGROUND / f"{name}.js" for name in ("numerics", "drawing", "controls"))
+    known = f"const LOOKS = {script('optimizers.json')};\nconst SETTINGS = {settings};\n"
+    shared = script("dom.js", "matrix.js")
+    return "\n".join([known + shared, *(part.read_text(encoding="utf-8") for part in parts)])
+
+
+def widget(name: str, model: dict[str, Any], css: str = "") -> str:
+    """Returns what draws a widget in a page without a kernel; model: its state, with "_esm"."""
+    model = {**model, "_css": Widget._css + css}
     parts = {VIEW: {"model_id": name}, STATE: {"state": {name: {"state": model}}}}
     texts = {kind: json.dumps(data).replace("</", "<\\/") for kind, data in parts.items()}
     scripts = [f'<script type="{kind}">{text}</script>' for kind, text in texts.items()]
@@ -138,6 +159,7 @@ MADE: dict[str, Callable[..., str]] = {
     "verdicts": verdicts,
     "map": lesson_map,
     "explorer": explorer,
+    "playground": playground,
 }
 
 

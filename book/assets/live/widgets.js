@@ -61,7 +61,7 @@
   }
 
   function uncoverAim() {
-    const aim = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const aim = document.getElementById(location.hash.slice(1)); // our ids need no decoding, which may fail
     for (const [id, places] of covered) {
       if (!places.some(({ output }) => output.contains(aim))) continue;
       uncover(id);
