@@ -34,6 +34,7 @@ def pack(texts: Mapping[str, bytes]) -> bytes:
     with ZipFile(buffer := BytesIO(), "w") as archive:
         for name in sorted(texts):
             entry = ZipInfo(f"{name}.{sha256(texts[name]).hexdigest()}")  # dated 1 January 1980
+            entry.create_system = 3  # on every system
             archive.writestr(entry, texts[name], ZIP_DEFLATED, 9)
     return buffer.getvalue()
 

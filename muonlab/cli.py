@@ -28,7 +28,7 @@ from muonlab.sweeps.results import problems, read_runs, recorded
 from muonlab.sweeps.search import outcome
 from muonlab.sweeps.study import Place
 from muonlab.sweeps.sweep import sweep
-from muonlab.teaching import corpus
+from muonlab.teaching import command, corpus
 from muonlab.training.config import TrainConfig
 from muonlab.training.run import train
 
@@ -105,6 +105,7 @@ def _parser() -> argparse.ArgumentParser:
     page.add_argument("--where", **values, help="what both sides share")
     page.add_argument("--search", choices=SEARCHES, help="the search that tuned both sides")
     page.add_argument("--out", type=Path, default=Path("report.html"), help="the file to write")
+    command.declare(verbs.add_parser("teach", help="what teachers use: see muonlab teach --help"))
     shared = _verb(verbs, "corpus", _corpus, "give a class one text, or take it")
     text = "export: write this machine's texts to FILE; import: check FILE, and train on its texts"
     shared.add_argument("what", choices=("export", "import"), help=text)
