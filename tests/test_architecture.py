@@ -126,7 +126,7 @@ def test_there_is_no_more_to_read_than_agreed():
     assert sum(code_lines(path) for m, path in NAMES.items() if room(m) == "optim") <= 800
     # 10,300; the new studies, until the old ones go with the lessons that show them; and what draws
     # figures and judges answers; and what teachers use: one text, and what a class predicted
-    assert lines() + top <= 13_350
+    assert lines() + top <= 13_500
 
 
 def test_lessons_come_in_by_the_doors():

@@ -61,10 +61,9 @@
   }
 
   function exercises(lesson) {
-    const other = lesson.other_exercises;
     const heads = ["exercise", ...data.statuses, "not checked"];
     const place = "Lesson " + lesson.id + " · exercises · " + many(lesson.learners, "learner");
-    const note = other ? many(other, "file") + " with exercises of another version of the lesson." : "";
+    const note = lesson.unknown ? many(lesson.unknown, "file") + " with questions or exercises of another version of the lesson." : "";
     const section = page(place, "Exercises: " + lesson.title, table("Exercises by status", heads, lesson.exercises), element("p", { class: "small" }, note));
     pages.push({ section });
   }

@@ -149,8 +149,9 @@ def _checks(known: Stored, these: Sequence[HandIn]) -> dict[str, Any]:
     for id in known.exercises:
         status = Counter(each.checks.get(id) for each in these)
         rows.append([id, *(status[name] for name in LOOK), status[None]])
-    others = sum(not each.checks.keys() <= set(known.exercises) for each in these)
-    return {"exercises": rows, "other_exercises": others}
+    ids = {*known.exercises, *(each.id for each in known.asked)}
+    unknown = sum(not {*each.checks, *each.predictions} <= ids for each in these)
+    return {"exercises": rows, "unknown": unknown}
 
 
 def _who(each: HandIn) -> list[str]:
