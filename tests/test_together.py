@@ -188,7 +188,7 @@ def test_a_file_of_another_form_is_refused_in_words_of_ours(content, message):
 def test_of_the_same_file_and_of_the_same_learner_the_newest_counts(folder):
     put(folder, "a.json", answers(1, made=10))
     put(folder, "copy of a.json", answers(1, made=10))
-    put(folder, "deep/er/b.json", answers(1, made=30, choice=1))
+    put(folder, "abc/er/b.json", answers(1, made=30, choice=1))
     put(folder, "c.json", answers(1, made=20))
     put(folder, "d.json", answers(2, made=5))
     put(folder, "e.json", answers(1, "03", made=1))
@@ -198,9 +198,9 @@ def test_of_the_same_file_and_of_the_same_learner_the_newest_counts(folder):
         ("02", 2, "05"),
         ("03", 1, "01"),
     ]
-    newer = "deep/er/b.json is newer, of the same learner, and counts"
+    newer = "abc/er/b.json is newer, of the same learner, and counts"
     assert dict(found.left_out) == dict.fromkeys(("a.json", "copy of a.json", "c.json"), newer)
-    (folder / "deep/er/b.json").unlink()
+    (folder / "abc/er/b.json").unlink()
     (folder / "c.json").unlink()
     assert reasons(folder) == {"a.json": "copy of a.json says the same, and counts"}
 
