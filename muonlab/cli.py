@@ -28,6 +28,7 @@ from muonlab.sweeps.results import problems, read_runs, recorded
 from muonlab.sweeps.search import outcome
 from muonlab.sweeps.study import Place
 from muonlab.sweeps.sweep import sweep
+from muonlab.teaching import command, corpus
 from muonlab.training.config import TrainConfig
 from muonlab.training.run import train
 
@@ -104,6 +105,15 @@ def _parser() -> argparse.ArgumentParser:
     page.add_argument("--where", **values, help="what both sides share")
     page.add_argument("--search", choices=SEARCHES, help="the search that tuned both sides")
     page.add_argument("--out", type=Path, default=Path("report.html"), help="the file to write")
+    command.declare(verbs.add_parser("teach", help="what teachers use: see muonlab teach --help"))
+    shared = _verb(verbs, "corpus", _corpus, "give a class one text, or take it")
+    text = "export: write this machine's texts to FILE; import: check FILE, and train on its texts"
+    shared.add_argument("what", choices=("export", "import"), help=text)
+    shared.add_argument("file", type=Path, metavar="FILE", help="the archive, such as class.zip")
+    text = "export: which texts; what the lessons train on needs no word here"
+    shared.add_argument("--texts", nargs="+", metavar="NAME", default=corpus.TEXTS, help=text)
+    text = "import: in place of another archive that is there"
+    shared.add_argument("--replace", action="store_true", help=text)
     times = _verb(verbs, "bench", _bench, "time Muon on this machine, against its rivals")
     times.add_argument("--record", **file, help="write the figures (JSON)")
     times.add_argument("--show", **file, help="print an old record instead")
@@ -254,6 +264,15 @@ def _report(options: argparse.Namespace) -> int:
     report.write(report.page(hypothesis, runs, tuned=tuned), options.out)
     finding = judge(hypothesis, runs)
     print(f"{options.out}: {finding.verdict}. {report.told(finding)}")
+    return 0
+
+
+def _corpus(options: argparse.Namespace) -> int:
+    if options.what == "export":
+        texts = corpus.export_texts(options.file, options.texts)
+    else:
+        texts = corpus.import_texts(options.file, options.replace)
+    print(*(f"{name} {digest[:12]}" for name, digest in texts.items()), sep="\n")
     return 0
 
 

@@ -2,7 +2,6 @@
 
 import os
 import platform
-import shutil
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -12,10 +11,12 @@ from pathlib import Path
 import psutil
 import torch
 
+from muonlab import archive
 from muonlab.files import cache_folder
 from muonlab.machine import fast_bf16
 
-GIB = 2**30
+GIB, MIB = 2**30, 2**20
+ROOM = 64 * MIB  # what the texts that the lessons train on take is less
 LIBRARIES = ("torch", "jupyterlab", "ipywidgets", "anywidget", "matplotlib", "tokenizers")
 
 
@@ -87,13 +88,30 @@ def _cache() -> Finding:
     folder = cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
+        with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
+            for _ in range(ROOM // MIB):  # a quota shows itself to nobody who does not write
+                file.write(bytes(MIB))
     except OSError as error:
-        return Finding("cache", _short(folder), f"{error.strerror}: set MUONLAB_CACHE elsewhere")
-    free = shutil.disk_usage(folder).free / GIB
-    advice = "" if free >= 1 else "free 1 GiB, or set MUONLAB_CACHE to another disk"
-    return Finding("cache", f"{_short(folder)}, {free:.0f} GiB free", advice)
+        if os.path.isfile(archive.place()):  # nothing more has to go there: it may be shared
+            return Finding("cache", f"{_short(folder)}, {error.strerror}; it has a class's texts")
+        advice = f"{error.strerror}: free {ROOM // MIB} MiB there, or set MUONLAB_CACHE elsewhere"
+        return Finding("cache", _short(folder), advice)
+    return Finding("cache", f"{_short(folder)}, room for all texts")
+
+
+def _text() -> Finding:
+    try:
+        if (found := archive.kept()) is None:
+            own = "made here on first use, unless `muonlab corpus import` brings one"
+            return Finding("text", own)
+        texts = archive.hashes(found)
+        for name in texts:
+            archive.text(found, name)  # raises where its content has another hash
+    except (OSError, ValueError) as error:
+        advice = f"{error}: `muonlab corpus import FILE --replace` puts a whole one in place"
+        return Finding("text", _short(archive.place()), advice)
+    told = ", ".join(f"{name} {digest[:12]}" for name, digest in texts.items())
+    return Finding("text", f"of a class: {told}")
 
 
 def _short(folder: Path) -> str:
@@ -101,4 +119,4 @@ def _short(folder: Path) -> str:
     return f"~/{folder.relative_to(home)}" if folder.is_relative_to(home) else str(folder)
 
 
-CHECKS = (_python, _libraries, _cores, _bf16, _gpu, _memory, _cache)
+CHECKS = (_python, _libraries, _cores, _bf16, _gpu, _memory, _cache, _text)

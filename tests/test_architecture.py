@@ -15,7 +15,7 @@ import muonlab
 ROOT = Path(muonlab.__file__).parent
 FLOORS = (  # a room may import from itself, and from the rooms on lower floors
     ("machine", "files", "statistics", "exchange"),
-    ("models",),
+    ("models", "archive"),
     ("optim", "data", "records"),
     ("theory", "distributed", "doctor"),
     ("training",),
@@ -24,12 +24,13 @@ FLOORS = (  # a room may import from itself, and from the rooms on lower floors
     ("cost",),
     ("classroom", "experiments"),
     ("publishing",),
+    ("teaching",),
     ("cli",),
     ("__main__",),
 )
 FLOOR = {room: number for number, floor in enumerate(FLOORS) for room in floor}
 SHOWS = {"ipywidgets", "anywidget", "traitlets", "matplotlib", "seaborn", "IPython", "jupytext"}
-SHOWING = {"classroom", "publishing", "cli", "__main__"}
+SHOWING = {"classroom", "publishing", "teaching", "cli", "__main__"}
 OPTIONAL = {"ray", "submitit"}  # may be missing
 READ = ("optim", "theory", "models", "data")  # what a learner is meant to read
 DOORS = {f"muonlab{door}" for door in ("", ".models", ".theory", ".data", ".experiments")}
@@ -121,11 +122,11 @@ def code_lines(path):
 
 def test_there_is_no_more_to_read_than_agreed():
     top = len((ROOT / "__init__.py").read_text(encoding="utf-8").splitlines())
-    assert lines(*READ) <= 4_010
+    assert lines(*READ) <= 4_020  # with the text of a class before one's own
     assert sum(code_lines(path) for m, path in NAMES.items() if room(m) == "optim") <= 800
     # 10,300; the new studies, until the old ones go with the lessons that show them; and what draws
-    # figures and judges answers; and what puts the playground into its page
-    assert lines() + top <= 12_875
+    # figures and judges answers; the playground; and what teachers use
+    assert lines() + top <= 13_530
 
 
 def test_lessons_come_in_by_the_doors():

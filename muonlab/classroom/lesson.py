@@ -12,7 +12,7 @@ import torch
 from IPython.display import display
 from matplotlib.figure import Figure
 
-from muonlab.classroom import claims, exercise, figures, output, svg
+from muonlab.classroom import claims, exercise, figures, handin, output, svg
 from muonlab.classroom.explore import Explorer
 from muonlab.classroom.predict import Prediction
 from muonlab.classroom.quiz import Quiz
@@ -62,12 +62,13 @@ class Effects(dict[str, Interval]):
 
 
 class Lesson:
-    """One lesson in one process: its predictions and claims so far."""
+    """One lesson in one process: its predictions, claims and checks so far."""
 
     def __init__(self, id: str) -> None:
         self.id = id
         self.predictions: dict[str, Prediction] = {}
         self.claims: dict[str, claims.Claim] = {}
+        self.checks: dict[str, str] = {}
 
     def predict(self, id: str, question: str, options: list[str]) -> None:
         """Asks a question before its result; the choice is saved on this machine, or skipped."""
@@ -165,11 +166,25 @@ class Lesson:
         verdict = exercise.judge(id, answer)
         if grade and verdict.status != "right":
             raise exercise.NotRight(verdict)
+        self.checks[id] = verdict.status
         output.show(repr(verdict), {exercise.MIME: asdict(verdict)}, html=verdict.html)
 
     def quiz(self) -> None:
         """Shows the lesson's quiz."""
         display(Quiz(self.id))
+
+    def hand_in(self, name: str = "") -> None:
+        """Writes the predictions and checks so far to one small file, for a class to look at.
+
+        It holds no name unless you give one: `lesson.hand_in("Ada")`.
+        """
+        path, made = handin.write(self.id, name, self.predictions, self.checks)
+        right = sum(status == "right" for status in made.checks.values())
+        whose = "your name" if name else "no name"
+        output.show(
+            f"{path}: predictions: {len(made.predictions)}; exercises checked: {len(made.checks)}, "
+            f"right: {right}; {whose}. Give this file to your teacher."
+        )
 
     def recap(self) -> None:
         """Shows the lesson's claims with what was measured in this run."""

@@ -17,6 +17,7 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
+from muonlab import archive
 from muonlab.data import documents, shards, tokenization
 from muonlab.data.cache import FORMAT, load_or_build
 from muonlab.data.task import with_words
@@ -121,14 +122,18 @@ class Corpus:
 
 
 def load_docs(name: str = "docs") -> Corpus:
-    """Returns the documentation that is on this machine; "docs-1024" in so many tokens."""
+    """Returns the documentation on this machine, or the class's; "docs-1024" in so many tokens."""
     words = words_of(name)
+    if text := archive.of_class(name):
+        return unpacked(name, *text)
     key = (words, documents.installed())
     return _cached(name, "docs", key, lambda: _pack(documents.documentation(), words=words))
 
 
 def load_code(name: str = "code") -> Corpus:
     """Returns source files in the tokens of docs, split by file; "code-1024": of docs-1024."""
+    if text := archive.of_class(name):
+        return unpacked(name, *text)
     # the hash of docs stands for the versions of Python and of the tokenizer
     docs = load_docs(name.replace("code", "docs"))
 
@@ -195,7 +200,11 @@ def _pack(
 def _cached(name: str, kind: str, key: tuple[object, ...], build: Callable[[], bytes]) -> Corpus:
     """Returns the corpus of a file of the cache, which is built unless one with this key exists."""
     named = sha256(repr((FORMAT, *key)).encode()).hexdigest()
-    content, digest = load_or_build(f"{kind}-{named[:16]}.corpus", build)
+    return unpacked(name, *load_or_build(f"{kind}-{named[:16]}.corpus", build))
+
+
+def unpacked(name: str, content: bytes, digest: str) -> Corpus:
+    """Returns the corpus of what `_pack` made, which has this hash."""
     line, _, tokens = content.partition(b"\n")
     facts = json.loads(line)
     tokenizer = Tokenizer.from_str(facts["tokenizer"])

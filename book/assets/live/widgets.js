@@ -105,6 +105,52 @@
     });
   }
 
+  // What was predicted on this page as a file for a class: muonlab/classroom/handin.py says what it holds.
+  const asked = [];
+
+  function learner() {
+    const drawn = crypto.getRandomValues(new Uint32Array(2));
+    const fresh = [...drawn].map((number) => number.toString(16).padStart(8, "0")).join("");
+    try {
+      const kept = localStorage.getItem("muonlab learner");
+      if (/^[0-9a-f]{16}$/.test(kept)) return kept;
+      localStorage.setItem("muonlab learner", fresh);
+    } catch { /* a browser that keeps nothing is a new learner each time */ }
+    return fresh;
+  }
+
+  function handIn(name) {
+    const chosen = asked.filter((model) => model.get("choice") >= 0);
+    if (!chosen.length) return "Choose a prediction first.";
+    const lesson = chosen[0].get("id").slice(0, 2), who = learner();
+    const predictions = {};
+    for (const model of chosen) {
+      const [question, options, choice] = ["question", "options", "choice"].map((part) => model.get(part));
+      predictions[model.get("id")] = { question, options, choice };
+    }
+    const made = `${new Date().toISOString().slice(0, 19)}Z`;
+    const content = { format: "muonlab answers 1", lesson, learner: who, name, made, predictions, checks: {} };
+    const file = new Blob([JSON.stringify(content, null, 1)], { type: "application/json" });
+    const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(file), download: `muonlab-${lesson}-${who.slice(0, 8)}.json` });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+    return `${link.download}: predictions: ${chosen.length}; ${name ? "your name" : "no name"}. Give this file to your teacher.`;
+  }
+
+  function offerFile() {
+    if (!asked.length) return;
+    const name = Object.assign(document.createElement("input"), { maxLength: 80, autocomplete: "off" });
+    const label = document.createElement("label");
+    label.append("In a class? Your name, if you want it in the file: ", name);
+    const button = Object.assign(document.createElement("button"), { type: "button", textContent: "Save my predictions as a file" });
+    const note = document.createElement("span");
+    note.setAttribute("role", "status");
+    button.addEventListener("click", () => (note.textContent = handIn(name.value.trim())));
+    const box = Object.assign(document.createElement("div"), { className: "muonlab-cover muonlab-file" });
+    box.append(label, button, note);
+    (document.querySelector("article.bd-article") ?? document.body).append(box);
+  }
+
   function load(source) {
     if (!modules.has(source)) {
       const address = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
@@ -127,7 +173,10 @@
     style(state._css);
     const widget = (await load(state._esm)).default;
     const model = standIn(state);
-    if ("choice" in state) remember(model);
+    if ("choice" in state) {
+      remember(model);
+      asked.push(model);
+    }
     await widget.render({ model, el });
   }
 
@@ -140,7 +189,8 @@
       const saved = JSON.parse(script.textContent);
       Object.assign(models, saved.state ?? saved);
     }
-    document.querySelectorAll(VIEW).forEach((script) => draw(script, models));
+    const drawn = [...document.querySelectorAll(VIEW)].map((script) => draw(script, models));
+    Promise.allSettled(drawn).then(offerFile);
   }
 
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", drawAll);

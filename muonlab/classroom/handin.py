@@ -1,0 +1,132 @@
+"""What a learner hands in of one lesson: predictions and checks in a small file of JSON.
+
+    {"format": "muonlab answers 1", "lesson": "02", "learner": 16 hexadecimal digits, "name": "",
+     "made": "2026-11-22T21:55:21Z", "checks": {"02-e1": "right"},
+     "predictions": {"02-p1": {"question": "Which?", "options": ["one", "two"], "choice": 1}}}
+
+`learner` is drawn by chance, and says only that two files come from one place. The book's pages
+write the same (book/assets/live/widgets.js), without checks. Whoever reads such a file does not
+trust it: `parse` takes these fields and nothing else.
+"""
+
+import json
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from muonlab.classroom.exercise import LOOK
+from muonlab.classroom.predict import Prediction, home
+from muonlab.files import replace_file
+
+FORMAT = "muonlab answers 1"
+LARGEST = 65_536  # bytes of a file; a lesson's is about one thousand
+MOST, LONGEST = 40, 1_000  # predictions, checks or options; characters of a text
+NAME = 80  # characters
+TEXTS = {
+    "format": re.escape(FORMAT),
+    "lesson": r"\d\d",
+    "learner": r"[0-9a-f]{16}",
+    "name": rf"(?s:.{{0,{NAME}}})",
+    "made": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ",
+}
+
+
+@dataclass(frozen=True)
+class HandIn:
+    """A file that has the right form; its texts are still somebody's, and must be escaped."""
+
+    lesson: str
+    learner: str
+    name: str
+    made: str  # UTC
+    predictions: Mapping[str, Mapping[str, Any]]  # by id: question, options, choice
+    checks: Mapping[str, str]  # by id: the status of the last verdict
+
+    @property
+    def content(self) -> bytes:
+        """The file."""
+        fields = {"format": FORMAT, **asdict(self)}
+        return json.dumps(fields, ensure_ascii=False, indent=1).encode()
+
+
+def write(
+    lesson: str, name: str, predictions: Mapping[str, Prediction], checks: Mapping[str, str]
+) -> tuple[Path, HandIn]:
+    """Writes the file into the current folder, over an older one of this learner and lesson.
+
+    Predictions without a choice are left out. ValueError: there is nothing to hand in yet, or the
+    name is too long. OSError: the folder cannot be written; an older file stays.
+    """
+    said = {
+        id: {"question": p.question, "options": p.options, "choice": p.choice}
+        for id, p in predictions.items()
+        if p.choice >= 0
+    }
+    if not said and not checks:
+        raise ValueError(
+            "nothing to hand in: choose a prediction or check an exercise, and run the cells of "
+            "the lesson once more if you have just opened it"
+        )
+    if len(name) > NAME:
+        raise ValueError(f"expected a name of {NAME} characters at most; {len(name)} came")
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    new = HandIn(lesson, _learner(), name, now, said, dict(checks))
+    path = Path(f"muonlab-{lesson}-{new.learner[:8]}.json")
+    replace_file(path, new.content)
+    return path, new
+
+
+def parse(content: bytes) -> HandIn:
+    """Returns what a file holds; ValueError says what is wrong, in words of ours alone."""
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise ValueError("it is no JSON, or not the whole file") from error
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise ValueError(f"it is not a file of lesson.hand_in(): its format is not {FORMAT!r}")
+    _expect(found.keys() == {*TEXTS, "predictions", "checks"}, "it has other fields than it should")
+    for field, pattern in TEXTS.items():
+        right = isinstance(found[field], str) and re.fullmatch(pattern, found[field])
+        _expect(right, f"its {field} is not as it should be")
+    for field, letter in (("predictions", "p"), ("checks", "e")):
+        entries, id = found[field], re.compile(rf"{found['lesson']}-{letter}\d{{1,3}}")
+        short = isinstance(entries, dict) and len(entries) <= MOST
+        _expect(short, f"its {field} are no short list by id")
+        _expect(all(map(id.fullmatch, entries)), f"an id in its {field} is not of this lesson")
+    _expect(all(map(_is_prediction, found["predictions"].values())), "a prediction is not whole")
+    statuses = found["checks"].values()
+    _expect(all(isinstance(s, str) and s in LOOK for s in statuses), "a check has no known status")
+    return HandIn(**{field: value for field, value in found.items() if field != "format"})
+
+
+def _is_prediction(said: Any) -> bool:
+    if not isinstance(said, dict) or said.keys() != {"question", "options", "choice"}:
+        return False
+    options, choice = said["options"], said["choice"]
+    if not isinstance(options, list) or not 2 <= len(options) <= MOST:
+        return False
+    texts = all(isinstance(t, str) and len(t) <= LONGEST for t in (said["question"], *options))
+    return texts and type(choice) is int and 0 <= choice < len(options)
+
+
+def _expect(right: Any, otherwise: str) -> None:
+    if not right:
+        raise ValueError(otherwise)
+
+
+def _learner() -> str:
+    """Returns the name that chance gave to this folder of a learner's data."""
+    path = home() / "learner"
+    try:
+        if re.fullmatch(TEXTS["learner"], known := path.read_text(encoding="ascii")):
+            return known
+    except (OSError, ValueError):  # none yet, or damaged: a new one
+        pass
+    new = secrets.token_hex(8)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(path, new.encode())
+    return new

@@ -1,0 +1,88 @@
+"""The files of a class, read without trusting them: what is odd is named and left out."""
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from muonlab.classroom.handin import LARGEST, HandIn, parse
+from muonlab.files import course
+
+MOST = 5_000  # files: a folder with more is not one of hand-ins
+SHOWN = 80  # characters of a text that somebody else chose
+
+
+@dataclass(frozen=True)
+class Collected:
+    """The hand-ins that count, one a learner and lesson, and what was not counted and why."""
+
+    counted: list[HandIn]
+    left_out: list[tuple[str, str]]  # a file's name, fit to be printed, and the reason
+
+
+def collect(folder: Path) -> Collected:
+    """Returns the hand-ins below a folder.
+
+    Hidden files are passed over. Of one learner and lesson the newest counts, by the time in the
+    file. A link, a large file, or one that is no hand-in is not opened, or not kept.
+
+    ValueError: no folder, too many files, or no hand-in in it.
+    """
+    if not folder.is_dir():
+        raise ValueError(f"expected a folder with the files of a class, got {folder}")
+    found: dict[tuple[str, str], list[tuple[HandIn, str]]] = {}
+    left_out, counted = [], []
+    for path in _files(folder):
+        name = printable(path.relative_to(folder).as_posix())
+        try:
+            one = parse(_content(path))
+            if not any((course() / "lessons").glob(f"{one.lesson}-*.ipynb")):
+                raise ValueError(f"there is no lesson {one.lesson} here")
+        except OSError as error:
+            left_out.append((name, error.strerror or "it cannot be read"))
+        except ValueError as error:
+            left_out.append((name, str(error)))
+        else:
+            found.setdefault((one.lesson, one.learner), []).append((one, name))
+    for alike in found.values():
+        *older, (newest, name) = sorted(alike, key=lambda each: each[0].made)
+        counted.append(newest)
+        for other, its_name in older:
+            told = "says the same" if other == newest else "is newer, of the same learner"
+            left_out.append((its_name, f"{name} {told}, and counts"))
+    if not counted:
+        first = ": ".join(left_out[0]) if left_out else "it is empty"
+        raise ValueError(f"{folder} holds no file of lesson.hand_in(); {first}")
+    return Collected(counted, left_out)
+
+
+def printable(text: str) -> str:
+    """Returns somebody's text on one short line, without what steers a terminal or a page.
+
+    >>> printable("Ada\\x1b[2J\\u202e!")
+    'Ada�[2J�!'
+    """
+    return "".join(c if c.isprintable() else "�" for c in text[:SHOWN])
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    found = []
+    for root, folders, files in os.walk(folder):  # it enters no link
+        linked = [name for name in folders if Path(root, name).is_symlink()]
+        found += [Path(root, name) for name in files + linked if not name.startswith(".")]
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        if len(found) > MOST:
+            raise ValueError(f"{folder} holds more than {MOST:,} files: name the one of the class")
+    return iter(sorted(found))
+
+
+def _content(path: Path) -> bytes:
+    facts = path.lstat()
+    if not stat.S_ISREG(facts.st_mode):
+        raise ValueError("it is a link, or no ordinary file: put a copy there")
+    if path.suffix == ".ipynb":
+        raise ValueError("it is a notebook: ask for the file that lesson.hand_in() writes")
+    if facts.st_size > LARGEST:
+        raise ValueError(f"it has {facts.st_size:,} bytes; a hand-in has {LARGEST:,} at most")
+    return path.read_bytes()

@@ -1,0 +1,73 @@
+"""One text for a class: the teacher's, exported to a file that each student imports."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from muonlab import archive
+from muonlab.data import cache
+from muonlab.data.corpus import Corpus, load_code, load_docs, unpacked, words_of
+from muonlab.files import cache_folder, replace_file
+
+TEXTS = ("docs", "docs-512")  # what the lessons train on when their cells run
+
+
+def export_texts(file: Path, names: Sequence[str] = TEXTS) -> dict[str, str]:
+    """Writes texts of this machine to an archive; returns their hashes by name.
+
+    Raises:
+        ValueError: a name that is no text of this kind; a file that is there already.
+        OSError: the file cannot be written; nothing is left behind.
+    """
+    if odd := [name for name in names if not archive.NAME.fullmatch(name)]:
+        raise ValueError(f"expected docs, docs-V, code or code-V; got {odd[0]!r}")
+    if file.exists():
+        raise ValueError(f"{file} is there already: name a new file, or delete the old one")
+    texts = {name: _content(name) for name in names}
+    packed = archive.pack(texts)
+    replace_file(file, packed)
+    return archive.hashes(packed)
+
+
+def import_texts(file: Path, replace: bool = False) -> dict[str, str]:
+    """Puts an archive where `load_corpus` finds it; returns the hashes of its texts by name.
+
+    All of it is checked before anything is put in place.
+
+    Raises:
+        ValueError: a damaged or odd archive; or another one is there, and `replace` is False.
+        OSError: it cannot be read, or not be put in place; the old one stays.
+    """
+    found = archive.read(file)
+    texts = archive.hashes(found)
+    for name, digest in texts.items():
+        _check(name, archive.text(found, name), digest)
+    archive.keep(found, replace)
+    return texts
+
+
+def _content(name: str) -> bytes:
+    digest = _load(name).sha256
+    if (kept := archive.kept()) and digest in archive.hashes(kept).values():
+        return archive.text(kept, name)
+    for path in cache_folder().glob(f"{name.partition('-')[0]}-*.corpus"):
+        content, found = cache.parse(path.read_bytes())
+        if found == digest:
+            return content
+    raise FileNotFoundError(f"{name} is no longer in {cache_folder()}: try again")
+
+
+def _load(name: str) -> Corpus:
+    return (load_code if name.startswith("code") else load_docs)(name)
+
+
+def _check(name: str, content: bytes, digest: str) -> None:
+    """Raises ValueError unless a model can train on it: what somebody made by hand may not fit."""
+    try:
+        corpus = unpacked(name, content, digest)
+        most = max(int(half.max()) for half in (corpus.train, corpus.held_out))
+        fits = most < corpus.vocab_size <= words_of(name)
+    except Exception as error:  # the tokenizers library raises nothing more special
+        raise ValueError(f"{name} does not hold tokens and their tokenizer: {error}") from error
+    if not fits:
+        words = f"a vocabulary of {corpus.vocab_size:,}"
+        raise ValueError(f"{name} does not fit its name: its largest token is {most:,}, of {words}")

@@ -1,0 +1,165 @@
+"""What a class predicted beside what happened, on one page for the projector."""
+
+import base64
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import nbformat
+
+from muonlab.classroom.exercise import LOOK, checks
+from muonlab.classroom.handin import HandIn
+from muonlab.files import course, replace_file
+from muonlab.publishing.source import STATE
+from muonlab.teaching.collected import Collected, collect, printable
+
+VIEW = STATE.replace("state", "view")
+OUTCOME = re.compile(r"What happened: \*\*(.*?)\*\*\. ?(.*)", re.DOTALL)
+NUMBER = re.compile(r"[-+−]?\d[\d.,]*")
+STARTS = b"<!doctype html><!-- muonlab teach class -->"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A prediction as the stored lesson asks it, and what happened there."""
+
+    id: str
+    question: str
+    options: list[str]
+    right: int
+    because: str
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A lesson as it is stored here: what it asks, and the ids of its exercises."""
+
+    title: str
+    asked: list[Asked]
+    exercises: list[str]
+
+
+def write_page(folder: Path, out: Path) -> str:
+    """Writes the page of the hand-ins in a folder; returns what to tell the teacher.
+
+    Raises:
+        ValueError: no hand-in in the folder, a lesson without stored outputs, or `out` is a file
+            of another kind.
+        OSError: the page cannot be written; an older one stays.
+    """
+    if out.exists() and (not out.is_file() or out.read_bytes()[: len(STARTS)] != STARTS):
+        raise ValueError(f"{out} is there and no page of a class: name another file")
+    found = collect(folder)
+    replace_file(out, page(found).encode())
+    lines = [f"{out}: {len(found.counted)} hand-ins of {_learners(found.counted)} learners"]
+    return "\n".join([*lines, *(f"left out {name}: {why}" for name, why in found.left_out)])
+
+
+def page(found: Collected) -> str:
+    """Returns the page: what others wrote stands in it as data, which its script shows as text."""
+    here = Path(__file__).parent
+    script = (here / "class.js").read_text(encoding="utf-8")
+    allowed = base64.b64encode(sha256(script.encode()).digest()).decode()
+    return Template((here / "class.html").read_text(encoding="utf-8")).substitute(
+        data=json.dumps(summary(found)).replace("<", "\\u003c"),  # no text ends the element
+        script=script,
+        allowed=allowed,
+    )
+
+
+def summary(found: Collected) -> dict[str, Any]:
+    """Returns what the page shows, in plain lists and numbers."""
+    lessons = []
+    for id in sorted({each.lesson for each in found.counted}):
+        these = [each for each in found.counted if each.lesson == id]
+        known = stored(id)
+        tables = {"asked": [_votes(a, these) for a in known.asked], **_checks(known, these)}
+        lessons.append({"id": id, "title": known.title, "learners": len(these), **tables})
+    return {
+        "lessons": lessons,
+        "statuses": list(LOOK),
+        "learners": _learners(found.counted),
+        "who": [_who(each) for each in sorted(found.counted, key=lambda e: (e.lesson, e.name))],
+        "left_out": found.left_out,
+    }
+
+
+def stored(lesson: str) -> Stored:
+    """Returns a lesson of the course's own notebooks.
+
+    ValueError: it was not run, so that nobody knows what happened.
+    """
+    path = next((course() / "lessons").glob(f"{lesson}-*.ipynb"))
+    notebook = nbformat.read(path, as_version=4)
+    models = notebook.metadata.get("widgets", {}).get(STATE, {}).get("state", {})
+    asked, happened = [], {}
+    for data in (o.get("data", {}) for c in notebook.cells for o in c.get("outputs", [])):
+        widget = models.get(data.get(VIEW, {}).get("model_id"), {}).get("state", {})
+        if "choice" in widget:
+            asked.append(widget)
+        made = re.search('data-prediction="([^"]*)"', data.get("text/markdown", ""))
+        if made and (outcome := OUTCOME.search(data["text/plain"])):
+            happened[made[1]] = outcome.groups()
+    if not asked or any(widget["id"] not in happened for widget in asked):
+        raise ValueError(
+            f"{path.name} has not the outputs that say what happened: run "
+            f"`python -m muonlab.publishing.release {lesson}`, or take the notebook as it came"
+        )
+    title = next(c.source for c in notebook.cells if c.source.startswith("# ")).splitlines()[0]
+    return Stored(
+        title.removeprefix("# "),
+        [_asked(widget, *happened[widget["id"]]) for widget in asked],
+        [f"{lesson}-{name}" for name in checks(lesson)],
+    )
+
+
+def _asked(widget: Any, right: str, because: str) -> Asked:
+    options = list(widget["options"])
+    because = because.replace("`", "").replace("*", "").strip()
+    return Asked(widget["id"], widget["question"], options, options.index(right), because)
+
+
+def _votes(asked: Asked, these: Sequence[HandIn]) -> dict[str, Any]:
+    said = [each.predictions[asked.id] for each in these if asked.id in each.predictions]
+    chosen = [_option(asked, one) for one in said]
+    votes = Counter(chosen)
+    counts = [votes[number] for number in range(len(asked.options))]
+    return {**vars(asked), "votes": counts, "others": votes[None]}
+
+
+def _option(asked: Asked, said: Any) -> int | None:
+    """Returns which of our options was chosen; None where another version asked something else.
+
+    Numbers may differ: some are computed on the learner's own text.
+    """
+    words = [said["question"], *said["options"]]
+    ours = [asked.question, *asked.options]
+    same = [NUMBER.sub("#", text) for text in words] == [NUMBER.sub("#", text) for text in ours]
+    return said["choice"] if same else None
+
+
+def _checks(known: Stored, these: Sequence[HandIn]) -> dict[str, Any]:
+    rows = []
+    for id in known.exercises:
+        status = Counter(each.checks.get(id) for each in these)
+        rows.append([id, *(status[name] for name in LOOK), status[None]])
+    ids = {*known.exercises, *(each.id for each in known.asked)}
+    unknown = sum(not {*each.checks, *each.predictions} <= ids for each in these)
+    return {"exercises": rows, "unknown": unknown}
+
+
+def _who(each: HandIn) -> list[str]:
+    right = sum(status == "right" for status in each.checks.values())
+    name = printable(each.name) or f"no name ({each.learner[:8]})"
+    told = [str(len(each.predictions)), f"{right} of {len(each.checks)}"]
+    return [each.lesson, name, *told, each.made]
+
+
+def _learners(these: Sequence[HandIn]) -> int:
+    return len({each.learner for each in these})
