@@ -34,6 +34,7 @@ TITLE = re.compile(r"^# (.*)$", re.MULTILINE)
 HEADER = re.compile(r"^> Read (\d+) min · do (\d+) min · needs ([^·]*)", re.MULTILINE)
 THEBE = ("init_thebe_core", "update_thebe_context")
 VIEW = STATE.replace("state", "view")
+SLIDES = '<p class="muonlab-source"><a href="../slides/{}.html">This lesson as slides</a></p>'
 
 
 def lessons() -> list[Path]:
@@ -193,6 +194,8 @@ def _add_source(app: Any, page: str, template: str, context: dict[str, Any], tre
         context["body"] = context["body"].replace('<div role="list" class="cit', '<div class="cit')
         # the theme's words for a folded cell hide ours from a screen reader
         context["body"] = context["body"].replace(' aria-label="Toggle hidden content"', "")
+        if page.startswith("lessons/"):
+            context["body"] += SLIDES.format(page.removeprefix("lessons/"))
         context["body"] += source_line(page, os.environ.get("MUONLAB_REPOSITORY", ""))
 
 
