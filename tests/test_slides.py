@@ -53,7 +53,9 @@ def lesson_of(count):
 
 def shown(deck):
     return [
-        [*out.data][0].rsplit("/")[-1] for cell in deck.cells for out in cell.get("outputs", [])
+        next(iter(out.data)).rsplit("/")[-1]
+        for cell in deck.cells
+        for out in cell.get("outputs", [])
     ]
 
 

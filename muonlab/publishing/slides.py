@@ -66,8 +66,8 @@ def deck(notebook: NotebookNode) -> NotebookNode:
     for slide in (found[place] for place in sorted(kept)):
         cells += _cells(slide)
     views = {view for cell in cells for out in cell.get("outputs", []) if (view := _view(out))}
-    state = {"state": {view: models[view] for view in sorted(views)}}
-    state |= {"version_major": 2, "version_minor": 0}
+    used = {view: models[view] for view in sorted(views)}
+    state = {"state": used, "version_major": 2, "version_minor": 0}
     return new_notebook(cells=cells, metadata={"widgets": {STATE: state}})
 
 
