@@ -17,7 +17,7 @@ FIRST = "# Why?\n\nA hook.\n\n> **You will be able to**\n> 1. ask.\n>\n"
 FIRST += "> Read 7 min · do 9 min · needs lesson 01 · no GPU"
 SHAPES = """() => [...document.querySelectorAll('.slides section:not(.stack)')].map(slide => {
   const at = slide.getBoundingClientRect(), scale = Reveal.getScale();
-  const shown = [...slide.querySelectorAll(':not(aside, aside *, mjx-assistive-mml *, defs *)')]
+  const shown = [...slide.querySelectorAll(':not(aside, aside *, svg *, mjx-assistive-mml *)')]
     .map(node => node.getBoundingClientRect()).filter(box => box.width);
   return {title: slide.querySelector('h1, h2').textContent,
     bottom: Math.max(...shown.map(box => box.bottom - at.top)) / scale,
@@ -52,11 +52,8 @@ def lesson_of(count):
 
 
 def shown(deck):
-    return [
-        next(iter(out.data)).rsplit("/")[-1]
-        for cell in deck.cells
-        for out in cell.get("outputs", [])
-    ]
+    outputs = [out for cell in deck.cells for out in cell.get("outputs", [])]
+    return [next(iter(out.data)).rsplit("/")[-1] for out in outputs]
 
 
 def titles(deck):
@@ -143,10 +140,12 @@ def test_a_deck_is_quiet_local_alive_and_fits(lesson, visit):  # noqa: F811
 def moves(page, explorer):
     before = explorer.locator(".muonlab-sentence").inner_text()
     control = explorer.locator("input[type=range], select").first
-    control.focus()
-    slider = control.get_attribute("type") == "range"
-    at_end = slider and control.evaluate("slider => slider.value === slider.max")
-    page.keyboard.press("ArrowDown" if at_end or not slider else "ArrowRight")
+    if control.get_attribute("type") == "range":
+        control.focus()
+        at_end = control.evaluate("slider => slider.value === slider.max")
+        page.keyboard.press("ArrowLeft" if at_end else "ArrowRight")
+    else:
+        control.select_option(index=control.evaluate("select => select.selectedIndex ? 0 : 1"))
     assert explorer.locator(".muonlab-sentence").inner_text() != before
 
 

@@ -17,12 +17,12 @@ from typing import Any
 
 import nbformat
 
-from muonlab.classroom import explore
+from muonlab.classroom import explore, quiz
 from muonlab.classroom.claims import HEADS, VERDICTS, Claim, collect, stored_claims
 from muonlab.classroom.output import Table
-from muonlab.classroom.widget import Widget
+from muonlab.classroom.widget import Widget, script
 from muonlab.files import course
-from muonlab.publishing import picture
+from muonlab.publishing import picture, refresher
 from muonlab.publishing.fold import fold
 from muonlab.publishing.source import STATE
 from muonlab.studies.table1 import TIERS
@@ -126,8 +126,18 @@ def lesson_map() -> str:
 
 def explorer(name: str) -> str:
     """Returns an explorer as a notebook's page holds it: its view, its state, and the loader."""
-    model = {"_esm": explore.module(name), "_css": Widget._css, "values": {}, "data": {}}
-    parts = {VIEW: {"model_id": name}, STATE: {"state": {name: {"state": model}}}}
+    return _widget(name, {"_esm": explore.module(name), "values": {}, "data": {}})
+
+
+def self_test(name: str) -> str:
+    """Returns the quiz of a page that is no lesson."""
+    asked = {"questions": quiz.questions(name), "answers": {}}
+    return _widget(f"quiz-{name}", {"_esm": script("dom.js", "quiz.js"), **asked})
+
+
+def _widget(name: str, state: dict[str, Any]) -> str:
+    parts = {VIEW: {"model_id": name}, STATE: {"state": {name: {"state": state}}}}
+    state["_css"] = Widget._css
     texts = {kind: json.dumps(data).replace("</", "<\\/") for kind, data in parts.items()}
     scripts = [f'<script type="{kind}">{text}</script>' for kind, text in texts.items()]
     return "\n".join([*scripts, '<script src="../live/widgets.js"></script>'])
@@ -139,6 +149,8 @@ MADE: dict[str, Callable[..., str]] = {
     "verdicts": verdicts,
     "map": lesson_map,
     "explorer": explorer,
+    "quiz": self_test,
+    "drawn": lambda name: f'<div class="cell_output">{refresher.drawn(name)}</div>',
 }
 
 

@@ -34,6 +34,8 @@ LIMITS = re.compile(r"^## Limits\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 QUESTION = re.compile(r"\A(# .*?)\n>\n> Read ", re.DOTALL)
 NOT_SAID = re.compile(r"^(#|>|\*\*Exercise|<details|```)")
 FORMULA = re.compile(r"\$+([^$]+)\$+")  # the speaker's window does not draw formulas
+REASON = "Let one who was right and one who was wrong say why, before you go on."
+BREAK = "Ask which run would make this false, and by how much."
 INDEX = """# Slides
 
 ```{toctree}
@@ -127,12 +129,13 @@ def _slides(cells: list[NotebookNode], models: dict[str, Any]) -> Iterator[Slide
                 explored = True
         if outcomes:
             shown = [*figures[-1:], *claims][:2]
-            yield Slide(title, [*outcomes, *shown], [said])
+            yield Slide(title, [*outcomes, *shown], [REASON, *map(_words, shown), said])
             waiting = False
         elif drawn and not waiting:
-            yield Slide(title, [drawn[-1], *claims[:1]], [said], FIGURE)
+            shown = [drawn[-1], *claims[:1]]
+            yield Slide(title, shown, [*map(_words, shown), said], FIGURE)
         elif claims and not waiting:
-            yield Slide(title, claims[:2], [said], MORE)
+            yield Slide(title, claims[:2], [BREAK, said], MORE)
 
 
 def _asking(state: dict[str, Any]) -> list[str]:
@@ -169,6 +172,10 @@ def _said(cells: list[NotebookNode]) -> str:
             break
         words.append(paragraph)
     return "\n\n".join(words)
+
+
+def _words(output: NotebookNode) -> str:
+    return "" if _claim(output) else output.data.get("text/plain", "")
 
 
 def _view(output: NotebookNode) -> str:
