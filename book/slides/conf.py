@@ -10,7 +10,7 @@ suppress_warnings = ["mystnb.unknown_mime_type", "myst.header", "myst.xref_missi
 
 nb_execution_mode = "off"
 nb_render_markdown_format = "myst"
-nb_ipywidgets_js = {"../live/widgets.js": {}}
+nb_ipywidgets_js = {"../widgets.js": {}}
 nb_mime_priority_overrides = [
     ("revealjs", kind, place)
     for place, kind in enumerate(
@@ -22,7 +22,7 @@ myst_enable_extensions = ["dollarmath", "smartquotes"]
 revealjs_style_theme = "white"
 mathjax_path = "tex-svg.js"  # one file, without fonts; the book has the others
 MATHJAX = Path(find_spec("sphinx-mathjax-offline").origin).parent / "static" / "mathjax"
-html_extra_path = ["../assets"]  # live/widgets.js
+html_extra_path = ["../assets/live"]
 revealjs_static_path = ["static", str(MATHJAX / mathjax_path)]
 revealjs_css_files = ["slides.css"]
 revealjs_js_files = ["slides.js"]
