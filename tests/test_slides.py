@@ -165,3 +165,16 @@ def test_a_clicker_turns_the_page_and_paper_gets_every_slide(visit):  # noqa: F8
     page.wait_for_timeout(500)
     assert page.locator(".pdf-page").count() == 15
     assert len(re.findall(rb"/Type /Page\b", page.pdf(prefer_css_page_size=True))) == 15
+
+
+@pytest.mark.browser
+def test_one_page_leads_to_every_deck(visit):  # noqa: F811
+    page = visit(slides.DECKS / "index.html")
+    links = page.locator(".toctree-wrapper a")
+    assert [f"{path.stem}.html" for path in lessons()] == [
+        link.get_attribute("href") for link in links.all()
+    ]
+    assert (
+        page.evaluate(SHAPES.replace("slide.querySelector('aside.notes')", "slide"))[0]["bottom"]
+        <= 720
+    )

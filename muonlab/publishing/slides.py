@@ -38,9 +38,9 @@ REASON = "Let one who was right and one who was wrong say why, before you go on.
 BREAK = "Ask which run would make this false, and by how much."
 INDEX = """# Slides
 
-```{toctree}
-:glob:
-*
+```{{toctree}}
+:maxdepth: 1
+{}
 ```
 """
 
@@ -202,7 +202,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         for path in lessons():
             nbformat.write(deck(nbformat.read(path, as_version=4)), f"{folder}/{path.name}")
-        Path(folder, "index.md").write_text(INDEX, encoding="utf-8")
+        decks = [f"{path.stem.replace('-', ' ')} <{path.stem}>" for path in lessons()]
+        Path(folder, "index.md").write_text(INDEX.format("\n".join(decks)), encoding="utf-8")
         names = [f"{folder}/{kind}" for kind in ("", ".doctrees")]
         made = ["-b", "revealjs", "-q", "-W", "--keep-going", "-c", str(SETTINGS), "-d", names[1]]
         return build_main([*made, names[0], str(DECKS)])
