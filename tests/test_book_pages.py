@@ -208,7 +208,7 @@ def test_the_day_has_no_hole():
 
 def test_the_wrong_answers_of_the_class_are_options_of_its_predictions():
     for row in tables(page("teach-class"))[-1]:
-        lesson, told = read(TEXTS[row["question"][:2]]), row["most classes say"]
+        lesson, told = read(TEXTS[row["question"][:2]]), row["wrong answer"]
         assert f'"{row["question"]}"' in lesson
         assert f'"{told}"' in lesson, row["question"]
         notebook = read(next((ROOT / "lessons").glob(f"{row['question'][:2]}-*.ipynb")))
