@@ -1,8 +1,8 @@
 """Slides: one deck a lesson, of the lesson's own cells: `python -m muonlab.publishing.slides`.
 
 A deck keeps what a class looks at: the question, predictions and what happened, explorers, figures
-and claims, the limits and the quiz. The notes for the speaker are the lesson's words too, so there
-is no second text to keep. sphinx-revealjs makes the pages, and brings reveal.js.
+and claims, the limits and the quiz. The speaker's notes are the lesson's words after a line on how
+to ask, so there is no second text to keep. sphinx-revealjs makes the pages, and brings reveal.js.
 """
 
 import re
@@ -79,7 +79,7 @@ def _question(source: str) -> list[NotebookNode]:
     read, do, needs = header.groups()
     notes = [
         f"The lesson plans {read} minutes to read and {do} to do; it needs {needs.strip()}.",
-        "The exercises are in the notebook. These notes are the lesson's own words.",
+        "The exercises are in the notebook. Most of these notes are the lesson's words.",
     ]
     return [new_markdown_cell(first[1]), _aside(notes)]
 
