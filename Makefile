@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: lab test lessons format book bundle browser clean
+.PHONY: lab test lessons format slides book bundle browser clean
 
 lab: .venv/lab
 	$(BIN)/muonlab lab
@@ -21,7 +21,10 @@ format: .venv/all  ## the code of the lessons' texts, as wide as the book's colu
 	perl -ni -e 'print unless /^    (format|jupytext)_version: /' lessons/text/*.md
 	$(BIN)/ruff format --line-length 84 lessons/text/*.md
 
-book: .venv/all
+slides: .venv/all  ## one deck a lesson: book/_build/html/slides/index.html
+	$(BIN)/python -m muonlab.publishing.slides
+
+book: slides
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/jupyter-book build . --config book/_config.yml \
 	  --toc book/_toc.yml --path-output book -W -n --keep-going
 

@@ -12,7 +12,8 @@ from muonlab import cli
 
 ROOT = Path(__file__).parents[1]
 BOOK = ROOT / "book"
-PAGES = ("how-to", "notation", "glossary", "bibliography", "errata", "about")
+TEACH = ("teach-class", "teach-day", "teach-seminar", "refresher", "exam", "graded-reports")
+PAGES = ("how-to", "notation", "glossary", "bibliography", "errata", "about", *TEACH)
 TEXTS = {path.name[:2]: path for path in sorted((ROOT / "lessons" / "text").glob("*.md"))}
 HEADER = re.compile(r"^> Read (\d+ min) · do (\d+ min) · needs (.*?) · no GPU", re.MULTILINE)
 MONTH = r"(?:0[7-9]|[1-9]\d)(?:0[1-9]|1[0-2])"  # arXiv counts so since April 2007
@@ -173,6 +174,59 @@ def test_a_session_comes_after_the_lessons_that_it_needs():
             seen.append(LESSON_LINK.search(row["lesson"])[1])
     sessions = [[row["when"] for row in table if "session" in row["when"]] for table in given]
     assert [len(names) for names in sessions] == [1, 3, 6, 2, 5]
+
+
+def test_every_minute_of_the_plans_is_that_of_the_lesson_or_of_the_exercise():
+    for name in ("teach-day", "teach-seminar"):
+        rows = [row for table in tables(page(name)) for row in table if "minutes" in row]
+        lessons = [(LESSON_LINK.search(" ".join(row.values())), row["minutes"]) for row in rows]
+        timed = [(found[1], minutes) for found, minutes in lessons if found and minutes != "35"]
+        assert len(timed) >= 6
+        for lesson, minutes in timed:
+            read_and_do = HEADER.search(read(TEXTS[lesson])).groups()[:2]
+            assert int(minutes) == sum(int(words.split()[0]) for words in read_and_do), lesson
+    at = 0
+    for row in tables(page("teach-class"))[0]:
+        start, end = map(int, row["minutes"].split(" to "))
+        assert start == at, "the minutes have a gap"
+        at = end
+        if found := re.search(r"exercise ((\d\d)-e\d+)", row["from"]):
+            planned = rf"^\*\*Exercise {found[1]}\*\* · {end - start} minutes"
+            assert re.search(planned, read(TEXTS[found[2]]), re.MULTILINE), found[1]
+        if found := re.search(r"slides of lesson (\d\d)", row["from"]):
+            reading = HEADER.search(read(TEXTS[found[1]]))[1]
+            assert end - start <= int(reading.split()[0]), found[1]
+    assert at == 90
+
+
+def test_the_day_has_no_hole():
+    rows = [row for row in tables(page("teach-day"))[0] if ":" in row["when"]]
+    clock = [int(hour) * 60 + int(minute) for hour, minute in (r["when"].split(":") for r in rows)]
+    ends = [start + int(row["minutes"]) for start, row in zip(clock, rows, strict=True)]
+    assert ends[:-1] == clock[1:]
+
+
+def test_the_wrong_answers_of_the_class_are_options_of_its_predictions():
+    for row in tables(page("teach-class"))[-1]:
+        lesson, told = read(TEXTS[row["question"][:2]]), row["wrong answer"]
+        assert f'"{row["question"]}"' in lesson
+        assert f'"{told}"' in lesson, row["question"]
+        notebook = read(next((ROOT / "lessons").glob(f"{row['question'][:2]}-*.ipynb")))
+        assert f"What happened: **{told}**" not in notebook, "that is the right answer"
+
+
+def test_the_two_reports_are_marked_by_the_rubric_and_say_what_their_pages_say():
+    criteria = [row["criterion"] for row in tables(page("rubric"))[0]]
+    for graded, total in zip(tables(page("graded-reports")), (16, 5), strict=True):
+        assert [row["criterion"] for row in graded[:-1]] == criteria
+        assert sum(int(row["marks"]) for row in graded[:-1]) == total
+        assert graded[-1]["marks"] == f"{total} of 18"
+    good, flawed = (read(BOOK / "assets" / "reports" / f"{n}.html") for n in ("good", "flawed"))
+    assert "http" not in (good + flawed).replace("http://www.w3.org", "")
+    assert "before the first of these runs began" in good
+    assert "12%" in good
+    assert "a reader cannot know which came first" in flawed
+    assert "+0.373" in flawed
 
 
 def test_the_commands_of_the_how_to_exist(capsys):

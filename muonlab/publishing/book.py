@@ -17,12 +17,12 @@ from typing import Any
 
 import nbformat
 
-from muonlab.classroom import explore
+from muonlab.classroom import explore, quiz
 from muonlab.classroom.claims import HEADS, VERDICTS, Claim, collect, stored_claims
 from muonlab.classroom.output import Table
 from muonlab.classroom.widget import Widget, script
 from muonlab.files import course
-from muonlab.publishing import picture
+from muonlab.publishing import picture, refresher
 from muonlab.publishing.fold import fold
 from muonlab.publishing.source import STATE
 from muonlab.studies.table1 import TIERS
@@ -35,6 +35,7 @@ HEADER = re.compile(r"^> Read (\d+) min · do (\d+) min · needs ([^·]*)", re.M
 THEBE = ("init_thebe_core", "update_thebe_context")
 PLAYGROUND = course() / "book" / "playground"
 VIEW = STATE.replace("state", "view")
+SLIDES = '<p class="muonlab-source"><a href="../slides/{}.html">This lesson as slides</a></p>'
 
 
 def lessons() -> list[Path]:
@@ -144,6 +145,12 @@ def playground_module() -> str:
     return "\n".join([known + shared, *(part.read_text(encoding="utf-8") for part in parts)])
 
 
+def self_test(name: str) -> str:
+    """Returns the quiz of a page that is no lesson."""
+    asked = {"questions": quiz.questions(name), "answers": {}}
+    return widget(f"quiz-{name}", {"_esm": script("dom.js", "quiz.js"), **asked})
+
+
 def widget(name: str, model: dict[str, Any], css: str = "") -> str:
     """Returns what draws a widget in a page without a kernel; model: its state, with "_esm"."""
     model = {**model, "_css": Widget._css + css}
@@ -160,6 +167,8 @@ MADE: dict[str, Callable[..., str]] = {
     "map": lesson_map,
     "explorer": explorer,
     "playground": playground,
+    "quiz": self_test,
+    "drawn": lambda name: f'<div class="cell_output">{refresher.drawn(name)}</div>',
 }
 
 
@@ -215,6 +224,8 @@ def _add_source(app: Any, page: str, template: str, context: dict[str, Any], tre
         context["body"] = context["body"].replace('<div role="list" class="cit', '<div class="cit')
         # the theme's words for a folded cell hide ours from a screen reader
         context["body"] = context["body"].replace(' aria-label="Toggle hidden content"', "")
+        if page.startswith("lessons/"):
+            context["body"] += SLIDES.format(page.removeprefix("lessons/"))
         context["body"] += source_line(page, os.environ.get("MUONLAB_REPOSITORY", ""))
 
 

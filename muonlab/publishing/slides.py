@@ -1,0 +1,213 @@
+"""Slides: one deck a lesson, of the lesson's own cells: `python -m muonlab.publishing.slides`.
+
+A deck keeps what a class looks at: the question, predictions and what happened, explorers, figures
+and claims, the limits and the quiz. The speaker's notes are the lesson's words after a line on how
+to ask, so there is no second text to keep. sphinx-revealjs makes the pages, and brings reveal.js.
+"""
+
+import re
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from sphinx.cmd.build import build_main
+
+from muonlab.classroom.claims import MIME as CLAIM
+from muonlab.files import course
+from muonlab.publishing.book import HEADER, VIEW, lessons
+from muonlab.publishing.source import STATE
+
+SETTINGS = course() / "book" / "slides"
+DECKS = course() / "book" / "_build" / "html" / "slides"
+MOST = 15  # slides in a deck
+NEEDED, FIGURE, MORE = range(3)  # what goes last when there are too many, and what first
+TALLEST = 420  # points, of a figure on a slide; its letters have ten
+VIEW_BOX = re.compile(r'<svg[^>]* viewBox="[\d.]+ [\d.]+ [\d.]+ ([\d.]+)"')
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+LIMITS = re.compile(r"^## Limits\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+QUESTION = re.compile(r"\A(# .*?)\n>\n> Read ", re.DOTALL)
+NOT_SAID = re.compile(r"^(#|>|\*\*Exercise|<details|```)")
+FORMULA = re.compile(r"\$+([^$]+)\$+")  # the speaker's window does not draw formulas
+REASON = "Let one who was right and one who was wrong say why, before you go on."
+BREAK = "Ask which run would make this false, and by how much."
+INDEX = """# Slides
+
+```{{toctree}}
+:maxdepth: 1
+{}
+```
+"""
+
+
+@dataclass
+class Slide:
+    """One slide: its heading, its outputs or words, the speaker's notes, and how needed it is."""
+
+    title: str
+    shown: list[NotebookNode] | str
+    notes: list[str]
+    rank: int = NEEDED
+
+
+def deck(notebook: NotebookNode) -> NotebookNode:
+    """Returns a lesson's deck as a notebook: its question, then a heading for each slide.
+
+    Predictions with their outcomes, the first explorer, limits and quiz are always there. Figures,
+    then other explorers and claims, fill what is left of MOST slides; the lesson's order stays.
+    """
+    models = dict(notebook.metadata.widgets[STATE]["state"])
+    found = list(_slides(notebook.cells, models))
+    kept = sorted(range(len(found)), key=lambda place: found[place].rank)[: MOST - 1]
+    cells = _question(notebook.cells[0].source)
+    for slide in (found[place] for place in sorted(kept)):
+        cells += _cells(slide)
+    views = {view for cell in cells for out in cell.get("outputs", []) if (view := _view(out))}
+    used = {view: models[view] for view in sorted(views)}
+    state = {"state": used, "version_major": 2, "version_minor": 0}
+    return new_notebook(cells=cells, metadata={"widgets": {STATE: state}})
+
+
+def _question(source: str) -> list[NotebookNode]:
+    if not (first := QUESTION.search(source)) or not (header := HEADER.search(source)):
+        raise ValueError(f"a lesson begins with its question and its minutes, not {source[:60]!r}")
+    read, do, needs = header.groups()
+    notes = [
+        f"The lesson plans {read} minutes to read and {do} to do; it needs {needs.strip()}.",
+        "The exercises are in the notebook. Most of these notes are the lesson's words.",
+    ]
+    return [new_markdown_cell(first[1]), _aside(notes)]
+
+
+def _cells(slide: Slide) -> list[NotebookNode]:
+    if isinstance(slide.shown, str):
+        return [new_markdown_cell(f"## {slide.title}\n\n{slide.shown}"), _aside(slide.notes)]
+    shown = new_code_cell("# shown", metadata={"tags": ["remove-input"]}, outputs=slide.shown)
+    return [new_markdown_cell(f"## {slide.title}"), shown, _aside(slide.notes)]
+
+
+def _aside(notes: list[str]) -> NotebookNode:
+    told = FORMULA.sub(r"`\1`", "\n\n".join(filter(None, notes)))
+    return new_markdown_cell(f'<aside class="notes">\n\n{told}\n\n</aside>')
+
+
+def _slides(cells: list[NotebookNode], models: dict[str, Any]) -> Iterator[Slide]:
+    """Yields all slides that a lesson could have; `models` gets one for each half of the quiz."""
+    title, explored, waiting = "", False, False
+    figures: list[NotebookNode] = []  # since the last prediction
+    for place, cell in enumerate(cells):
+        if title == "Recap":
+            return
+        if cell.cell_type == "markdown":
+            title = [title, *HEADING.findall(cell.source)][-1]
+            if limits := LIMITS.search(cell.source):
+                notes = ["Ask: which of these matters most for what you train?"]
+                yield Slide("Limits", limits[1].strip(), notes)
+            continue
+        if "= start(" in cell.source:
+            continue
+        said = _said(cells[place + 1 :])
+        drawn, claims, outcomes = (
+            list(filter(f, cell.outputs)) for f in (_drawn, _claim, _outcome)
+        )
+        figures += drawn
+        for out in filter(_view, cell.outputs):
+            state = models[_view(out)]["state"]
+            if "choice" in state:
+                figures, waiting = [], True
+                yield Slide(title, [out], _asking(state))
+            elif "questions" in state:
+                yield from _quiz(title, state, models)
+            else:
+                notes = ["Before you move anything: ask what will change, and which way.", said]
+                yield Slide(title, [out], notes, MORE if explored else NEEDED)
+                explored = True
+        if outcomes:
+            shown = [*figures[-1:], *claims][:2]
+            yield Slide(title, [*outcomes, *shown], [REASON, *map(_words, shown), said])
+            waiting = False
+        elif drawn and not waiting:
+            shown = [drawn[-1], *claims[:1]]
+            yield Slide(title, shown, [*map(_words, shown), said], FIGURE)
+        elif claims and not waiting:
+            yield Slide(title, claims[:2], [BREAK, said], MORE)
+
+
+def _asking(state: dict[str, Any]) -> list[str]:
+    options = "; ".join(state["options"])
+    return [
+        "Half a minute alone, then a show of hands for each option, then a reason for each.",
+        f"{state['question']} ({options}) Click what most of the class believes: the outcome "
+        "repeats it.",
+    ]
+
+
+def _quiz(title: str, state: dict[str, Any], models: dict[str, Any]) -> Iterator[Slide]:
+    """Yields two questions a slide, each with its wrong answers and the beliefs behind them."""
+    questions = state["questions"]
+    for first in range(0, len(questions), 2):
+        pair, notes = questions[first : first + 2], []
+        for question in pair:
+            right = question["options"][question["right"]]["option"]
+            notes.append(f"**{question['text']}** {right}.")
+            for option in question["options"]:
+                if belief := option.get("misconception"):
+                    notes.append(f"- *{option['option']}*: {belief}. {option['because']}")
+        view = f"{state['lesson']}-questions-{first}"
+        models[view] = {"state": {**state, "questions": pair}}
+        yield Slide(title, [new_output("display_data", {VIEW: {"model_id": view}})], notes)
+
+
+def _said(cells: list[NotebookNode]) -> str:
+    """Returns what the lesson says right after a cell: the next words, up to a heading."""
+    told = next((cell.source for cell in cells if cell.cell_type == "markdown"), "")
+    words = []
+    for paragraph in told.split("\n\n"):
+        if NOT_SAID.match(paragraph):
+            break
+        words.append(paragraph)
+    return "\n\n".join(words)
+
+
+def _words(output: NotebookNode) -> str:
+    return "" if _claim(output) else output.data.get("text/plain", "")
+
+
+def _view(output: NotebookNode) -> str:
+    found = output.get("data", {}).get(VIEW)
+    return found["model_id"] if found else ""
+
+
+def _drawn(output: NotebookNode) -> bool:
+    """Whether it is a figure whose words can still be read when it is as high as a slide."""
+    size = VIEW_BOX.search(output.get("data", {}).get("text/html", ""))
+    return size is not None and float(size[1]) <= TALLEST
+
+
+def _claim(output: NotebookNode) -> bool:
+    return CLAIM in output.get("data", {})
+
+
+def _outcome(output: NotebookNode) -> bool:
+    return "data-prediction" in output.get("data", {}).get("text/markdown", "")
+
+
+def main() -> int:
+    """Writes the decks into the built book; returns Sphinx's exit status, 0 without a warning."""
+    with tempfile.TemporaryDirectory() as folder:
+        for path in lessons():
+            nbformat.write(deck(nbformat.read(path, as_version=4)), f"{folder}/{path.name}")
+        decks = [f"{path.stem.replace('-', ' ')} <{path.stem}>" for path in lessons()]
+        Path(folder, "index.md").write_text(INDEX.format("\n".join(decks)), encoding="utf-8")
+        names = [f"{folder}/{kind}" for kind in ("", ".doctrees")]
+        made = ["-b", "revealjs", "-q", "-W", "--keep-going", "-c", str(SETTINGS), "-d", names[1]]
+        return build_main([*made, names[0], str(DECKS)])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,180 @@
+"""The decks: what goes on slides, and in a real Chromium, from file://, with the network cut."""
+
+import re
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from test_book import visit  # noqa: F401  a fixture
+from test_browser import browser  # noqa: F401  a fixture
+
+from muonlab.classroom.quiz import questions
+from muonlab.publishing import slides
+from muonlab.publishing.book import lessons
+from muonlab.publishing.source import STATE
+
+FIRST = "# Why?\n\nA hook.\n\n> **You will be able to**\n> 1. ask.\n>\n"
+FIRST += "> Read 7 min · do 9 min · needs lesson 01 · no GPU"
+SHAPES = """() => [...document.querySelectorAll('.slides section:not(.stack)')].map(slide => {
+  const at = slide.getBoundingClientRect(), scale = Reveal.getScale();
+  const shown = [...slide.querySelectorAll(':not(aside, aside *, svg *, mjx-assistive-mml *)')]
+    .map(node => node.getBoundingClientRect()).filter(box => box.width);
+  return {title: slide.querySelector('h1, h2').textContent,
+    bottom: Math.max(...shown.map(box => box.bottom - at.top)) / scale,
+    right: Math.max(...shown.map(box => box.right - at.left)) / scale,
+    notes: slide.querySelector('aside.notes').textContent.trim()};
+})"""
+SLIDES = ".slides section:not(.stack)"
+GO = "n => { const s = document.querySelectorAll('.slides section:not(.stack)')[n];"
+GO += " const {h, v} = Reveal.getIndices(s); Reveal.slide(h, v) }"
+each = pytest.mark.parametrize("lesson", lessons(), ids=lambda path: path.stem)
+
+
+def lesson_of(count):
+    """A lesson with a prediction, its outcome, and so many figures; then what is on no slide."""
+    states = {"p": {"id": "02-p1", "choice": -1, "question": "Which?", "options": ["a", "b"]}}
+    states |= {"x": {"values": {}}, "y": {"values": {}}}
+    view = {name: new_output("display_data", {slides.VIEW: {"model_id": name}}) for name in states}
+    figure = new_output("display_data", {"text/html": '<svg id="f" viewBox="0 0 300 200">'})
+    tall = new_output("display_data", {"text/html": '<svg id="f" viewBox="0 0 300 900">'})
+    came = new_output("display_data", {"text/markdown": '<span data-prediction="02-p1">'})
+    code = [[view["x"]], [view["y"]], *[[figure]] * count, [view["p"]], [figure], [came], [tall]]
+    cells = [
+        new_markdown_cell(FIRST),
+        new_code_cell('lesson = start("02")', outputs=[figure]),
+        new_markdown_cell("## A"),
+    ]
+    cells += [new_code_cell(outputs=outputs) for outputs in code]
+    cells += [new_markdown_cell("Then $x$.\n\n## Limits\n\nFew.\n\n## Recap")]
+    cells += [new_code_cell(outputs=[figure])]
+    models = {name: {"state": state} for name, state in states.items()}
+    return new_notebook(cells=cells, metadata={"widgets": {STATE: {"state": models}}})
+
+
+def shown(deck):
+    outputs = [out for cell in deck.cells for out in cell.get("outputs", [])]
+    return [next(iter(out.data)).rsplit("/")[-1] for out in outputs]
+
+
+def titles(deck):
+    words = [cell.source for cell in deck.cells if cell.cell_type == "markdown"]
+    return [title for text in words for title in re.findall(r"^##? (.*)", text, re.M)]
+
+
+def test_a_deck_keeps_the_order_of_its_lesson_and_shows_each_figure_once():
+    deck = slides.deck(lesson_of(1))
+    view, svg, told = "vnd.jupyter.widget-view+json", "html", "markdown"
+    assert shown(deck) == [view, view, svg, view, told, svg]
+    assert titles(deck) == ["Why?", *["A"] * 5, "Limits"]
+    first, notes = (cell.source for cell in deck.cells[:2])
+    assert "1. ask." in first
+    assert "Read" not in first
+    assert "7 minutes to read and 9 to do; it needs lesson 01" in notes
+    asides = [c.source for c in deck.cells if "<aside" in c.source]
+    assert len(asides) == len(titles(deck))
+    assert "Then `x`." not in asides[0]
+    assert "Which? (a; b)" in asides[4]
+
+
+def test_of_too_many_slides_the_last_figures_go_and_what_is_needed_stays():
+    deck = slides.deck(lesson_of(30))
+    found = shown(deck)
+    assert len(titles(deck)) == slides.MOST
+    assert found.count("markdown") == 1
+    assert found.count("vnd.jupyter.widget-view+json") == 2  # the second explorer has gone
+    assert set(deck.metadata.widgets[STATE]["state"]) == {"x", "p"}
+
+
+def test_a_lesson_without_its_minutes_is_named():
+    broken = lesson_of(0)
+    broken.cells[0].source = "# Why?"
+    with pytest.raises(ValueError, match=r"its question and its minutes, not '# Why\?'"):
+        slides.deck(broken)
+
+
+@each
+def test_every_lesson_has_a_deck_with_its_predictions_and_its_whole_quiz(lesson):
+    notebook = nbformat.read(lesson, as_version=4)
+    deck = slides.deck(notebook)
+    states = [model["state"] for model in deck.metadata.widgets[STATE]["state"].values()]
+    asked = {state["id"] for state in states if "choice" in state}
+    code = "\n".join(cell.source for cell in notebook.cells)
+    assert asked == set(re.findall(r'lesson\.predict\(\s*"(.*?)"', code))
+    quiz = [q["text"] for state in states for q in state.get("questions", [])]
+    assert sorted(quiz) == sorted(q["text"] for q in questions(lesson.name[:2]))
+    notes = "\n".join(cell.source for cell in deck.cells if "<aside" in cell.source)
+    for question in questions(lesson.name[:2]):
+        for option in question["options"]:
+            assert slides.FORMULA.sub(r"`\1`", option.get("misconception", "")) in notes
+    assert any("values" in state for state in states)
+    assert 8 <= len(titles(deck)) <= slides.MOST
+
+
+@pytest.mark.browser
+@each
+def test_a_deck_is_quiet_local_alive_and_fits(lesson, visit):  # noqa: F811
+    page = visit(slides.DECKS / f"{lesson.stem}.html")
+    page.set_viewport_size({"width": 1280, "height": 720})
+    views = page.locator('script[type*="widget-view"]').count()
+    page.locator(".muonlab").nth(views - 1).wait_for(state="attached")
+    for number, slide in enumerate(page.locator(SLIDES).all()):
+        page.evaluate(GO, number)
+        for explorer in slide.locator(".muonlab-explorer").all():
+            moves(page, explorer)
+        for choice in slide.locator(".muonlab-predict input").all()[:1]:
+            choice.check()
+        for option in slide.locator(".muonlab-option").all():
+            option.click()
+            assert page.evaluate(SHAPES)[number]["bottom"] <= 720
+    found = page.evaluate(SHAPES)
+    assert 8 <= len(found) <= slides.MOST
+    for slide in found:
+        assert slide["bottom"] <= 720, slide
+        assert slide["right"] <= 1281, slide
+        assert len(slide["notes"]) > 20, slide
+    assert page.get_by_text("You have not predicted.").count() == 0
+    assert page.outside == []
+    assert page.faults == []
+
+
+def moves(page, explorer):
+    before = explorer.locator(".muonlab-sentence").inner_text()
+    control = explorer.locator("input[type=range], select").first
+    if control.get_attribute("type") == "range":
+        control.focus()
+        at_end = control.evaluate("slider => slider.value === slider.max")
+        page.keyboard.press("ArrowLeft" if at_end else "ArrowRight")
+    else:
+        control.select_option(index=control.evaluate("select => select.selectedIndex ? 0 : 1"))
+    assert explorer.locator(".muonlab-sentence").inner_text() != before
+
+
+@pytest.mark.browser
+def test_a_clicker_turns_the_page_and_paper_gets_every_slide(visit):  # noqa: F811
+    path = slides.DECKS / "02-newton-schulz.html"
+    page = visit(path)
+    page.evaluate(GO, 2)
+    page.locator(".muonlab-explorer input").first.focus()
+    page.keyboard.press("PageDown")
+    assert page.evaluate("Reveal.getIndices().h") == 3
+    page.evaluate(GO, 13)
+    page.locator(".muonlab-quiz .muonlab-option").first.click()
+    page.locator(".muonlab-link").first.click()
+    assert page.evaluate("Reveal.getCurrentSlide().innerText").startswith("Three numbers")
+    page.goto(f"{path.as_uri()}?print-pdf")
+    page.wait_for_timeout(500)
+    assert page.locator(".pdf-page").count() == 15
+    assert len(re.findall(rb"/Type /Page\b", page.pdf(prefer_css_page_size=True))) == 15
+
+
+@pytest.mark.browser
+def test_one_page_leads_to_every_deck(visit):  # noqa: F811
+    page = visit(slides.DECKS / "index.html")
+    links = page.locator(".toctree-wrapper a")
+    assert [f"{path.stem}.html" for path in lessons()] == [
+        link.get_attribute("href") for link in links.all()
+    ]
+    assert (
+        page.evaluate(SHAPES.replace("slide.querySelector('aside.notes')", "slide"))[0]["bottom"]
+        <= 720
+    )
