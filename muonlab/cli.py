@@ -28,6 +28,7 @@ from muonlab.sweeps.results import problems, read_runs, recorded
 from muonlab.sweeps.search import outcome
 from muonlab.sweeps.study import Place
 from muonlab.sweeps.sweep import sweep
+from muonlab.teaching import command as teaching
 from muonlab.training.config import TrainConfig
 from muonlab.training.run import train
 
@@ -104,6 +105,8 @@ def _parser() -> argparse.ArgumentParser:
     page.add_argument("--where", **values, help="what both sides share")
     page.add_argument("--search", choices=SEARCHES, help="the search that tuned both sides")
     page.add_argument("--out", type=Path, default=Path("report.html"), help="the file to write")
+    text = "what a teacher needs: exercises that grade themselves, copies of the lessons"
+    teaching.declare(verbs.add_parser("teach", help=text, description=text))
     times = _verb(verbs, "bench", _bench, "time Muon on this machine, against its rivals")
     times.add_argument("--record", **file, help="write the figures (JSON)")
     times.add_argument("--show", **file, help="print an old record instead")

@@ -27,6 +27,7 @@ from muonlab.classroom.kinds import Kind, Wrong, code, described
 SECONDS = 20.0  # a right answer takes milliseconds
 BEGIN = "Write your code in place of the dots, then run this cell."
 PACKAGE = str(Path(__file__).parents[1])
+JUDGES = tuple(str(Path(PACKAGE, room)) for room in ("classroom", "teaching"))
 LIBRARIES = (PACKAGE, "<frozen", *(sysconfig.get_path(p) for p in ("stdlib", "purelib", "platlib")))
 RELIED_ON = (torch, torch.linalg, torch.Tensor, torch.nn.functional, math, np)
 OWN = ("torch", "numpy", "math", "muonlab")  # libraries exchange some of their functions themselves
@@ -126,7 +127,7 @@ def package_calls(watched: bool) -> Iterator[list[str]]:
 
     def note(frame: Any, event: str, argument: Any) -> None:
         file = frame.f_code.co_filename
-        if event == "call" and file.startswith(PACKAGE) and "classroom" not in file:
+        if event == "call" and file.startswith(PACKAGE) and not file.startswith(JUDGES):
             used.append(frame.f_code.co_name)
 
     before = sys.getprofile()
