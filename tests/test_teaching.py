@@ -1,6 +1,5 @@
-"""What a teacher exports, and the grades that nbgrader gives: tests/test_variants.py has the rest."""
+"""What a teacher exports, and the grades that nbgrader gives."""
 
-import json
 import os
 import subprocess
 import sys
@@ -10,8 +9,10 @@ import nbformat
 import pytest
 from nbgrader.api import Gradebook
 
+from muonlab.classroom.exercise import NotRight
 from muonlab.cli import main
 from muonlab.files import course
+from muonlab.teaching import export, grading, variants
 from muonlab.teaching.export import assignment
 from muonlab.teaching.variants import BY_A_PERSON, answers, book_tasks, task
 
@@ -93,7 +94,7 @@ def graded(folder, lesson, seed, wrong):
     hands += [(f"wrong-{number}", "wrong", number) for number in range(wrong)]
     for student, kind, number in hands:
         hand_in(folder, name, student, kind, number, seed)
-    nbgrader(folder, "autograde", name, "--GradeApart.seconds=2", "--create")
+    nbgrader(folder, "autograde", name, "--GradeApart.seconds=1", "--create")
     with Gradebook(f"sqlite:///{folder}/gradebook.db") as book:
         return {
             student: {
@@ -124,3 +125,127 @@ def test_nbgrader_gives_what_each_submission_deserves(lesson, tmp_path):
     assert main(["teach", "export", "--lessons", lesson, "--to", str(tmp_path), "--seed", "a"]) == 0
     wrong = 1 if lesson == "02" else most_wrong(lesson, "a")
     deserved(graded(tmp_path, lesson, "a", wrong), lesson, "a")
+
+
+def tree(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def no_nbgrader(monkeypatch):
+    """An export as far as nbgrader's own part: the release."""
+    monkeypatch.setattr(export, "_nbgrader", lambda folder, *words: None)
+
+
+def say(capsys, *words):
+    """Calls the export, which must fail; returns what it said."""
+    capsys.readouterr()
+    assert main(["teach", "export", "--lessons", *words]) == 2
+    return capsys.readouterr().err
+
+
+def test_a_seed_used_before_a_changed_copy_and_other_things_are_left_alone(
+    no_nbgrader, tmp_path, capsys
+):
+    there = str(tmp_path / "course")
+    assert main(["teach", "export", "--lessons", "00", "--to", there, "--seed", "a"]) == 0
+    before = tree(tmp_path)
+    said = say(capsys, "00", "01", "--to", there, "--seed", "a")
+    assert "class seed 'a' was used before" in said
+    assert "lesson 00" in said
+    assert tree(tmp_path) == before
+    assert main(["teach", "export", "--lessons", "00", "--to", there, "--seed", "b"]) == 0
+    assert main(["teach", "export", "--lessons", "00", "--to", there]) == 0
+    assert before.items() <= tree(tmp_path).items()
+    assert "the book's exercises stand" in say(capsys, "00", "--to", there)
+    copy = next((tmp_path / "course" / "teacher").iterdir())
+    copy.write_text("my notes")
+    assert "differs" in say(capsys, "00", "--to", there, "--seed", "c")
+    assert copy.read_text() == "my notes"
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "thesis.txt").write_text("mine")
+    assert "holds other things" in say(capsys, "00", "--to", str(other))
+    assert [path.name for path in other.iterdir()] == ["thesis.txt"]
+    assert "holds other things" in say(capsys, "00", "--to", str(other / "thesis.txt"))
+
+
+@pytest.mark.parametrize(
+    ("lesson", "seed", "words"),
+    [
+        ("17", "a", "no lesson ['17']"),
+        ("2", "a", "no lesson ['2']"),
+        ("00", "../x", "a class seed has letters"),
+        ("00", "", "a class seed has letters"),
+    ],
+)
+def test_an_unknown_lesson_or_a_bad_seed_writes_nothing(lesson, seed, words, tmp_path, capsys):
+    assert words in say(capsys, lesson, "--to", str(tmp_path / "new"), "--seed", seed)
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_lesson_without_exercises_is_named(monkeypatch, tmp_path, capsys):
+    empty = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("lesson = start('00')")])
+    monkeypatch.setattr(variants, "read", lambda text: empty)
+    variants.book_tasks.cache_clear()
+    said = say(capsys, "00", "--to", str(tmp_path / "new"))
+    variants.book_tasks.cache_clear()
+    assert "lesson 00 has no exercises" in said
+
+
+def test_without_nbgrader_nothing_is_written(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(export.importlib.util, "find_spec", lambda name: None)
+    assert "nbgrader is missing" in say(capsys, "00", "--to", str(tmp_path / "new"))
+    assert not (tmp_path / "new").exists()
+
+
+def test_what_nbgrader_cannot_do_leaves_no_half_assignment(monkeypatch, tmp_path):
+    def fails(folder, *words):
+        raise ChildProcessError("nbgrader failed")
+
+    monkeypatch.setattr(export, "_nbgrader", fails)
+    with pytest.raises(ChildProcessError):
+        export.export(["00"], tmp_path / "new", "a")
+    assert list((tmp_path / "new" / "source").iterdir()) == []
+
+
+def test_a_source_has_set_up_answers_and_tests_apart():
+    tasks = {id: task(id, "a") for id in book_tasks("02")}
+    cells = export.source("02", tasks, "a").cells
+    ids = [cell.metadata.nbgrader.grade_id for cell in cells]
+    assert ids[:5] == ["02-start", "02-setup", "02-e1-text", "02-e1", "02-e1-test"]
+    for cell in cells:
+        mark = cell.metadata.nbgrader
+        assert (mark.solution and not mark.grade) == (mark.grade_id in tasks)
+        assert mark.grade == mark.grade_id.endswith("-test") == ("grade(" in cell.source)
+        assert mark.locked == (mark.grade_id not in tasks)
+        assert not mark.grade or mark.points == tasks[mark.grade_id[:-5]].minutes
+    assert not any("train_step" in cell.source for cell in cells)
+
+
+def test_a_study_of_ones_own_is_graded_by_a_person():
+    tasks = {id: task(id, "a") for id in book_tasks("16")}
+    cells = {c.metadata.nbgrader.grade_id: c for c in export.source("16", tasks, "a").cells}
+    assert cells["16-e4"].metadata.nbgrader.points == tasks["16-e4"].minutes
+    assert "16-e4-test" not in cells
+
+
+def test_a_hidden_test_grades_in_a_kernel_of_another_course_too(tmp_path, monkeypatch):
+    asked = task("00-e1", "a")
+    notebook = export.source("00", {"00-e1": asked}, "a")
+    nbformat.write(notebook, tmp_path / "00-a.ipynb")
+    monkeypatch.chdir(tmp_path)
+    grading.grade("00-e1", "a")
+    cell = next(c for c in notebook.cells if c.metadata.nbgrader.grade_id == "00-e1")
+    for source, words in (
+        ("def flatness(matrix):\n    ...", "Write your code in place of the dots"),
+        ("def flatness(matrix) return 1", "cannot be read"),
+        ("import os\nos._exit(0)", "ended the program"),
+        ("%time 1\ndef flatness(matrix):\n    return 1 / 0", "ZeroDivisionError"),
+        ("x = 1", "no function `flatness`"),
+    ):
+        cell.source = source
+        with pytest.raises(NotRight, match=words):
+            grading.grade("00-e1", "a", notebook)
+    cell.source = "%matplotlib inline\n" + asked.code
+    grading.grade("00-e1", "a", notebook)

@@ -94,7 +94,7 @@ def call(answer: Any, *args: Any, returns: Kind | None = None, none: bool = Fals
         if result is None and not none:
             raise _none(answer)
         for place, (before, after) in enumerate(zip(args, given, strict=True), start=1):
-            if not _same(before, after):
+            if not same(before, after):
                 raise Wrong(f"Your function changed its argument {place} in place. Work on a copy.")
         return result if returns is None or result is None else returns(result)
     except Wrong as wrong:
@@ -191,7 +191,7 @@ def _untouched() -> Iterator[None]:
         yield
     finally:
         for (get, put), value in zip(STATE, before, strict=True):
-            if not _same(value, get()):
+            if not same(value, get()):
                 put(value)
 
 
@@ -207,18 +207,19 @@ def _accepts(answer: Callable, args: tuple[Any, ...]) -> None:
         ) from error
 
 
-def _same(before: Any, after: Any) -> bool:
+def same(before: Any, after: Any) -> bool:
+    """Whether nothing in a function's argument has changed."""
     if isinstance(before, torch.nn.Module):
         held = ([(p, p.requires_grad) for p in m.parameters()] for m in (before, after))
-        return _same(*held) and _same(before.state_dict(), after.state_dict())
+        return same(*held) and same(before.state_dict(), after.state_dict())
     if isinstance(before, torch.Tensor):
         return torch.equal(before, after)
     if isinstance(before, np.ndarray):
         return np.array_equal(before, after)
     if isinstance(before, dict):
-        return before.keys() == after.keys() and all(_same(before[k], after[k]) for k in before)
+        return before.keys() == after.keys() and all(same(before[k], after[k]) for k in before)
     if isinstance(before, list | tuple):
-        return len(before) == len(after) and all(map(_same, before, after))
+        return len(before) == len(after) and all(map(same, before, after))
     plain = isinstance(before, int | float | str | set | torch.dtype | torch.device)
     return before == after if plain else True
 

@@ -18,9 +18,9 @@ SOLVED = re.compile(r"<details>\s*<summary>Solution \d\d-e\d+</summary>.*?</deta
 CHECKED = re.compile(r'^lesson\.check\("(\d\d-e\d+)"', re.MULTILINE)
 ASKED = re.compile(r'lesson\.predict\(\s*"(\d\d-p\d+)"')
 SPLIT = (
-    "**When the class splits.** Count the hands for each option and write the numbers on the board. "
-    "Say nothing yet. One of each side says what would have to be true for their option. Let "
-    "them vote again, then run the cells. Ask those who changed: what convinced you?"
+    "**When the class splits.** Count the hands for each option and write the numbers on the "
+    "board. Say nothing yet. One of each side says what would have to be true for their option. "
+    "Let them vote again, then run the cells. Ask those who changed: what convinced you?"
 )
 LONGEST = 300  # characters of an example
 
@@ -92,14 +92,14 @@ def _exercise(id: str) -> str:
 
 
 def _quiz(lesson: str) -> str:
-    lines = ["**For the teacher: quiz.** What each wrong option says about a learner, and what to ask."]
+    lines = ["**For the teacher: quiz.** What a wrong option says about a learner, what to ask."]
     for number, question in enumerate(questions(lesson), start=1):
         right = question["options"][question["right"]]["option"]
         lines += ["", f"{number}. {question['text']} Right: **{right}**", ""]
         for option in question["options"]:
             if "misconception" in option:
                 lines.append(
-                    f"   - *{option['option']}*: believes “{option['misconception']}”. Ask: what in "
-                    f"the section “{option['section']}” speaks against it? {option['because']}"
+                    f"   - *{option['option']}*: believes “{option['misconception']}”. Ask: what "
+                    f"in the section “{option['section']}” speaks against it? {option['because']}"
                 )
     return "\n".join(lines)

@@ -20,7 +20,7 @@ from muonlab.teaching import copies
 from muonlab.teaching.variants import BY_A_PERSON, Task, book_tasks, task, templates
 
 MADE = "# Made by `muonlab teach export`."
-CONFIG = f'''{MADE} Times are in seconds, and hold on a slow machine.
+CONFIG = f"""{MADE} Times are in seconds, and hold on a slow machine.
 from nbgrader.converters import Autograde
 from nbgrader.preprocessors import Execute
 
@@ -37,7 +37,7 @@ c.GradeApart.seconds = 20  # one call of a learner's function
 c.GradeApart.timeout = c.Execute.timeout = 300
 c.GradeApart.iopub_timeout = c.Execute.iopub_timeout = 60
 c.GradeApart.startup_timeout = c.Execute.startup_timeout = 300
-'''
+"""
 INTRO = """# Lesson {lesson}: exercises
 
 {question} The lesson says what you need. Write each function where the dots are, and keep its first
@@ -55,7 +55,7 @@ def export(lessons: Sequence[str], folder: Path, seed: str | None = None) -> lis
 
     Raises, before anything is written: FileNotFoundError for an unknown lesson, ValueError for one
     without exercises, a folder that holds other things, a seed used before, a changed copy, or when
-    nbgrader is missing. RuntimeError: nbgrader failed; what it said.
+    nbgrader is missing. ChildProcessError: nbgrader failed; what it said.
     """
     tasks = {lesson: _tasks(lesson, seed) for lesson in dict.fromkeys(lessons)}
     _demand(folder, list(tasks), seed)
@@ -79,8 +79,8 @@ def _tasks(lesson: str, seed: str | None) -> dict[str, Task]:
 def _demand(folder: Path, lessons: Sequence[str], seed: str | None) -> None:
     if importlib.util.find_spec("nbgrader") is None:
         raise ValueError(
-            "nbgrader is missing: pip install -c constraints.txt 'muonlab[grading]', in the course's "
-            f"folder pip install -c constraints.txt -e '.[grading]'. {NOTHING}"
+            "nbgrader is missing: in the course's folder, pip install -c constraints.txt -e "
+            f"'.[grading]'. {NOTHING}"
         )
     if seed is not None and not SEED.fullmatch(seed):
         raise ValueError(
@@ -91,8 +91,8 @@ def _demand(folder: Path, lessons: Sequence[str], seed: str | None) -> None:
     ours = config.is_file() and config.read_text(encoding="utf-8").startswith(MADE)
     if folder.exists() and not ours and (not folder.is_dir() or any(folder.iterdir())):
         raise ValueError(
-            f"{folder} holds other things: expected a new folder, or one that `muonlab teach export` "
-            f"made. Name another. {NOTHING}"
+            f"{folder} holds other things: expected a new folder, or one that `muonlab teach "
+            f"export` made. Name another. {NOTHING}"
         )
     for lesson in lessons:
         if (folder / "source" / assignment(lesson, seed)).exists():
@@ -127,7 +127,9 @@ def _assign(folder: Path, lesson: str, tasks: dict[str, Task], seed: str | None)
         raise
     made = [id for id in tasks if seed and id in templates(lesson)]
     points = sum(t.minutes for t in tasks.values())
-    told = f"{len(made)} of {len(tasks)} exercises as variants" if seed else f"{len(tasks)} exercises"
+    told = (
+        f"{len(made)} of {len(tasks)} exercises as variants" if seed else f"{len(tasks)} exercises"
+    )
     rest = [f"{id} is as in the book" for id in tasks if seed and id not in made]
     rest += [f"{id} is graded by hand: {BY_A_PERSON[id]}" for id in tasks if id in BY_A_PERSON]
     return "; ".join([f"{name}: {told}, {points} points", *rest])
@@ -143,7 +145,7 @@ def _nbgrader(folder: Path, *words: str) -> None:
     )
     if done.returncode:
         said = "\n".join(done.stderr.splitlines()[-8:])
-        raise RuntimeError(f"nbgrader {' '.join(words)} failed in {folder}:\n{said}")
+        raise ChildProcessError(f"nbgrader {' '.join(words)} failed in {folder}:\n{said}")
 
 
 def source(lesson: str, tasks: dict[str, Task], seed: str | None) -> NotebookNode:

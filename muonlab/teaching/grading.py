@@ -1,7 +1,7 @@
 """Grades one task of a notebook handed in, out of reach of what it says.
 
-What a learner wrote runs in a process of its own. The process that judges sends it arguments and gets
-plain numbers back, as JSON: to be right, they must be right. The same check runs beside the
+What a learner wrote runs in a process of its own. The process that judges sends it arguments and
+gets plain values back, as JSON: to be right, they must be right. The same check runs beside the
 learner's function too, for its diagnosis and for how the result was made; that verdict can only
 take points away.
 """
@@ -13,6 +13,7 @@ import re
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import nbformat
@@ -29,7 +30,9 @@ START = 60.0  # seconds more, for a process to begin: it imports torch
 DOORS = [f"muonlab.{door}" for door in ("classroom", "data", "experiments", "models", "theory")]
 LARGEST = 10_000_000  # bytes of an answer
 MAGIC = re.compile(r"^(\s*)[%!].*", re.MULTILINE)
-LATE = "Your code had not ended after {:g} seconds, and was stopped. Does each loop come to its end?"
+LATE = (
+    "Your code had not ended after {:g} seconds, and was stopped. Does each loop come to its end?"
+)
 APART = "When it was called again, from outside, it gave other results."
 
 
@@ -147,6 +150,11 @@ def answering(pipe: Connection, asked: Task, cells: list[str], seconds: float) -
             pipe.send_bytes(json.dumps([plain(value), after]).encode())
 
 
+def _run(made: CodeType, names: dict[str, Any]) -> bool:
+    exec(made, names)
+    return True
+
+
 def _function(name: str, cells: list[str], names: dict[str, Any]) -> Any:
     """Returns the function of that name after all cells; one that fails does not stop the next."""
     failed = ""
@@ -155,7 +163,7 @@ def _function(name: str, cells: list[str], names: dict[str, Any]) -> Any:
         try:
             made = compile(MAGIC.sub(r"\1pass", source), place, "exec")
             asking.linecache.cache[place] = (len(source), None, source.splitlines(True), place)
-            asking.call(lambda made=made: exec(made, names) or True)
+            asking.call(lambda made=made: _run(made, names))
             failed = ""
         except SyntaxError as error:
             failed = f" Its cell cannot be read: {error}."

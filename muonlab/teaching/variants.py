@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from muonlab.classroom.asking import NotYet, call, shown
+from muonlab.classroom.asking import NotYet, call, same, shown
 from muonlab.classroom.exercise import Answer, Swaps, Verdict, judge, swapped
 from muonlab.classroom.kinds import Wrong, apart, code, equal, plain, told
 from muonlab.files import course
@@ -29,6 +29,7 @@ SOLUTION = re.compile(r"<summary>Solution (\d\d-e\d+)</summary>\s*```python\n(.*
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 DOTS = re.compile(r"^( *)\.\.\.  # your code.*?$", re.MULTILINE)
 BY_A_PERSON = {"16-e4": "a plan of one's own has no one right answer; a person reads it"}
+IN_PLACE = {"03-e1"}  # what it is given is what it shall change
 LONGEST = 150  # characters of an example in the text
 
 
@@ -66,7 +67,10 @@ class Task:
 
         def noted(*args: Any) -> Any:
             calls.append(copy.deepcopy(args))
-            return fluent(answer(*args))
+            value = fluent(answer(*args))
+            if self.exercise not in IN_PLACE and not same(calls[-1], args):
+                raise Wrong("It changed its argument in place.")  # `_retold` says which
+            return value
 
         verdict = judge(self.exercise, self._converts("asks")(noted), self.swaps)
         if verdict.status == "right":
@@ -75,7 +79,9 @@ class Task:
 
     def disguised(self, answer: Answer) -> Answer:
         """Returns an answer to the book's exercise as the same answer to this task."""
-        return self._converts("gives")(lambda *args: fluent(answer(*args))) if self.convert else answer
+        return (
+            self._converts("gives")(lambda *args: fluent(answer(*args))) if self.convert else answer
+        )
 
     def example(self) -> str:
         """Returns one call and what is right there, from the check's own cases; or nothing."""
@@ -100,7 +106,7 @@ class Task:
     def _retold(self, answer: Answer, calls: list[tuple[Any, ...]], verdict: Verdict) -> Verdict:
         """The verdict without the book's words, which would name the book's constants."""
         solution = self.solution()
-        for args in calls:
+        for args in calls if self.exercise not in IN_PLACE else ():
             expected, given = plain(solution(*copy.deepcopy(args))), copy.deepcopy(args)
             try:
                 came = plain(call(answer, *given, none=True))
@@ -114,8 +120,8 @@ class Task:
                 return Verdict(self.exercise, "not right", "This does not fit.", example)
         if not calls:
             return verdict
-        told = f"In the book's form of the exercise the check says: {verdict.message}"
-        return Verdict(self.exercise, verdict.status, told)
+        said = f"In the book's form of the exercise the check says: {verdict.message}"
+        return Verdict(self.exercise, verdict.status, said)
 
 
 def fluent(value: Any) -> Any:
