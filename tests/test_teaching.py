@@ -249,3 +249,9 @@ def test_a_hidden_test_grades_in_a_kernel_of_another_course_too(tmp_path, monkey
             grading.grade("00-e1", "a", notebook)
     cell.source = "%matplotlib inline\n" + asked.code
     grading.grade("00-e1", "a", notebook)
+
+
+@pytest.mark.parametrize("exercise", ["03-e1", "05-e4"])  # in place; in double precision
+def test_what_is_sent_to_and_fro_stays_what_it_is(exercise):
+    asked = task(exercise, "a")
+    assert grading.verdict(asked, [asked.code]).status == "right"

@@ -107,7 +107,7 @@ def _judged(asked: Task, pipe: Connection, seconds: float) -> Verdict:
         value, after = _wait(pipe, seconds)
         for given, changed in zip(args, after, strict=True):
             if isinstance(given, Tensor) and changed is not None:
-                given.copy_(tensor(changed))
+                given.copy_(tensor(changed, dtype=given.dtype))
         return fluent(value)
 
     outside.__name__ = asked.name
