@@ -115,6 +115,8 @@ def test_a_blank_and_a_wrong_answer_are_told_in_the_variants_own_numbers():
     wrong = asked.judge(task("02-e1").solution())
     assert "expected" in wrong.example
     assert "a + b = 1" not in wrong.message
+    free = task("02-e4", "a")  # no expected numbers: they would be an answer
+    assert "3.55" not in repr(free.judge(lambda: (1.9, -1.2, 0.3)))
 
 
 def words(notebook):
