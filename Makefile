@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: lab test lessons format slides book bundle browser clean
+.PHONY: lab test lessons format slides book bundle browser grades clean
 
 lab: .venv/lab
 	$(BIN)/muonlab lab
@@ -34,13 +34,16 @@ bundle: book  ## the course in one archive: dist/muonlab-VERSION.zip
 browser: .venv/all  ## needs Debian's chromium in /usr/bin/chromium
 	$(BIN)/python -m pytest -n 2 -m browser tests
 
+grades: .venv/all  ## nbgrader, on all that can be handed in for every exercise: half an hour
+	$(BIN)/python -m pytest -m slow tests/test_teaching.py tests/test_variants.py
+
 .venv/lab: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e .
 	touch $@
 
 .venv/all: .venv/lab
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[test,book,ray,slurm]'
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[test,book,grading,ray,slurm]'
 	touch $@
 
 clean:

@@ -105,7 +105,8 @@ def _parser() -> argparse.ArgumentParser:
     page.add_argument("--where", **values, help="what both sides share")
     page.add_argument("--search", choices=SEARCHES, help="the search that tuned both sides")
     page.add_argument("--out", type=Path, default=Path("report.html"), help="the file to write")
-    command.declare(verbs.add_parser("teach", help="what teachers use: see muonlab teach --help"))
+    text = "what teachers use: hand-ins that grade themselves, copies, what a class predicted"
+    command.declare(verbs.add_parser("teach", help=text, description=text))
     shared = _verb(verbs, "corpus", _corpus, "give a class one text, or take it")
     text = "export: write this machine's texts to FILE; import: check FILE, and train on its texts"
     shared.add_argument("what", choices=("export", "import"), help=text)

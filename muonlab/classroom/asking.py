@@ -27,6 +27,7 @@ from muonlab.classroom.kinds import Kind, Wrong, code, described
 SECONDS = 20.0  # a right answer takes milliseconds
 BEGIN = "Write your code in place of the dots, then run this cell."
 PACKAGE = str(Path(__file__).parents[1])
+JUDGES = tuple(str(Path(PACKAGE, room)) for room in ("classroom", "teaching"))
 LIBRARIES = (PACKAGE, "<frozen", *(sysconfig.get_path(p) for p in ("stdlib", "purelib", "platlib")))
 RELIED_ON = (torch, torch.linalg, torch.Tensor, torch.nn.functional, math, np)
 OWN = ("torch", "numpy", "math", "muonlab")  # libraries exchange some of their functions themselves
@@ -93,7 +94,7 @@ def call(answer: Any, *args: Any, returns: Kind | None = None, none: bool = Fals
         if result is None and not none:
             raise _none(answer)
         for place, (before, after) in enumerate(zip(args, given, strict=True), start=1):
-            if not _same(before, after):
+            if not same(before, after):
                 raise Wrong(f"Your function changed its argument {place} in place. Work on a copy.")
         return result if returns is None or result is None else returns(result)
     except Wrong as wrong:
@@ -126,7 +127,7 @@ def package_calls(watched: bool) -> Iterator[list[str]]:
 
     def note(frame: Any, event: str, argument: Any) -> None:
         file = frame.f_code.co_filename
-        if event == "call" and file.startswith(PACKAGE) and "classroom" not in file:
+        if event == "call" and file.startswith(PACKAGE) and not file.startswith(JUDGES):
             used.append(frame.f_code.co_name)
 
     before = sys.getprofile()
@@ -190,7 +191,7 @@ def _untouched() -> Iterator[None]:
         yield
     finally:
         for (get, put), value in zip(STATE, before, strict=True):
-            if not _same(value, get()):
+            if not same(value, get()):
                 put(value)
 
 
@@ -206,18 +207,19 @@ def _accepts(answer: Callable, args: tuple[Any, ...]) -> None:
         ) from error
 
 
-def _same(before: Any, after: Any) -> bool:
+def same(before: Any, after: Any) -> bool:
+    """Whether nothing in a function's argument has changed."""
     if isinstance(before, torch.nn.Module):
         held = ([(p, p.requires_grad) for p in m.parameters()] for m in (before, after))
-        return _same(*held) and _same(before.state_dict(), after.state_dict())
+        return same(*held) and same(before.state_dict(), after.state_dict())
     if isinstance(before, torch.Tensor):
         return torch.equal(before, after)
     if isinstance(before, np.ndarray):
         return np.array_equal(before, after)
     if isinstance(before, dict):
-        return before.keys() == after.keys() and all(_same(before[k], after[k]) for k in before)
+        return before.keys() == after.keys() and all(same(before[k], after[k]) for k in before)
     if isinstance(before, list | tuple):
-        return len(before) == len(after) and all(map(_same, before, after))
+        return len(before) == len(after) and all(map(same, before, after))
     plain = isinstance(before, int | float | str | set | torch.dtype | torch.device)
     return before == after if plain else True
 

@@ -21,6 +21,7 @@ BY_HAND = "This exercise is about how that is done: write it by hand."
 Case = tuple[Any, ...]
 Mistakes = Sequence[tuple[Any, str]]
 Answer = Callable[..., Any]
+Swaps = tuple[tuple[str, str], ...]
 Look = tuple[Any, Mistakes]  # what is right for one case, and what each mistake would give
 LOOK = {"right": ("✓", "#029e73"), "not yet": ("○", "#b8860b"), "not right": ("✗", "#d55e00")}
 
@@ -55,10 +56,13 @@ class Verdict:
         )
 
 
-def judge(exercise: str, answer: Any) -> Verdict:
-    """Returns the verdict on `answer`; ValueError when no such exercise exists."""
+def judge(exercise: str, answer: Any, swaps: Swaps = ()) -> Verdict:
+    """Returns the verdict on `answer`; ValueError when no such exercise exists.
+
+    swaps: what stands in the check's source, and what shall stand there instead, for a variant.
+    """
     lesson, _, name = exercise.partition("-")
-    known = checks(lesson)
+    known = checks(lesson, swaps)
     if name not in known:
         ids = ", ".join(f"{lesson}-{e}" for e in known)
         raise ValueError(f"no exercise {exercise!r}; lesson {lesson} has {ids}")
@@ -80,17 +84,24 @@ def judge(exercise: str, answer: Any) -> Verdict:
 
 
 @cache
-def checks(lesson: str) -> dict[str, Callable[[Any], str | None]]:
+def checks(lesson: str, swaps: Swaps = ()) -> dict[str, Callable[[Any], str | None]]:
     """Returns the checks of lessons/checks/lesson_NN.py by name, e1, e2, …; ValueError without.
 
-    A check returns what a right answer is told, or None for its docstring.
+    A check returns what a right answer is told, or None for its docstring. `swaps` as in `judge`.
     """
     path = course() / "lessons" / "checks" / f"lesson_{lesson}.py"
     if not path.is_file():
         raise ValueError(f"no lesson {lesson!r} has checks; an exercise is called like '02-e1'")
     names: dict[str, Any] = {"__name__": path.stem}
-    exec(compile(path.read_text(encoding="utf-8"), path, "exec"), names)
+    exec(compile(swapped(path.read_text(encoding="utf-8"), swaps), path, "exec"), names)
     return {name: check for name, check in names.items() if re.fullmatch(r"e\d+", name)}
+
+
+def swapped(text: str, swaps: Swaps) -> str:
+    """Returns the text with each pair's first string replaced by its second, pair after pair."""
+    for old, new in swaps:
+        text = text.replace(old, new)
+    return text
 
 
 def compare(

@@ -1,1 +1,1 @@
-"""What teachers use: the class's predictions on one page, and one text for all."""
+"""What teachers use: hand-ins that grade themselves, a class's predictions, one text for all."""

@@ -5,12 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from muonlab.teaching import together
+from muonlab.teaching.export import export
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Adds what a teacher can ask for; each sets `run`, which takes the options."""
+    """Adds the sub-verbs; each sets `run`, which takes the options and returns the exit status."""
     asked = parser.add_subparsers(dest="asked", required=True, metavar="WHAT")
     _declare_class(asked)
+    _declare_export(asked)
 
 
 def _declare_class(asked: Any) -> None:
@@ -25,4 +27,22 @@ def _declare_class(asked: Any) -> None:
 
 def _class(options: argparse.Namespace) -> int:
     print(together.write_page(options.folder, options.out))
+    return 0
+
+
+def _declare_export(asked: Any) -> None:
+    text = "write an nbgrader course, and copies of the lessons for students and teachers"
+    parser = asked.add_parser("export", help=text, description=text)
+    text = "two digits each; lessons with exercises"
+    parser.add_argument("--lessons", nargs="+", required=True, metavar="NN", help=text)
+    text = "a new folder, or one that this command made"
+    parser.add_argument("--to", type=Path, required=True, metavar="FOLDER", help=text)
+    text = "a name of the class, such as autumn-26: draws variants; none: the book's own exercises"
+    parser.add_argument("--seed", metavar="CLASS", help=text)
+    parser.set_defaults(run=_export)
+
+
+def _export(options: argparse.Namespace) -> int:
+    print(*export(options.lessons, options.to, options.seed), sep="\n")
+    print(f"in {options.to}: source, release (for nbgrader), student, teacher (the lessons)")
     return 0

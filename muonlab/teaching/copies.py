@@ -1,0 +1,105 @@
+"""A lesson as students get it, without solutions, and as its teacher does, with notes."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+from nbformat.v4 import new_markdown_cell
+
+from muonlab.classroom.exercise import judge
+from muonlab.classroom.quiz import questions
+from muonlab.files import course
+from muonlab.publishing.source import notebook_path, read, texts
+from muonlab.teaching.variants import answers, book_tasks
+
+SOLVED = re.compile(r"<details>\s*<summary>Solution \d\d-e\d+</summary>.*?</details>\s*", re.DOTALL)
+CHECKED = re.compile(r'^lesson\.check\("(\d\d-e\d+)"', re.MULTILINE)
+ASKED = re.compile(r'lesson\.predict\(\s*"(\d\d-p\d+)"')
+SPLIT = (
+    "**When the class splits.** Count the hands for each option and write the numbers on the "
+    "board. Say nothing yet. One of each side says what would have to be true for their option. "
+    "Let them vote again, then run the cells. Ask those who changed: what convinced you?"
+)
+LONGEST = 300  # characters of an example
+
+
+def student(lesson: str) -> NotebookNode:
+    """Returns a lesson's notebook without the solutions of its exercises, and without outputs."""
+    notebook = read(_text(lesson))
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = SOLVED.sub("", cell.source).strip()
+    notebook.cells = [cell for cell in notebook.cells if cell.source]
+    return notebook
+
+
+def teacher(lesson: str) -> NotebookNode:
+    """Returns a lesson's notebook with its solutions, and a note below all that it asks.
+
+    What happened after a prediction is read from the stored notebook of the lesson.
+    """
+    notebook = read(_text(lesson))
+    happened = dict(_happened(lesson))
+    cells: list[NotebookNode] = []
+    for cell in notebook.cells:
+        cells.append(cell)
+        if cell.cell_type != "code":
+            continue
+        notes = [_exercise(id) for id in CHECKED.findall(cell.source)]
+        notes += [_prediction(id, happened) for id in ASKED.findall(cell.source)]
+        notes += [_quiz(lesson)] if "lesson.quiz()" in cell.source else []
+        for number, note in enumerate(notes):
+            text = "\n".join(f"> {line}".rstrip() for line in note.splitlines())
+            cells.append(new_markdown_cell(text, id=f"{cell.id}-note-{number}"))
+    notebook.cells = cells
+    return notebook
+
+
+def _text(lesson: str) -> Path:
+    return texts(course() / "lessons", [lesson])[0]
+
+
+def _happened(lesson: str) -> Iterator[tuple[str, str]]:
+    stored = nbformat.read(notebook_path(_text(lesson)), as_version=4)
+    for cell in stored.cells:
+        for output in cell.get("outputs", []):
+            shown = str(output.get("data", {}).get("text/markdown", ""))
+            if found := re.search(r'data-prediction="(.+?)".*?</span> (.*)', shown, re.DOTALL):
+                yield found[1], found[2]
+
+
+def _prediction(id: str, happened: dict[str, str]) -> str:
+    return f"**For the teacher: prediction {id}.** {happened.get(id, '')}\n\n{SPLIT}"
+
+
+def _exercise(id: str) -> str:
+    asked = book_tasks(id[:2])[id]
+    lines = [
+        f"**For the teacher: exercise {id}.** Expected: {asked.minutes} minutes, {asked.level}. "
+        "The solution is folded below. Typical wrong answers, and what to ask:",
+        "",
+    ]
+    mutants = course() / "tests" / "mutants" / f"lesson_{id[:2]}.py"
+    if mutants.is_file():  # not in the archive for readers
+        for name, answer in answers(mutants.read_text(encoding="utf-8"), asked, "wrong").items():
+            found = judge(id, answer)
+            ask = found.example if len(found.example) <= LONGEST else ""
+            ask = ask or "What does your function return for the smallest case you can think of?"
+            lines.append(f"- *{name}*. The check says: {found.message} Ask: {ask}")
+    return "\n".join(lines)
+
+
+def _quiz(lesson: str) -> str:
+    lines = ["**For the teacher: quiz.** What a wrong option says about a learner, what to ask."]
+    for number, question in enumerate(questions(lesson), start=1):
+        right = question["options"][question["right"]]["option"]
+        lines += ["", f"{number}. {question['text']} Right: **{right}**", ""]
+        for option in question["options"]:
+            if "misconception" in option:
+                lines.append(
+                    f"   - *{option['option']}*: believes “{option['misconception']}”. Ask: what "
+                    f"in the section “{option['section']}” speaks against it? {option['because']}"
+                )
+    return "\n".join(lines)

@@ -1,0 +1,193 @@
+"""A course for nbgrader, and the lessons for students and for teachers, from the lessons' texts."""
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from muonlab.files import course, replace_file
+from muonlab.publishing.source import notebook_path, read, texts
+from muonlab.teaching import copies
+from muonlab.teaching.variants import BY_A_PERSON, Task, book_tasks, task, templates
+
+MADE = "# Made by `muonlab teach export`."
+CONFIG = f"""{MADE} Times are in seconds, and hold on a slow machine.
+from nbgrader.converters import Autograde
+from nbgrader.preprocessors import Execute
+
+from muonlab.teaching.apart import GradeApart
+
+c = get_config()
+c.CourseDirectory.course_id = "muonlab"
+c.ClearSolutions.code_stub = {{"python": "...  # your code"}}
+# Our test cells are graded in processes that learners' code cannot reach; nothing runs in a kernel.
+usual = Autograde.autograde_preprocessors.make_dynamic_default()
+c.Autograde.autograde_preprocessors = [GradeApart if step is Execute else step for step in usual]
+c.GradeApart.seconds = 20  # one call of a learner's function
+# For notebooks of your own in this course, which nbgrader runs in a kernel:
+c.GradeApart.timeout = c.Execute.timeout = 300
+c.GradeApart.iopub_timeout = c.Execute.iopub_timeout = 60
+c.GradeApart.startup_timeout = c.Execute.startup_timeout = 300
+"""
+INTRO = """# Lesson {lesson}: exercises
+
+{question} The lesson says what you need. Write each function where the dots are, and keep its first
+line as it is. Cells of your own may stand anywhere. Points are minutes: the time that we expect.
+"""
+HELD = "What is hidden here grades the cell above after you have handed in."
+SEED = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+NOTHING = "Nothing was written."
+
+
+def export(lessons: Sequence[str], folder: Path, seed: str | None = None) -> list[str]:
+    """Writes the course of some lessons to a folder; returns what to say about each.
+
+    seed: draws the variants of a class; None: the book's own exercises.
+
+    Raises, before anything is written: FileNotFoundError for an unknown lesson, ValueError for one
+    without exercises, a folder that holds other things, a seed used before, a changed copy, or when
+    nbgrader is missing. ChildProcessError: nbgrader failed; what it said.
+    """
+    tasks = {lesson: _tasks(lesson, seed) for lesson in dict.fromkeys(lessons)}
+    _demand(folder, list(tasks), seed)
+    files = dict(_copies(list(tasks)))
+    for name, notebook in files.items():
+        if (there := folder / name).exists() and there.read_bytes() != _bytes(notebook):
+            raise ValueError(f"{there} differs from what would be written: move it. {NOTHING}")
+    (folder / "source").mkdir(parents=True, exist_ok=True)
+    if not (folder / "nbgrader_config.py").exists():
+        replace_file(folder / "nbgrader_config.py", CONFIG.encode())
+    for name, notebook in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        replace_file(folder / name, _bytes(notebook))
+    return [_assign(folder, lesson, found, seed) for lesson, found in tasks.items()]
+
+
+def _tasks(lesson: str, seed: str | None) -> dict[str, Task]:
+    return {id: task(id, seed) for id in book_tasks(lesson)}
+
+
+def _demand(folder: Path, lessons: Sequence[str], seed: str | None) -> None:
+    if importlib.util.find_spec("nbgrader") is None:
+        raise ValueError(
+            "nbgrader is missing: in the course's folder, pip install -c constraints.txt -e "
+            f"'.[grading]'. {NOTHING}"
+        )
+    if seed is not None and not SEED.fullmatch(seed):
+        raise ValueError(
+            f"a class seed has letters, digits and . _ - only, such as autumn-26; got {seed!r}. "
+            f"{NOTHING}"
+        )
+    config = folder / "nbgrader_config.py"
+    ours = config.is_file() and config.read_text(encoding="utf-8").startswith(MADE)
+    if folder.exists() and not ours and (not folder.is_dir() or any(folder.iterdir())):
+        raise ValueError(
+            f"{folder} holds other things: expected a new folder, or one that `muonlab teach "
+            f"export` made. Name another. {NOTHING}"
+        )
+    for lesson in lessons:
+        if (folder / "source" / assignment(lesson, seed)).exists():
+            used = f"class seed {seed!r} was used before" if seed else "the book's exercises stand"
+            raise ValueError(
+                f"{used} in {folder} for lesson {lesson}: its answers may be known. Take another "
+                f"--seed, or another folder. {NOTHING}"
+            )
+
+
+def assignment(lesson: str, seed: str | None) -> str:
+    """Returns nbgrader's name of an assignment, such as 02 or 02-autumn-26."""
+    return f"{lesson}-{seed}" if seed else lesson
+
+
+def _copies(lessons: Sequence[str]) -> Iterator[tuple[str, NotebookNode]]:
+    for lesson in lessons:
+        name = notebook_path(texts(course() / "lessons", [lesson])[0]).name
+        yield f"student/{name}", copies.student(lesson)
+        yield f"teacher/{name}", copies.teacher(lesson)
+
+
+def _assign(folder: Path, lesson: str, tasks: dict[str, Task], seed: str | None) -> str:
+    name = assignment(lesson, seed)
+    place = folder / "source" / name
+    place.mkdir()
+    try:
+        replace_file(place / f"{name}.ipynb", _bytes(source(lesson, tasks, seed)))
+        _nbgrader(folder, "generate_assignment", name)
+    except BaseException:  # so that the same call works once the cause is mended
+        shutil.rmtree(place)
+        raise
+    made = [id for id in tasks if seed and id in templates(lesson)]
+    points = sum(t.minutes for t in tasks.values())
+    told = (
+        f"{len(made)} of {len(tasks)} exercises as variants" if seed else f"{len(tasks)} exercises"
+    )
+    rest = [f"{id} is as in the book" for id in tasks if seed and id not in made]
+    rest += [f"{id} is graded by hand: {BY_A_PERSON[id]}" for id in tasks if id in BY_A_PERSON]
+    return "; ".join([f"{name}: {told}, {points} points", *rest])
+
+
+def _nbgrader(folder: Path, *words: str) -> None:
+    # beside our Python stand nbgrader's helpers, which it calls by name
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    command = [sys.executable, "-m", "nbgrader", *words]
+    strict = {"TRAITLETS_APPLICATION_RAISE_CONFIG_FILE_ERROR": "1", "PATH": path}
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, env={**os.environ, **strict}
+    )
+    if done.returncode:
+        said = "\n".join(done.stderr.splitlines()[-8:])
+        raise ChildProcessError(f"nbgrader {' '.join(words)} failed in {folder}:\n{said}")
+
+
+def source(lesson: str, tasks: dict[str, Task], seed: str | None) -> NotebookNode:
+    """Returns the notebook that nbgrader makes the students' from: set-up and exercises only."""
+    title = read(texts(course() / "lessons", [lesson])[0]).cells[0].source.splitlines()[0]
+    intro = INTRO.format(lesson=lesson, question=title.lstrip("# "))
+    cells = [_cell(intro, f"{lesson}-start", locked=True)]
+    setup = next(iter(tasks.values())).setup
+    cells.append(_cell(setup, f"{lesson}-setup", locked=True, code=True))
+    for id, asked in tasks.items():
+        words = f"**Exercise {id}** · {asked.minutes} points\n\n{asked.text}\n\n{asked.example()}"
+        cells.append(_cell(words.strip(), f"{id}-text", locked=True))
+        person = id in BY_A_PERSON
+        points = {"grade": person, **({"points": asked.minutes} if person else {})}
+        cells.append(_cell(asked.code, id, code=True, solution=True, **points))
+        if not person:
+            test = {"locked": True, "grade": True, "points": asked.minutes}
+            cells.append(_cell(hidden(id, seed), f"{id}-test", code=True, **test))
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    return _numbered(new_notebook(cells=cells, metadata={"kernelspec": kernel}))
+
+
+def hidden(exercise: str, seed: str | None) -> str:
+    """Returns the source of a test cell."""
+    return (
+        f"# {HELD}\n### BEGIN HIDDEN TESTS\nfrom muonlab.teaching.grading import grade\n\n"
+        f"grade({exercise!r}, {seed!r})\n### END HIDDEN TESTS"
+    )
+
+
+def _cell(text: str, id: str, code: bool = False, **marks: Any) -> NotebookNode:
+    make = new_code_cell if code else new_markdown_cell
+    rest = {"grade": False, "solution": False, "locked": False, "task": False}
+    return make(text, metadata={"nbgrader": {"schema_version": 3, "grade_id": id, **rest, **marks}})
+
+
+def _numbered(notebook: NotebookNode) -> NotebookNode:
+    """Gives the cells ids in order, so that equal texts make equal files."""
+    for number, cell in enumerate(notebook.cells):
+        cell.id = f"cell-{number:03d}"
+    return notebook
+
+
+def _bytes(notebook: NotebookNode) -> bytes:
+    return (json.dumps(notebook, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()

@@ -1,0 +1,257 @@
+"""What a teacher exports, and the grades that nbgrader gives."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbgrader.api import Gradebook
+
+from muonlab.classroom.exercise import NotRight
+from muonlab.cli import main
+from muonlab.files import course
+from muonlab.teaching import export, grading, variants
+from muonlab.teaching.export import assignment
+from muonlab.teaching.variants import BY_A_PERSON, answers, book_tasks, task
+
+MUTANTS = course() / "tests" / "mutants"
+PATCH = """
+import builtins, json, multiprocessing, subprocess, sys
+import torch
+import muonlab.classroom.asking as asking, muonlab.classroom.exercise as exercise
+import muonlab.classroom.kinds as kinds, muonlab.teaching.grading as grading
+import muonlab.teaching.variants as variants
+
+right = exercise.Verdict("x", "right", "")
+exercise.judge = variants.judge = lambda *given, **named: right
+variants.Task.judge = lambda task, answer: right
+exercise.compare = kinds.equal = exercise.equal = lambda *given, **named: True
+grading.grade = grading.verdict = lambda *given, **named: right
+asking.unpatched = exercise.unpatched = lambda: None
+torch.equal = torch.allclose = lambda *given, **named: True
+subprocess.run = subprocess.Popen = lambda *given, **named: None
+
+class Anything(float):
+    __eq__ = __lt__ = __gt__ = __le__ = __ge__ = lambda self, other: True
+    __hash__ = float.__hash__
+
+def {name}(*given, **named):
+    return Anything(1)
+"""
+
+
+def written(kind, asked, number):
+    """The cell that a learner of that kind hands in."""
+    mutants = str(MUTANTS / f"lesson_{asked.exercise[:2]}.py")
+    if kind == "right":
+        return asked.code
+    if kind == "patching":
+        return PATCH.replace("{name}", asked.name)
+    if kind == "endless":
+        return f"def {asked.name}(*given, **named):\n    while True:\n        pass"
+    return (  # a stored wrong answer, as one to this variant
+        "from pathlib import Path\nfrom muonlab.teaching.variants import answers, task, templates\n"
+        f"asked = task({asked.exercise!r}, SEED)\n"
+        f"found = list(answers(Path({mutants!r}).read_text(), asked, {kind!r}).values())\n"
+        f"{asked.name} = found[{number} % len(found)]"
+    )
+
+
+def hand_in(folder, name, student, kind, number, seed):
+    notebook = nbformat.read(folder / "release" / name / f"{name}.ipynb", as_version=4)
+    for cell in notebook.cells:
+        id = cell.metadata.nbgrader.grade_id
+        if cell.metadata.nbgrader.solution and id not in BY_A_PERSON and kind != "blank":
+            cell.source = f"SEED = {seed!r}\n" + written(kind, task(id, seed), number)
+    place = folder / "submitted" / student / name
+    place.mkdir(parents=True)
+    nbformat.write(notebook, place / f"{name}.ipynb")
+
+
+def most_wrong(lesson, seed):
+    """How many stored wrong answers the exercise of a lesson with the most has."""
+    source = (MUTANTS / f"lesson_{lesson}.py").read_text()
+    return max(len(answers(source, task(id, seed), "wrong")) for id in book_tasks(lesson))
+
+
+def nbgrader(folder, *words):
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    strict = {"TRAITLETS_APPLICATION_RAISE_CONFIG_FILE_ERROR": "1", "PATH": path}
+    env = {**os.environ, **strict}
+    command = [sys.executable, "-m", "nbgrader", *words]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=env)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stderr
+
+
+def graded(folder, lesson, seed, wrong):
+    """Points by student and exercise, after nbgrader has graded each kind of learner."""
+    name = assignment(lesson, seed)
+    kinds = {"blank": 0, "right": 0, "patching": 0, "endless": 0}
+    hands = [(kind, kind, 0) for kind in kinds]
+    hands += [(f"wrong-{number}", "wrong", number) for number in range(wrong)]
+    for student, kind, number in hands:
+        hand_in(folder, name, student, kind, number, seed)
+    nbgrader(folder, "autograde", name, "--GradeApart.seconds=1", "--create")
+    with Gradebook(f"sqlite:///{folder}/gradebook.db") as book:
+        return {
+            student: {
+                grade.name.removesuffix("-test"): grade.auto_score
+                for notebook in book.find_submission(name, student).notebooks
+                for grade in notebook.grades
+                if grade.name not in BY_A_PERSON
+            }
+            for student, _, _ in hands
+        }
+
+
+def deserved(scores, lesson, seed):
+    """Fails unless the right learner gets all points, and any other none."""
+    points = {id: t.minutes for id, t in book_tasks(lesson).items() if id not in BY_A_PERSON}
+    assert scores.pop("right") == points
+    for student, found in scores.items():
+        assert found == dict.fromkeys(points, 0), student
+
+
+LESSONS = [f"{n:02d}" for n in range(17)]
+
+
+@pytest.mark.parametrize(
+    "lesson", [pytest.param(n, marks=() if n == "02" else pytest.mark.slow) for n in LESSONS]
+)
+def test_nbgrader_gives_what_each_submission_deserves(lesson, tmp_path):
+    assert main(["teach", "export", "--lessons", lesson, "--to", str(tmp_path), "--seed", "a"]) == 0
+    wrong = 1 if lesson == "02" else most_wrong(lesson, "a")
+    deserved(graded(tmp_path, lesson, "a", wrong), lesson, "a")
+
+
+def tree(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def no_nbgrader(monkeypatch):
+    """An export as far as nbgrader's own part: the release."""
+    monkeypatch.setattr(export, "_nbgrader", lambda folder, *words: None)
+
+
+def say(capsys, *words):
+    """Calls the export, which must fail; returns what it said."""
+    capsys.readouterr()
+    assert main(["teach", "export", "--lessons", *words]) == 2
+    return capsys.readouterr().err
+
+
+def test_a_seed_used_before_a_changed_copy_and_other_things_are_left_alone(
+    no_nbgrader, tmp_path, capsys
+):
+    there = str(tmp_path / "course")
+    assert main(["teach", "export", "--lessons", "00", "--to", there, "--seed", "a"]) == 0
+    before = tree(tmp_path)
+    said = say(capsys, "00", "01", "--to", there, "--seed", "a")
+    assert "class seed 'a' was used before" in said
+    assert "lesson 00" in said
+    assert tree(tmp_path) == before
+    assert main(["teach", "export", "--lessons", "00", "--to", there, "--seed", "b"]) == 0
+    assert main(["teach", "export", "--lessons", "00", "--to", there]) == 0
+    assert before.items() <= tree(tmp_path).items()
+    assert "the book's exercises stand" in say(capsys, "00", "--to", there)
+    copy = next((tmp_path / "course" / "teacher").iterdir())
+    copy.write_text("my notes")
+    assert "differs" in say(capsys, "00", "--to", there, "--seed", "c")
+    assert copy.read_text() == "my notes"
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "thesis.txt").write_text("mine")
+    assert "holds other things" in say(capsys, "00", "--to", str(other))
+    assert [path.name for path in other.iterdir()] == ["thesis.txt"]
+    assert "holds other things" in say(capsys, "00", "--to", str(other / "thesis.txt"))
+
+
+@pytest.mark.parametrize(
+    ("lesson", "seed", "words"),
+    [
+        ("17", "a", "no lesson ['17']"),
+        ("2", "a", "no lesson ['2']"),
+        ("00", "../x", "a class seed has letters"),
+        ("00", "", "a class seed has letters"),
+    ],
+)
+def test_an_unknown_lesson_or_a_bad_seed_writes_nothing(lesson, seed, words, tmp_path, capsys):
+    assert words in say(capsys, lesson, "--to", str(tmp_path / "new"), "--seed", seed)
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_lesson_without_exercises_is_named(monkeypatch, tmp_path, capsys):
+    empty = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("lesson = start('00')")])
+    monkeypatch.setattr(variants, "read", lambda text: empty)
+    variants.book_tasks.cache_clear()
+    said = say(capsys, "00", "--to", str(tmp_path / "new"))
+    variants.book_tasks.cache_clear()
+    assert "lesson 00 has no exercises" in said
+
+
+def test_without_nbgrader_nothing_is_written(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(export.importlib.util, "find_spec", lambda name: None)
+    assert "nbgrader is missing" in say(capsys, "00", "--to", str(tmp_path / "new"))
+    assert not (tmp_path / "new").exists()
+
+
+def test_what_nbgrader_cannot_do_leaves_no_half_assignment(monkeypatch, tmp_path):
+    def fails(folder, *words):
+        raise ChildProcessError("nbgrader failed")
+
+    monkeypatch.setattr(export, "_nbgrader", fails)
+    with pytest.raises(ChildProcessError):
+        export.export(["00"], tmp_path / "new", "a")
+    assert list((tmp_path / "new" / "source").iterdir()) == []
+
+
+def test_a_source_has_set_up_answers_and_tests_apart():
+    tasks = {id: task(id, "a") for id in book_tasks("02")}
+    cells = export.source("02", tasks, "a").cells
+    ids = [cell.metadata.nbgrader.grade_id for cell in cells]
+    assert ids[:5] == ["02-start", "02-setup", "02-e1-text", "02-e1", "02-e1-test"]
+    for cell in cells:
+        mark = cell.metadata.nbgrader
+        assert (mark.solution and not mark.grade) == (mark.grade_id in tasks)
+        assert mark.grade == mark.grade_id.endswith("-test") == ("grade(" in cell.source)
+        assert mark.locked == (mark.grade_id not in tasks)
+        assert not mark.grade or mark.points == tasks[mark.grade_id[:-5]].minutes
+    assert not any("train_step" in cell.source for cell in cells)
+
+
+def test_a_study_of_ones_own_is_graded_by_a_person():
+    tasks = {id: task(id, "a") for id in book_tasks("16")}
+    cells = {c.metadata.nbgrader.grade_id: c for c in export.source("16", tasks, "a").cells}
+    assert cells["16-e4"].metadata.nbgrader.points == tasks["16-e4"].minutes
+    assert "16-e4-test" not in cells
+
+
+def test_a_hidden_test_grades_in_a_kernel_of_another_course_too(tmp_path, monkeypatch):
+    asked = task("00-e1", "a")
+    notebook = export.source("00", {"00-e1": asked}, "a")
+    nbformat.write(notebook, tmp_path / "00-a.ipynb")
+    monkeypatch.chdir(tmp_path)
+    grading.grade("00-e1", "a")
+    cell = next(c for c in notebook.cells if c.metadata.nbgrader.grade_id == "00-e1")
+    for source, words in (
+        ("def flatness(matrix):\n    ...", "Write your code in place of the dots"),
+        ("def flatness(matrix) return 1", "cannot be read"),
+        ("import os\nos._exit(0)", "ended the program"),
+        ("%time 1\ndef flatness(matrix):\n    return 1 / 0", "ZeroDivisionError"),
+        ("x = 1", "no function `flatness`"),
+    ):
+        cell.source = source
+        with pytest.raises(NotRight, match=words):
+            grading.grade("00-e1", "a", notebook)
+    cell.source = "%matplotlib inline\n" + asked.code
+    grading.grade("00-e1", "a", notebook)
+
+
+@pytest.mark.parametrize("exercise", ["03-e1", "05-e4"])  # in place; in double precision
+def test_what_is_sent_to_and_fro_stays_what_it_is(exercise):
+    asked = task(exercise, "a")
+    assert grading.verdict(asked, [asked.code]).status == "right"
