@@ -173,7 +173,7 @@ def test_what_a_check_cannot_read_is_not_right_and_says_so(monkeypatch):
     def broken(answer):
         raise IndexError("out of range")
 
-    monkeypatch.setattr(check, "checks", lambda lesson: {"e1": broken})
+    monkeypatch.setattr(check, "checks", lambda *_: {"e1": broken})
     verdict = check.judge("02-e1", lambda: 1)
     assert verdict.status == "not right"
     assert check.UNREADABLE in verdict.message

@@ -80,7 +80,6 @@ CITED: dict[str, dict[str, str]] = {
         "5.4": "the size of a model in arXiv 2510.05491",
         **dict.fromkeys(("21.7 %", "13.9 %"), "arXiv 2510.05491, Table 1"),
         "0.359": "arXiv 2509.26030, Table 1: 3.9242 minus 3.5654",
-        "0.04": "lesson 04, claim 04-c3",
     },
 }
 """What no run gives: a cited fact, or arithmetic that the reader can do. All other numbers of the

@@ -7,6 +7,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
@@ -233,24 +234,40 @@ def maps(
     below: float,
     xlabel: str,
     ylabel: str,
+    sides: Sequence[str] = (),
 ) -> Figure:
     """Returns grids[name][row][column] as cells of colour, rows from below; a low one is bright.
 
     All have one scale of colours; a number under `below` has a frame.
+
+    Args:
+        sides: two contestants; the first one's colour stands for numbers under `below`, the
+            second one's for those above.
     """
-    figure, places = plt.subplots(1, len(grids), figsize=(WIDTH, 0.64 * WIDTH))
+    high = 0.64 if len(grids) < 3 else 0.42
+    figure, places = plt.subplots(1, len(grids), figsize=(WIDTH, high * WIDTH), sharey=bool(sides))
     found = np.array([[[*row.values()] for row in grid.values()] for grid in grids.values()])
-    ends = {"vmin": found.min(), "vmax": found.max()}
+    low, top, form = found.min(), found.max(), ".2f"
+    colours: str | LinearSegmentedColormap = "viridis_r"
+    if sides:
+        far = np.abs(found - below).max()
+        low, top, form = below - far, below + far, "+.2f"
+        first, second = ((np.array(to_rgb(look["color"])) + 1) / 2 for look in looks(sides))
+        colours = LinearSegmentedColormap.from_list("sides", np.array([first, [1] * 3, second]))
     for axes, (name, grid), cells in zip(places, grids.items(), found, strict=True):
-        axes.imshow(cells, cmap="viridis_r", origin="lower", **ends)
+        axes.imshow(cells, cmap=colours, origin="lower", vmin=low, vmax=top)
         axes.set(title=name, xlabel=xlabel)
         axes.set_xticks(range(len(cells[0])), [*next(iter(grid.values()))])
         axes.set_yticks(range(len(cells)), [*grid])
         for (row, column), value in np.ndenumerate(cells):
-            ink = "black" if value < sum(ends.values()) / 2 else "white"
-            look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 10, "color": ink}
-            frame = {"edgecolor": ink, "facecolor": "none", "linewidth": 1.6, "pad": 4}
-            axes.text(column, row, f"{value:.2f}", bbox=frame if value < below else None, **look)
+            ink = "black" if sides or value < (low + top) / 2 else "white"
+            look: dict[str, Any] = {"ha": "center", "va": "center", "color": ink}
+            look["fontsize"] = 10 if len(grids) < 3 else 8.5
+            frame = {"edgecolor": ink, "facecolor": "none", "linewidth": 1.6}
+            frame["pad"] = 4 if len(grids) < 3 else 2
+            text = f"{value:{form}}".replace("-", "−")
+            text = text.replace("0.", ".") if sides else text  # three maps leave little room
+            axes.text(column, row, text, bbox=frame if value < below else None, **look)
     places[0].set_ylabel(ylabel)
     return figure
 

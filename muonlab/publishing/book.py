@@ -29,7 +29,7 @@ from muonlab.studies.table1 import TIERS
 from muonlab.sweeps.results import recorded
 
 SPECIAL = re.compile(r"([\\`*_\[\]<>&$])")  # what Markdown would take for itself
-PART = re.compile(r"<!-- made: (\w+) ?(\w*) -->")
+PART = re.compile(r"<!-- made: (\w+) ?([\w-]*) -->")
 TITLE = re.compile(r"^# (.*)$", re.MULTILINE)
 HEADER = re.compile(r"^> Read (\d+) min · do (\d+) min · needs ([^·]*)", re.MULTILINE)
 THEBE = ("init_thebe_core", "update_thebe_context")
@@ -73,6 +73,14 @@ def tiers() -> str:
     missing = [f"`{name}`" for name, count in found.items() if not count]
     none = f" No run is recorded on {' and '.join(missing)}." if missing else ""
     return f"Recorded for the paper's Table 1: {', '.join(done)}.{none}"
+
+
+def measured(id: str) -> str:
+    """Returns what a claim measured, a link to its box; KeyError where no lesson has it."""
+    claim, lesson = stored_claims(course() / "lessons")[id]
+    value = claim.value[0]
+    told = f"{value}, n = {value.n}" if claim.size else f"{value:.3g}"
+    return f'<a href="../lessons/{lesson}.html#claim-{id}">{told}</a>'
 
 
 def verdicts() -> str:
@@ -163,6 +171,7 @@ def widget(name: str, model: dict[str, Any], css: str = "") -> str:
 MADE: dict[str, Callable[..., str]] = {
     "claims": claims,
     "tiers": tiers,
+    "measured": measured,
     "verdicts": verdicts,
     "map": lesson_map,
     "explorer": explorer,
