@@ -5,15 +5,18 @@ import re
 import tomllib
 from functools import cache
 from pathlib import Path
+from statistics import mean
 
 import pytest
 
 from muonlab import cli
+from muonlab.publishing import book
+from muonlab.sweeps.results import recorded
 
 ROOT = Path(__file__).parents[1]
 BOOK = ROOT / "book"
 TEACH = ("teach-class", "teach-day", "teach-seminar", "refresher", "exam", "graded-reports")
-PAGES = ("how-to", "notation", "glossary", "bibliography", "errata", "about", *TEACH)
+PAGES = ("answer", "how-to", "notation", "glossary", "bibliography", "errata", "about", *TEACH)
 TEXTS = {path.name[:2]: path for path in sorted((ROOT / "lessons" / "text").glob("*.md"))}
 HEADER = re.compile(r"^> Read (\d+ min) · do (\d+ min) · needs (.*?) · no GPU", re.MULTILINE)
 MONTH = r"(?:0[7-9]|[1-9]\d)(?:0[1-9]|1[0-2])"  # arXiv counts so since April 2007
@@ -323,3 +326,18 @@ def test_every_module_stands_once_in_the_reference_and_none_that_is_gone():
     assert sorted(listed) == sorted(there - {"muonlab.cli", "muonlab.experiments"})
     index = read(BOOK / "reference.md")
     assert [p.name for p in pages if f"reference/{p.name}" not in index] == []
+
+
+def test_a_number_in_a_page_is_what_the_runs_give_and_leads_to_its_box():
+    ends = {}
+    for run in recorded("race-1200"):
+        if run.config["rule"] == "muon" and len(run.config["muon"]) in (0, 3):
+            who = "Muon" if run.config["muon"] else "AdamW"
+            ends[who, run.config["seed"]] = run.held_out[-1]["overall"]
+    gaps = [ends["AdamW", seed] - ends["Muon", seed] for seed in range(1, 11)]
+    told = book.measured("16-c13")
+    assert f">{mean(gaps):+.3f} [" in told
+    assert "n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}10<" in told
+    assert told.startswith('<a href="../lessons/16-capstone.html#claim-16-c13">')
+    with pytest.raises(KeyError):
+        book.measured("16-c99")

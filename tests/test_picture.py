@@ -45,7 +45,9 @@ def test_the_explorer_gets_every_trial_of_both_in_the_order_of_the_search(steps)
     for name, (key, budget) in zip(data, RACE[steps].budget(HERE).items(), strict=False):
         assert bool(key[0]) is (name == "Muon")
         tried = data[name]
-        assert [len(column) for column in (*tried["knobs"], tried["tail"])] == [sum(RACE[steps].rounds)] * 6
+        assert [len(column) for column in (*tried["knobs"], tried["tail"])] == [
+            sum(RACE[steps].rounds)
+        ] * 6
         assert min(tried["overall"]) == budget[-1]
         assert budget[0] == pytest.approx(sum(tried["overall"][:16]) / 16)
     first = data["AdamW"]["knobs"]

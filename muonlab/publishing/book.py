@@ -80,6 +80,7 @@ def measured(id: str) -> str:
     claim, lesson = stored_claims(course() / "lessons")[id]
     value = claim.value[0]
     told = f"{value}, n = {value.n}" if claim.size else f"{value:.3g}"
+    told = told.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
     return f'<a href="../lessons/{lesson}.html#claim-{id}">{told}</a>'
 
 
