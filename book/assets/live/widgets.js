@@ -146,7 +146,7 @@
     const note = document.createElement("span");
     note.setAttribute("role", "status");
     button.addEventListener("click", () => (note.textContent = handIn(name.value.trim())));
-    const box = Object.assign(document.createElement("div"), { className: "muonlab-cover muonlab-file" });
+    const box = Object.assign(document.createElement("div"), { className: "muonlab-file" });
     box.append(label, button, note);
     (document.querySelector("article.bd-article") ?? document.body).append(box);
   }
