@@ -590,9 +590,9 @@ def trials(x, steps, knob, part, trials):
         made = [run for run in recorded_trials(steps) if contestant(run.config) == name][:trials]
         values = [r.config["betas"][key] if key in (0, 1) else r.config[key] for r in made]
         losses = [run.held_out[-1][part] for run in made]
-        for start in range(0, trials, 16):  # the rounds: spread, then near the best
-            found.x.append([1 - v if average else v for v in values[start : start + 16]])
-            found.y.append(losses[start : start + 16])
+        for part_of in ((0, 16), (16, None))[: 1 + (trials > 16)]:  # spread, then near the best
+            found.x.append([1 - v if average else v for v in values[slice(*part_of)]])
+            found.y.append(losses[slice(*part_of)])
         best.append(min(losses))
         value = significant(values[losses.index(best[-1])], 3)
         told.append(f"{name}'s best ends at {fixed(best[-1], 3)} ({value})")
@@ -897,7 +897,7 @@ POINTS = {
         knob=[f"rate of the {x}" for x in ("matrices", "rest")]
         + [f"average of {x}" for x in ("the matrices", "the rest", "squares")],
         part=["overall", "head", "tail", "overall", "overall"],
-        trials=[24, 32, 16, 1, 20],
+        trials=[48, 32, 16, 1, 20],
     ),
     "recall": points(
         d=[24, 8, 48, 16, 24, 8, 48],

@@ -138,7 +138,7 @@
   }
 
   function offerFile() {
-    if (!asked.length) return;
+    if (!asked.length || document.querySelector(".reveal")) return; // slides are the teacher's
     const name = Object.assign(document.createElement("input"), { maxLength: 80, autocomplete: "off" });
     const label = document.createElement("label");
     label.append("In a class? Your name, if you want it in the file: ", name);
