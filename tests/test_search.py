@@ -8,7 +8,8 @@ from statistics import mean
 import pytest
 
 from muonlab.records import record
-from muonlab.studies.evidence import MEMORIES, RACE, knobs, sides
+from muonlab.studies.evidence import MEMORIES, RACE, found_since, knobs, sides
+from muonlab.sweeps.results import recorded
 from muonlab.sweeps.search import Knob, Search, expected_best, outcome
 from muonlab.sweeps.study import HERE, Place
 from muonlab.training.config import TrainConfig
@@ -47,6 +48,31 @@ def test_all_contestants_of_the_race_are_tried_at_the_same_places():
     assert all(0 < u < 1 for place in first for u in place)
     spread = [sorted(place[axis] for place in first) for axis in range(5)]
     assert all(sum(u < 0.5 for u in axis) in range(6, 11) for axis in spread)
+
+
+def test_the_third_round_at_150_steps_begins_at_the_lowest_loss_of_any_study():
+    files = ("race-150-1", "race-150-2", "knobs-tuning")
+    ends = {}
+    for run in (run for name in files for run in recorded(name)):
+        if run.config["steps"] == 150 and not run.failure:
+            who = tuple(run.config["muon"]), run.config["rule"]
+            ends.setdefault(who, []).append(run.held_out[-1]["overall"])
+    found = found_since(HERE)
+    third = RACE[150].tunings[2].grid(HERE)
+    runs = [(run.config, run.held_out[-1]["overall"]) for run in recorded("race-150-3")]
+    for place, config in enumerate(found):
+        who = config.muon, config.rule
+        again = third[16 * place]  # the first of Sobol's points is the middle: the place itself
+        assert [k.value(again) for k in knobs(again)] == pytest.approx(
+            [k.value(config) for k in knobs(config)], rel=0.01
+        )
+        asked = dataclasses.asdict(again) | {"muon": [*again.muon], "betas": [*again.betas]}
+        end = next(
+            e
+            for c, e in runs
+            if all(c[k] == asked[k] for k in ("muon", "rule", "betas", "lr", "adamw_lr"))
+        )
+        assert end == pytest.approx(min(ends[who]), abs=0.005)
 
 
 def put(configs, path, loss):
