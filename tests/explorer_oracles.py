@@ -636,45 +636,31 @@ def facts(x, step, first, second, kind):
     return Expected(y=y, ranges=ranges, phrases=told)
 
 
-@cache
-def _spectra(kind, name, group):
-    """Returns each seed's curve (seeds, steps, 4): means over the group's matrices and layers."""
-    records = recorded("lesson-09-seeds")
-    rules = {"flat_adam": "flat Adam", "noisy_adam": "noisy Adam", "muon": "Muon"}
-    runs = sorted(
-        (
-            run
-            for run in records
-            if run.config["gated"] is (kind == "gated")
-            and name == (rules[run.config["rule"]] if run.config["muon"] else "AdamW")
-        ),
-        key=lambda run: run.config["seed"],
-    )
-    names = explorer_data.GROUPS[group]
-    measured = float64([[[at[name] for name in names] for at in run.spectra] for run in runs])
-    return measured.mean((2, 3))
-
-
-def isotropy(x, step, metric, group, kind, runs):
-    names = ["AdamW", "Muon"]
-    if runs != "AdamW and Muon" and kind == "not gated":
-        names += ["flat Adam", "noisy Adam"]
-    if group == "W_gate" and kind == "not gated":
-        return Expected(y=[], phrases=["A layer that is not gated has no W_gate."])
-    field = metric.replace(" ", "_")
+def isotropy(x, length, matrix, metric, eighth, runs):
+    groups = {"AdamW": [], "Muon": ["QK", "VO", "FFN"], "Muon(VO, FFN)": ["VO", "FFN"]}
+    names = list(groups) if "VO" in runs else ["AdamW", "Muon"]
+    field = Isotropy._fields.index(metric.replace(" ", "_"))
     y, ranges, told = [], [], []
     for name in names:
-        seeds = _spectra(kind, name, group)[..., Isotropy._fields.index(field)]
+        measured = float64(
+            [
+                [at[matrix.lower()] for at in run.spectra]
+                for run in recorded(f"race-{length.replace(',', '')}")
+                if [*run.config["muon"]] == groups[name] and run.config["rule"] == "muon"
+            ]
+        )  # (seeds, steps, layers, 4)
+        seeds = measured.mean(2)[..., field]
         band = [
             [float(f"{v:.4g}") for v in ends.tolist()]
             for ends in (seeds.mean(0), seeds.amin(0), seeds.amax(0))
         ]
         y.append(band[0])
         ranges.append(band[1:])
-        now = [_metric(metric, ends[step // 10]) for ends in band]
+        now = [_metric(metric, ends[eighth]) for ends in band]
         told.append(
             f"{name} {now[0]} ({now[1]} to {now[2]})" if now[1] != now[2] else f"{name} {now[0]}"
         )
+    step = eighth * int(length.replace(",", "")) // 8 if length == "1,200" else 18 * eighth
     return Expected(y=y, ranges=ranges, phrases=[f"Step {step}", *told])
 
 
@@ -967,11 +953,11 @@ POINTS = {
         saved=[10, 0, 70, 20, 61, 7],
     ),
     "isotropy": points(
-        step=[0, 150, 70, 10, 150, 40],
-        metric=[*METRICS, "effective rank", "top energy"],
-        group=["W_out", "VO", "W_in", "W_gate", "QK", "W_gate"],
-        kind=["not gated", "gated", "not gated", "gated", "not gated", "not gated"],
-        runs=["AdamW and Muon", "and the two controls"] * 3,
+        length=["1,200", "150", "150", "1,200", "150", "1,200"],
+        matrix=["Q", "K", "V", "O", "W_in", "W_out"],
+        metric=["effective rank", *METRICS, "top energy"],
+        eighth=[0, 8, 5, 1, 8, 3],
+        runs=["AdamW and Muon", "and Muon on VO and FFN"] * 3,
     ),
     "table1": [
         {"row": row, "source": source, "kind": kind}

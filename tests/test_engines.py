@@ -164,12 +164,12 @@ def test_an_engine_that_is_not_installed_is_refused_with_the_install_line(
 def test_the_command_gives_its_grid_to_the_engine_and_leaves_memory_to_the_workers(
     monkeypatch, tmp_path, capsys
 ):
-    engine, path = Inline(record), tmp_path / "lesson-09-tuning.jsonl"
+    engine, path = Inline(record), tmp_path / "lesson-12-tuning.jsonl"
     monkeypatch.setitem(engines.ENGINES, "ray", lambda path, workers: engine)
     monkeypatch.setattr(cost, "check_memory", lambda config: pytest.fail("not of this machine"))
-    call = ["ablate", "lesson-09-tuning", "--engine", "ray", "--results", str(tmp_path)]
+    call = ["ablate", "lesson-12-tuning", "--engine", "ray", "--results", str(tmp_path)]
     assert main(call) == 0
-    assert {*by_config(records.read(path))} == {*PRESETS["lesson-09-tuning"]()}
+    assert {*by_config(records.read(path))} == {*PRESETS["lesson-12-tuning"]()}
     assert "8/8" in capsys.readouterr().err
 
 

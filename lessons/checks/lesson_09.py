@@ -363,5 +363,39 @@ def e3(answer: Callable) -> None:
     compare(answer, cases, look, returns=numbers, otherwise=otherwise)
 
 
+def e4(answer: Callable) -> None:
+    """The start plus the change, turned by one orthogonal matrix on each side."""
+    drawn = torch.Generator().manual_seed(9)
+    draw = lambda m, n: torch.randn(m, n, generator=drawn, dtype=torch.float64)
+    turn = lambda n: torch.linalg.qr(draw(n, n)).Q
+    shapes = [(2, 3), (4, 2), (3, 3)]
+    cases = [(draw(m, n), draw(m, n), turn(m), turn(n)) for m, n in shapes]
+    compare(answer, cases, _turned, returns=array, otherwise="W0 + U (W − W0) V, as matrix products.")
+
+
+def _turned(W0: Tensor, W: Tensor, U: Tensor, V: Tensor) -> tuple[Tensor, Mistakes]:
+    D = W - W0
+    right = W0 + U @ D @ V
+    every = [
+        (W, "That is W itself: nothing was turned."),
+        (U @ D @ V, "That is the turned change alone. Add W0, which is not turned."),
+        (U @ W @ V, "You turned all of W. Only the change W − W0 is turned, and W0 is added to it."),
+        (W0 + U @ W @ V, "You turned W, not the change. Take W − W0 first."),
+        (W + U @ D @ V, "You added the turned change to W, which holds the change already. Add it to W0."),
+        (W0 - U @ D @ V, "The sign of the change is reversed: W − W0."),
+        (W0 + U @ D, "Only the left side was turned. Multiply by V on the right as well."),
+        (W0 + D @ V, "Only the right side was turned. Multiply by U on the left as well."),
+        (U @ W0 @ V + D, "You turned W0 and kept the change. It is the change that is turned."),
+        (W0 + U.mT @ D @ V.mT, "You transposed U and V. That is a turn, too, but not the one asked."),
+        (W0 + U @ D @ V.mT, "You transposed V. The docstring says V, on the right."),
+        (W0 + U.mT @ D @ V, "You transposed U. The docstring says U, on the left."),
+    ]
+    if U.shape == V.shape:
+        swapped = "U and V are swapped: U belongs on the left, V on the right."
+        entries = "That multiplies entry by entry. A turn is a matrix product: use @."
+        every += [(W0 + V @ D @ U, swapped), (W0 + U * D * V, entries)]
+    return right, every
+
+
 def _entropy(q: Tensor) -> Tensor:
     return -(q * q.log()).sum()

@@ -3,7 +3,7 @@
 from muonlab.classroom import report
 from muonlab.classroom.claims import stored_claims
 from muonlab.classroom.explorer_data import (
-    GROUPS,
+    MATRICES,
     ahead_from,
     bands_data,
     facts_data,

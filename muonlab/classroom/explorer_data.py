@@ -1,6 +1,6 @@
-"""What the explorers `trials`, `isotropy` and `facts` draw: recorded runs, by name and kind."""
+"""What the explorers `trials`, `isotropy` and `facts` draw: recorded runs, by name."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 import torch
@@ -15,13 +15,7 @@ from muonlab.sweeps.study import HERE, Place
 from muonlab.theory.spectra import Isotropy
 from muonlab.training.config import TrainConfig
 
-GROUPS = {
-    "VO": ("v", "o"),
-    "W_out": ("w_out",),
-    "W_in": ("w_in",),
-    "W_gate": ("w_gate",),
-    "QK": ("q", "k"),
-}
+MATRICES = {"Q": "q", "K": "k", "V": "v", "O": "o", "W_in": "w_in", "W_out": "w_out"}
 KINDS = {False: "not gated", True: "gated"}  # of the feed-forward layer
 PARTS = ("overall", "head", "tail")
 NAMES = ("AdamW", "Muon")
@@ -64,20 +58,22 @@ def facts_data(records: Iterable[Record]) -> dict[str, Any]:
     return {"steps": [at["step"] for at in first], "asked": asked, "accuracy": accuracy}
 
 
-def bands_data(records: Iterable[Record]) -> dict[str, Any]:
-    """Returns bands[kind][group][name][metric] = {mean, low, high}, a number for each of "steps".
+def bands_data(lengths: Mapping[str, Iterable[Record]]) -> dict[str, Any]:
+    """Returns of each length "steps", "seeds", and bands[matrix][name][metric] = {mean, low, high}.
 
-    A number is a mean over the matrices of a group; mean, low and high are over the seeds.
+    Each is a number a step: a mean over a matrix's layers; its mean, low and high over the seeds.
     """
-    runs = _with_spectra(records)
-    bands: dict[str, Any] = {kind: {} for kind in runs}
-    for kind, named in _each(runs, _by_group).items():
-        for name, groups in named.items():
-            for group, numbers in groups.items():
-                by_metric = zip(Isotropy._fields, numbers.mean((2, 3)).unbind(-1), strict=True)
-                bands[kind].setdefault(group, {})[name] = {m: _band(x) for m, x in by_metric}
-    steps = [at["step"] for at in _first(runs).spectra]
-    return {"steps": steps, "seeds": _each(runs, len), "bands": bands}
+    return {length: _bands([r for r in records if r.spectra]) for length, records in lengths.items()}
+
+
+def _bands(runs: Runs) -> dict[str, Any]:
+    bands: dict[str, Any] = {matrix: {} for matrix in MATRICES}
+    for name, by_matrix in measured_spectra(runs).items():
+        for matrix, numbers in by_matrix.items():
+            by_metric = zip(Isotropy._fields, numbers.mean(2).unbind(-1), strict=True)
+            bands[matrix][name] = {metric: _band(x) for metric, x in by_metric}
+    seeds = len({run.config["seed"] for run in runs})
+    return {"steps": [at["step"] for at in runs[0].spectra], "seeds": seeds, "bands": bands}
 
 
 def _band(by_seed: Tensor) -> dict[str, list[float]]:
@@ -85,12 +81,21 @@ def _band(by_seed: Tensor) -> dict[str, list[float]]:
     return {name: [float(f"{v:.{DIGITS}g}") for v in row.tolist()] for name, row in ends.items()}
 
 
-def measured_spectra(records: Iterable[Record]) -> ByKind[dict[str, Tensor]]:
-    """Returns spectra[feed-forward kind][name][group], each (seeds, steps, matrices, layers, 4).
+def measured_spectra(records: Iterable[Record]) -> dict[str, dict[str, Tensor]]:
+    """Returns spectra[name][matrix], each (seeds, steps, layers, 4).
 
     The four numbers are those of `theory.spectra.Isotropy`; step 0 is that of the first weights.
     """
-    return _each(_with_spectra(records), _by_group)
+    found = grouped((run for run in records if run.spectra), preset="race-1200")
+    return {name: _by_matrix(runs) for name, runs in found.items()}
+
+
+def _by_matrix(runs: Runs) -> dict[str, Tensor]:
+    def stacked(matrix: str) -> Tensor:
+        numbers = [[at[matrix] for at in run.spectra] for run in runs]
+        return torch.tensor(numbers, dtype=torch.float64)
+
+    return {name: stacked(matrix) for name, matrix in MATRICES.items()}
 
 
 def ahead_from(a: Tensor, b: Tensor) -> int:
@@ -104,10 +109,6 @@ def ahead_from(a: Tensor, b: Tensor) -> int:
     """
     lows = [paired_interval(*pair).low for pair in zip(a.T.tolist(), b.T.tolist(), strict=True)]
     return max((number for number, low in enumerate(lows, start=1) if low <= 0), default=0)
-
-
-def _with_spectra(records: Iterable[Record]) -> ByKind[Runs]:
-    return _by_kind((run for run in records if run.spectra), "lesson-09-seeds")
 
 
 def _by_kind(records: Iterable[Record], preset: str) -> ByKind[Runs]:
@@ -127,11 +128,3 @@ def _each(found: ByKind[Runs], measure: Callable[[Runs], T]) -> ByKind[T]:
 
 def _first(found: ByKind[Runs]) -> Record:
     return next(iter(next(iter(found.values())).values()))[0]
-
-
-def _by_group(runs: Runs) -> dict[str, Tensor]:
-    def stacked(names: Iterable[str]) -> Tensor:
-        seeds = [[[at[name] for name in names] for at in run.spectra] for run in runs]
-        return torch.tensor(seeds, dtype=torch.float64)
-
-    return {g: stacked(names) for g, names in GROUPS.items() if names[0] in runs[0].spectra[0]}

@@ -71,24 +71,6 @@ LESSON_03 = Tuning(
     contest=("ns_coefficients", "ns_steps"),
 )
 
-# Lesson 09. Embedding and head as under AdamW.
-LESSON_09 = Tuning(
-    "lesson-09-tuning",
-    cross(BASE, rule="flat_adam", lr=MUON_RATES, adamw_lr=0.04)
-    + cross(BASE, rule="noisy_adam", lr=ADAMW_RATES, adamw_lr=0.04),
-    contest=("rule",),
-)
-
-
-def isotropy(at: Place) -> Grid:
-    """Returns AdamW, Muon and the two controls at ten seeds, and their spectra all along.
-
-    AdamW and Muon have the rates of lesson 04, the gated models those of the non-gated.
-    """
-    fair, controls = (best_of(tuning, seeds=10)(at) for tuning in (LESSON_04, LESSON_09))
-    return cross(fair + cross(fair, gated=True) + controls, spectra_every=10)
-
-
 # Lesson 12. "update_rms" is the pure rescale: Muon's rows, NorMuon's norm. The released rule has
 # Muon's original factor, half of the RMS rule's or less for these shapes, so its rates are twice
 # as high.
@@ -313,7 +295,6 @@ STUDIES = EVIDENCE | {
         (LESSON_04,),
         {"lesson-04-seeds": 10, "lesson-04-longer": longer},
     ),
-    "lesson-09": Study((LESSON_04, LESSON_09), {"lesson-09-seeds": isotropy}),
     "facts": LESSON_10,
     "facts-paper": biographies("facts-paper", FACTS_PAPER),
     "facts-imbalance": Study(LESSON_10.tunings, {"facts-imbalance": imbalance}),

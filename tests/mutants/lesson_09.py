@@ -245,5 +245,32 @@ ANSWERS = {
             "largest": lambda a, c, m, drawn: (a - c)[drawn].amax(1) / (a - m)[drawn].amax(1),
             "first column": lambda a, c, m, drawn: (a - c)[drawn[:, 0]] / (a - m)[drawn[:, 0]],
         },
+    },    "09-e4": {
+        "right": {
+            "direct": lambda W0, W, U, V: W0 + U @ (W - W0) @ V,
+            "einsum": lambda W0, W, U, V: W0 + torch.einsum("ij,jk,kl->il", U, W - W0, V),
+            "two terms": lambda W0, W, U, V: W0 + U @ W @ V - U @ W0 @ V,
+            "numpy": lambda W0, W, U, V: W0.numpy() + U.numpy() @ (W - W0).numpy() @ V.numpy(),
+            "a list": lambda W0, W, U, V: (W0 + U @ (W - W0) @ V).tolist(),
+            "from the right": lambda W0, W, U, V: W0 + U @ ((W - W0) @ V),
+        },
+        "wrong": {
+            "not turned": lambda W0, W, U, V: W,
+            "change alone": lambda W0, W, U, V: U @ (W - W0) @ V,
+            "all of W": lambda W0, W, U, V: U @ W @ V,
+            "W added": lambda W0, W, U, V: W0 + U @ W @ V,
+            "added to W": lambda W0, W, U, V: W + U @ (W - W0) @ V,
+            "sign": lambda W0, W, U, V: W0 + U @ (W0 - W) @ V,
+            "left": lambda W0, W, U, V: W0 + U @ (W - W0),
+            "right side": lambda W0, W, U, V: W0 + (W - W0) @ V,
+            "start turned": lambda W0, W, U, V: U @ W0 @ V + W - W0,
+            "both transposed": lambda W0, W, U, V: W0 + U.T @ (W - W0) @ V.T,
+            "V transposed": lambda W0, W, U, V: W0 + U @ (W - W0) @ V.T,
+            "U transposed": lambda W0, W, U, V: W0 + U.T @ (W - W0) @ V,
+        },
+        "generic": {
+            "twice": lambda W0, W, U, V: W0 + U @ U @ (W - W0) @ V,
+            "half": lambda W0, W, U, V: W0 + U @ (W - W0) @ V / 2,
+        },
     },
 }
