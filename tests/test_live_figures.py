@@ -46,7 +46,9 @@ def data(name):
     made = {
         "trials": lambda: {f"{steps:,}": trials_data(RACE[steps]) for steps in (150, 1200)},
         "momentum": momentum_data,
-        "isotropy": lambda: bands_data({"150": recorded("race-150"), "1,200": recorded("race-1200")}),
+        "isotropy": lambda: bands_data(
+            {"150": recorded("race-150"), "1,200": recorded("race-1200")}
+        ),
         "facts": lambda: facts_data(recorded("facts")),
         "tenfacts": lambda: dict(
             zip(("keys", "values"), (rotation(10, seed).tolist() for seed in (0, 1)), strict=True)

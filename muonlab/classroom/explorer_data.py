@@ -63,7 +63,9 @@ def bands_data(lengths: Mapping[str, Iterable[Record]]) -> dict[str, Any]:
 
     Each is a number a step: a mean over a matrix's layers; its mean, low and high over the seeds.
     """
-    return {length: _bands([r for r in records if r.spectra]) for length, records in lengths.items()}
+    return {
+        length: _bands([r for r in records if r.spectra]) for length, records in lengths.items()
+    }
 
 
 def _bands(runs: Runs) -> dict[str, Any]:

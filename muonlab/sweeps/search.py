@@ -97,9 +97,11 @@ class Search:
     def best(self, at: Place, rounds: int | None = None) -> Grid:
         """Returns the best trial of each contestant, of the first rounds or all."""
         found: dict[tuple[Any, ...], tuple[float, TrainConfig]] = {}
-        for tuning in self.tunings[:rounds]:
+        for number, tuning in enumerate(self.tunings[:rounds]):
+            # its trials from what is found so far: asked of the phase, each round would search anew
+            trials = self._round(number, at, [config for _, config in found.values()])
             runs = by_config(read_runs(at.path(tuning.name)))
-            for config in tuning.best(at):
+            for config in replace(tuning, trials=trials).best(at):
                 who, ended = tuning.contestant(config), self.by(runs[config])
                 if who not in found or ended < found[who][0]:
                     found[who] = ended, config
@@ -149,17 +151,17 @@ class Search:
         return [f"{w}: {f} at {p:.0%}" for w, f, p in places if not EDGE <= p <= 1 - EDGE]
 
     def _grid(self, number: int) -> Phase:
-        def grid(at: Place) -> Grid:
-            if self.last and number == len(self.rounds) - 1:
-                sides = self.last(at)
-            elif number:
-                sides = self.best(at, number)
-            else:
-                sides = self.sides(at) if callable(self.sides) else self.sides
-            near = bool(number) or self.near
-            return [c for side in sides for c in self._around(side, self.rounds[number], near)]
+        return lambda at: self._round(number, at, self.best(at, number))
 
-        return grid
+    def _round(self, number: int, at: Place, found: Grid) -> Grid:
+        if self.last and number == len(self.rounds) - 1:
+            sides = self.last(at)
+        elif number:
+            sides = found
+        else:
+            sides = self.sides(at) if callable(self.sides) else self.sides
+        near = bool(number) or self.near
+        return [c for side in sides for c in self._around(side, self.rounds[number], near)]
 
     def _around(self, side: TrainConfig, trials: int, near: bool) -> Grid:
         if not (knobs := self.knobs(side)):

@@ -245,7 +245,8 @@ ANSWERS = {
             "largest": lambda a, c, m, drawn: (a - c)[drawn].amax(1) / (a - m)[drawn].amax(1),
             "first column": lambda a, c, m, drawn: (a - c)[drawn[:, 0]] / (a - m)[drawn[:, 0]],
         },
-    },    "09-e4": {
+    },
+    "09-e4": {
         "right": {
             "direct": lambda W0, W, U, V: W0 + U @ (W - W0) @ V,
             "einsum": lambda W0, W, U, V: W0 + torch.einsum("ij,jk,kl->il", U, W - W0, V),
