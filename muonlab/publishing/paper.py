@@ -26,21 +26,20 @@ PROTOCOLS = {
     "": "",
 }
 DECIDED = VERDICTS[:3]  # what speaks for the paper or against it
+runs_of = cache(recorded)
 
 
-@cache
 def protocol(study: str) -> str:
     """Returns how the runs of a study were tuned, a key of PROTOCOLS, as they were recorded."""
     if study in EVIDENCE:
         return "fair"
-    adamw = [run.config for run in recorded(study) if not run.config["muon"]]
+    adamw = [run.config for run in runs_of(study) if not run.config["muon"]]
     return "rates" if any(config["adamw_matrix_lr"] for config in adamw) else "paper"
 
 
-@cache
 def steps(*studies: str) -> str:
     """Returns the steps of the runs of some studies, in words; ValueError where one has none."""
-    found = {study: {run.config["steps"] for run in recorded(study)} for study in studies}
+    found = {study: {run.config["steps"] for run in runs_of(study)} for study in studies}
     if lost := [study for study in studies if not found[study]]:
         raise ValueError(f"no run of {lost[0]} is recorded: book/paper.toml names it")
     return " and ".join(f"{n:,}" for n in sorted(set().union(*found.values()))) + " steps"
@@ -150,7 +149,7 @@ THEIRS, FAIR = "cpu", ("race-1200", "table-1200")  # the first study that has a 
 
 def gaps(study: str, gated: bool) -> dict[str, Interval]:
     """Returns how far each row of Table 1 ends below all AdamW, in nats; {} if it never ran."""
-    runs = [run for run in recorded(study) if run.config["rule"] == "muon"]
+    runs = [run for run in runs_of(study) if run.config["rule"] == "muon"]
     if not any(run.config["gated"] is gated for run in runs):
         return {}
     losses = row_losses(runs, gated)
