@@ -375,10 +375,11 @@ def test_all_claims_are_on_their_page_and_lead_to_their_cells():
     assert links == stored
 
 
-@pytest.mark.parametrize("name", ["claims", "paper"])
+@pytest.mark.parametrize("name", ["claims", "paper", "errata"])
 @pytest.mark.parametrize("width", [1280, 800])
-def test_no_table_of_claims_is_cut(visit, name, width):
-    tables = visit(HTML / "book" / f"{name}.html", width).locator("table.claims")
+def test_no_table_of_sentences_is_cut(visit, name, width):
+    page = visit(HTML / "book" / f"{name}.html", width)
+    tables = page.locator("table:is(.claims, .cards)")
     over = tables.evaluate_all(
         "t => t.map(x => x.getBoundingClientRect().right"
         " - x.closest('article').getBoundingClientRect().right)"

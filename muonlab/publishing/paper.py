@@ -79,8 +79,9 @@ class Paper:
             theirs = [c for c in ours if self.how(c[0].id)[0] in ("paper", "")]
             fair = [c for kind in ("fair", "rates") for c in ours if self.how(c[0].id)[0] == kind]
             title = f"**{plain(item['item'])}**: {plain(item['reports'])}"
-            shown = [self.told(found[0]) if found else "" for found in (theirs, fair)]
-            rows.append((title, *shown, counts(ours) or f"not tried: {plain(item['why_not'])}"))
+            there, tuned = (self.told(found[0]) if found else "" for found in (theirs, fair))
+            there = there if ours else plain(item["why_not"])
+            rows.append((title, there, tuned, counts(ours) or "not tried"))
         heads = ("the paper reports", "here, as there", "here, tuned otherwise", "verdicts")
         return table(heads, rows, "cards results")
 
@@ -96,13 +97,15 @@ class Paper:
 
     def told(self, found: Found) -> str:
         """Returns a claim's sentence and effect; of more than two, the least and the greatest."""
-        claim = found[0]
-        value = claim.measured
-        if len(claim.value) > 2 and claim.size:
-            least, *_, most = sorted(claim.value)
-            value = f"{least} to {most} {claim.unit}, n = {most.n}"
-        facts = [plain(text) for text in (value, self.how(claim.id)[1]) if text]
-        return f"{link(found)} {plain(claim.sentence)} **{', '.join(facts)}**"
+        claim, values = found[0], sorted(found[0].value)
+        shown, unit = claim.measured, ""
+        if claim.size:
+            ends = f"{values[0]} to {values[-1]}"
+            shown = "; ".join(map(str, claim.value)) if len(values) < 3 else ends
+            unit = f" {claim.unit}, n = {values[0].n}"
+        how = self.how(claim.id)[1]
+        facts = f"**{plain(shown)}**{plain(', '.join(filter(None, (unit, how))))}"
+        return f"{link(found)} {plain(claim.sentence)} {facts}"
 
     def rows(self, claims: Sequence[Found]) -> str:
         """Returns claims in full, with their steps and protocols."""
@@ -160,8 +163,8 @@ def gap(kind: str) -> str:
     """Returns our gap by the paper's protocol beside the paper's; kind: plain or gated."""
     theirs, ours = paper_losses(kind == "gated"), gaps(THEIRS, kind == "gated")[MUON]
     below = theirs[ADAMW][0] - theirs[MUON][0]
-    told = f"{ours} nats (n = {ours.n}, {steps(THEIRS)}), where the paper has {below:.3f}"
-    return f"**{plain(told)}**"
+    how = f"nats (n = {ours.n}, {steps(THEIRS)})"
+    return f"**{plain(str(ours))}** {how}, where the paper has **{below:.3f}**"
 
 
 def table1(kind: str) -> str:
