@@ -85,7 +85,7 @@ def test_the_gaps_are_those_of_the_records_and_of_the_paper():
         here = re.search(r"\*\*(\+0\.\d+)", shown)[1]
         assert here == f"{mean:+.{len(here) - 3}f}"
         assert "n = 3, 150 steps" in shown
-        assert f"the paper has {theirs:.3f}" in shown
+        assert f"the paper has **{theirs:.3f}**" in shown
 
 
 def test_table_1_has_each_row_of_the_paper_with_ours_beside_it():
