@@ -10,6 +10,7 @@ from muonlab.files import course
 from muonlab.publishing import paper
 from muonlab.publishing.claims import claims_table, plain
 from muonlab.publishing.paper import Paper
+from muonlab.publishing.release import LESSONS
 from muonlab.statistics import Interval
 from muonlab.studies.table1 import PAPER_ROWS
 from muonlab.sweeps.results import recorded
@@ -134,10 +135,12 @@ def test_a_claim_has_the_seeds_and_steps_of_the_runs_that_are_named_for_it():
             claim = paper.paper().stored[id][0]
             if claim.size:
                 assert {value.n for value in claim.value} == {len(seeds)}, id
-    undecided = [id for id in on_the_page() if not paper.paper().how(id)[1]]
-    assert not [id for id in undecided if paper.paper().stored[id][0].size], (
-        "its runs are not named"
-    )
+            lesson = (LESSONS / "text" / f"{paper.paper().stored[id][1]}.md").read_text("utf-8")
+            stem, _, last = study.rpartition("-")
+            built = f'"{stem}-{{n}}"' in lesson or (f'"{stem}"' in lesson and f"-{last}" in lesson)
+            assert f'"{study}"' in lesson or built, f"{id}: its lesson does not read {study}"
+    without = [id for id in on_the_page() if not paper.paper().how(id)[1]]
+    assert [id for id in without if paper.paper().stored[id][0].size] == [], "name their runs"
     assert paper.paper().how("04-c17") == ("fair", "150 and 1,200 steps, both sides tuned alike")
     assert paper.paper().how("16-c7") == ("paper", "150 steps, one rate for AdamW")
     assert paper.paper().how("11-c9")[0] == "rates"

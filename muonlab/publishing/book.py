@@ -21,7 +21,7 @@ from muonlab.classroom.output import Table
 from muonlab.classroom.widget import Widget, script
 from muonlab.files import course
 from muonlab.publishing import picture, refresher
-from muonlab.publishing.claims import claims_table, measured
+from muonlab.publishing.claims import claims_table, link, measured
 from muonlab.publishing.fold import fold
 from muonlab.publishing.paper import counts, gap, paper, table1
 from muonlab.publishing.source import STATE
@@ -113,6 +113,7 @@ MADE: dict[str, Callable[..., str]] = {
     "tiers": tiers,
     "measured": measured,
     "count": lambda: counts(paper().all()),
+    "cell": lambda id: link(paper().stored[id]),
     "claim": lambda id: paper().rows([paper().stored[id]]),
     "against": lambda: paper().against(),
     "results": lambda: paper().summary(),
