@@ -15,7 +15,8 @@ from muonlab.publishing.release import LESSONS
 
 pytestmark = pytest.mark.browser
 HTML = LESSONS.parent / "book" / "_build" / "html"
-PAGES = sorted(p for folder in ("book", "lessons") for p in (HTML / folder).glob("*.html"))
+FOLDERS = ("book", "book/reference", "lessons")
+PAGES = sorted(page for folder in FOLDERS for page in (HTML / folder).glob("*.html"))
 LESSON_PAGES = [page for page in PAGES if page.parent.name == "lessons"]
 MEGABYTES = 2
 KEPT = "Object.keys(localStorage).filter(k => k.includes('muonlab')).map(k => localStorage[k])"
@@ -374,10 +375,11 @@ def test_all_claims_are_on_their_page_and_lead_to_their_cells():
     assert links == stored
 
 
-@pytest.mark.parametrize("name", ["claims", "paper"])
+@pytest.mark.parametrize("name", ["claims", "paper", "errata"])
 @pytest.mark.parametrize("width", [1280, 800])
-def test_no_table_of_claims_is_cut(visit, name, width):
-    tables = visit(HTML / "book" / f"{name}.html", width).locator("table.claims")
+def test_no_table_of_sentences_is_cut(visit, name, width):
+    page = visit(HTML / "book" / f"{name}.html", width)
+    tables = page.locator("table:is(.claims, .cards)")
     over = tables.evaluate_all(
         "t => t.map(x => x.getBoundingClientRect().right"
         " - x.closest('article').getBoundingClientRect().right)"
@@ -385,15 +387,73 @@ def test_no_table_of_claims_is_cut(visit, name, width):
     assert max(over) <= 1
 
 
-@pytest.mark.parametrize("name", ["claims", "paper"])
-def test_on_a_phone_a_claim_is_a_card_and_nothing_is_cut(visit, name):
+@pytest.mark.parametrize("name", ["claims", "paper", "errata"])
+def test_on_a_phone_a_row_is_a_card_and_nothing_is_cut(visit, name):
     page = visit(HTML / "book" / f"{name}.html", width=375)
-    rows = page.locator("table.claims tbody tr")
+    rows = page.locator("table:is(.claims, .cards) tbody tr")
+    assert rows.count() >= 40
     assert set(rows.evaluate_all("r => r.map(x => getComputedStyle(x).display)")) == {"block"}
-    ends = page.locator("table.claims td").evaluate_all(
+    ends = page.locator("table:is(.claims, .cards) td").evaluate_all(
         "cells => cells.map(cell => cell.getBoundingClientRect().left + cell.scrollWidth)"
     )
     assert 0 < max(ends) <= 375
+
+
+def test_on_a_phone_a_card_says_what_its_cells_are(visit):
+    page = visit(HTML / "book" / "paper.html", width=375)
+    label = "cell => getComputedStyle(cell, '::before').content"
+    for name, heads in (("results", 3), ("gaps", 3)):
+        row = page.locator(f"table.{name} tbody tr:not(:has(td:empty))").first
+        said = [row.locator("td").nth(n + 1).evaluate(label) for n in range(heads)]
+        assert len(set(said)) == heads
+        assert all(text.endswith(': "') for text in said)
+
+
+def test_the_best_and_the_worst_stand_at_the_head_of_the_page_on_the_paper(visit):
+    page = visit(HTML / "book" / "paper.html")
+    tops = [
+        page.locator(f'table.claims a[href$="claim-{id}"]').first.bounding_box()["y"]
+        for id in ("16-c7", "04-c17")
+    ]
+    assert tops[0] < 900, "without scrolling"
+    assert tops[1] < page.locator("table.results").bounding_box()["y"]
+
+
+def test_the_errata_are_filtered_by_words_and_by_lesson_and_all_are_there_without_scripts(
+    visit,
+    browser,  # noqa: F811
+):
+    path = HTML / "book" / "errata.html"
+    page = visit(path)
+    shown = page.locator("table.errata tbody tr:visible")
+    status = page.locator(".muonlab-filter [role=status]")
+    every = shown.count()
+    assert every >= 100
+    assert status.inner_text() == f"{every} of {every} corrections"
+    page.get_by_label("Lesson or page").select_option("14")
+    fewer = shown.count()
+    assert 0 < fewer < every
+    assert all("14" in row for row in shown.locator("td:first-child").all_inner_texts())
+    page.get_by_label("Words").fill("bf16")
+    assert 0 < shown.count() < fewer
+    assert "bf16" in shown.first.inner_text()
+    assert status.inner_text() == f"{shown.count()} of {every} corrections"
+    page.get_by_label("Words").fill("no such words")
+    assert shown.count() == page.locator("table.errata:visible").count() == 0
+    assert serious(page) == {}
+    context = browser.new_context(java_script_enabled=False)
+    plain = context.new_page()
+    plain.goto(path.as_uri())
+    assert plain.locator("table.errata tbody tr:visible").count() == every
+    context.close()
+
+
+def test_each_room_of_the_package_has_a_page_that_the_index_leads_to():
+    pages = sorted((HTML / "book" / "reference").glob("*.html"))
+    index = parsed(HTML / "book" / "reference.html")
+    led = {urlsplit(link).path.rsplit("/")[-1] for tag, link in index.links if tag == "a"}
+    assert len(pages) >= 15
+    assert {path.name for path in pages} <= led
 
 
 def test_no_id_and_no_sign_of_a_recap_breaks_over_two_lines(visit):

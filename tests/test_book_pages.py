@@ -3,6 +3,7 @@
 import itertools
 import re
 import tomllib
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from statistics import mean
@@ -274,14 +275,27 @@ def test_a_name_in_code_first_appears_in_the_lesson_that_is_named():
 
 
 def test_the_errata_name_claims_that_exist():
-    rows = tables(page("errata"))[1]
-    assert len(rows) >= 10
+    rows = [row for table in tables(page("errata"))[1:] for row in table]
+    assert len(rows) >= 100
     for row in rows:
         assert all(row.values()), row
         for lesson in LESSON_LINK.findall(row["where"]):
             assert lesson in TEXTS
         for id in re.findall(r"\b\d\d-[cp]\d+(?! of then)\b", row["where"]):
             assert f'"{id}"' in read(TEXTS[id[:2]]), f"{id} is not in its lesson"
+
+
+def test_each_correction_stands_once_under_its_day_and_the_latest_day_is_the_last():
+    text = page("errata").split("## What was wrong")[1]
+    _, *parts = re.split(r"^### (.*)$", text, flags=re.MULTILINE)
+    days = [datetime.strptime(day, "%d %B %Y") for day in parts[::2]]
+    assert days == sorted(set(days))
+    for table in parts[1::2]:
+        assert table.strip().startswith(":::{table}\n:class: cards errata\n\n| where | it said |")
+        assert table.count("| where |") == 1
+        assert table.strip().endswith("|\n:::")
+    rows = re.findall(r"^\| (?!where).*$", text, re.MULTILINE)
+    assert len(set(rows)) == len(rows)
 
 
 def test_the_page_about_cites_as_the_citation_file_does():

@@ -8,9 +8,7 @@ and MUONLAB_REPOSITORY, the address at which its text can be edited.
 import json
 import os
 import re
-import tomllib
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -18,17 +16,18 @@ from typing import Any
 import nbformat
 
 from muonlab.classroom import explore, quiz
-from muonlab.classroom.claims import HEADS, VERDICTS, Claim, collect, stored_claims
+from muonlab.classroom.claims import collect
 from muonlab.classroom.output import Table
 from muonlab.classroom.widget import Widget, script
 from muonlab.files import course
 from muonlab.publishing import picture, refresher
+from muonlab.publishing.claims import claims_table, link, measured
 from muonlab.publishing.fold import fold
+from muonlab.publishing.paper import counts, gap, paper, table1
 from muonlab.publishing.source import STATE
 from muonlab.studies.table1 import TIERS
 from muonlab.sweeps.results import recorded
 
-SPECIAL = re.compile(r"([\\`*_\[\]<>&$])")  # what Markdown would take for itself
 PART = re.compile(r"<!-- made: (\w+) ?([\w-]*) -->")
 TITLE = re.compile(r"^# (.*)$", re.MULTILINE)
 HEADER = re.compile(r"^> Read (\d+) min · do (\d+) min · needs ([^·]*)", re.MULTILINE)
@@ -52,20 +51,6 @@ def claims() -> str:
     )
 
 
-def claims_table(claims: Iterable[tuple[Claim, str]]) -> str:
-    """Returns claims, each with the name of its lesson, as Markdown that leads to their boxes."""
-    rows = [
-        (f'<a href="../lessons/{lesson}.html#claim-{claim.id}">{claim.id}</a>', *cells)
-        for claim, lesson in claims
-        for cells in [map(_plain, claim.row[1:])]
-    ]
-    return f":::{{table}}\n:class: claims\n\n{Table(HEADS, rows).markdown}\n:::"
-
-
-def _plain(text: str) -> str:
-    return SPECIAL.sub(r"\\\1", text)
-
-
 def tiers() -> str:
     """Returns which tiers of machines have recorded runs of the paper's Table 1, and which not."""
     found = {name: len(recorded(name)) for name in TIERS}
@@ -73,52 +58,6 @@ def tiers() -> str:
     missing = [f"`{name}`" for name, count in found.items() if not count]
     none = f" No run is recorded on {' and '.join(missing)}." if missing else ""
     return f"Recorded for the paper's Table 1: {', '.join(done)}.{none}"
-
-
-def measured(id: str) -> str:
-    """Returns what a claim measured, a link to its box; KeyError where no lesson has it."""
-    claim, lesson = stored_claims(course() / "lessons")[id]
-    value = claim.value[0]
-    told = f"{value}, n = {value.n}" if claim.size else f"{value:.3g}"
-    told = told.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
-    return f'<a href="../lessons/{lesson}.html#claim-{id}">{told}</a>'
-
-
-def verdicts() -> str:
-    """Returns what book/paper.toml says that the paper reports, beside the lessons' verdicts."""
-    items = tomllib.loads((course() / "book" / "paper.toml").read_text(encoding="utf-8"))["items"]
-    return paper_sections(items, stored_claims(course() / "lessons"))
-
-
-def paper_sections(
-    items: Sequence[Mapping[str, Any]], stored: Mapping[str, tuple[Claim, str]]
-) -> str:
-    """Returns the paper's results, each with its claims and their verdicts, in Markdown.
-
-    Args:
-        items: each has "item" and "reports", and either "claims", ids, or "why_not", a sentence.
-        stored: see `claims.stored_claims`; an id that no lesson has, or a claim that fails or has
-            no verdict, is a ValueError.
-    """
-    parts, found = [], []
-    for item in items:
-        ids = item.get("claims", [])
-        if lost := [id for id in ids if id not in stored or not stored[id][0].judged]:
-            raise ValueError(f"{item['item']}: no lesson has, with a verdict, {', '.join(lost)}")
-        ours = [stored[id] for id in ids]
-        found += ours
-        said = claims_table(ours) if ours else f"*Not tried.* {_plain(item['why_not'])}"
-        told = f"The paper reports: {_plain(item['reports'])}. {counts(ours)}".strip()
-        parts.append(f"## {_plain(item['item'])}\n\n{told}\n\n{said}")
-    return "\n\n".join([counts(found), *parts])
-
-
-def counts(claims: Sequence[tuple[Claim, str]]) -> str:
-    """Returns how many claims have each verdict, in words."""
-    number = Counter(claim.judged for claim, _ in claims)
-    told = [f"{number[verdict]} {verdict}" for verdict in VERDICTS if number[verdict]]
-    many = "claim" if len(claims) == 1 else "claims"
-    return f"**{len(claims)} {many}: {', '.join(told)}.**" if told else ""
 
 
 def lesson_map() -> str:
@@ -173,7 +112,14 @@ MADE: dict[str, Callable[..., str]] = {
     "claims": claims,
     "tiers": tiers,
     "measured": measured,
-    "verdicts": verdicts,
+    "count": lambda: counts(paper().all()),
+    "cell": lambda id: link(paper().stored[id]),
+    "claim": lambda id: paper().rows([paper().stored[id]]),
+    "against": lambda: paper().against(),
+    "results": lambda: paper().summary(),
+    "verdicts": lambda: paper().sections(),
+    "gap": gap,
+    "table1": table1,
     "map": lesson_map,
     "explorer": explorer,
     "playground": playground,

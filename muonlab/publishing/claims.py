@@ -1,0 +1,46 @@
+"""Claims as pages of the book show them: in tables and in sentences, each a link to its cell."""
+
+from collections.abc import Iterable, Mapping
+from re import compile
+
+from muonlab.classroom.claims import HEADS, Claim, stored_claims
+from muonlab.classroom.output import Table
+from muonlab.files import course
+
+SPECIAL = compile(r"([\\`*_\[\]<>&$])")  # what Markdown would take for itself
+Found = tuple[Claim, str]  # a claim, and the name of its lesson
+
+
+def plain(text: str) -> str:
+    """Returns a text as Markdown that shows it as it is."""
+    return SPECIAL.sub(r"\\\1", text)
+
+
+def link(found: Found, words: str = "") -> str:
+    """Returns HTML that leads to a claim's cell: its id, or other words."""
+    claim, lesson = found
+    return f'<a href="../lessons/{lesson}.html#claim-{claim.id}">{words or claim.id}</a>'
+
+
+def table(heads: Iterable[str], rows: Iterable[Iterable[str]], name: str) -> str:
+    """Returns a Markdown table with a class, for the style sheet."""
+    return f":::{{table}}\n:class: {name}\n\n{Table([*heads], [[*r] for r in rows]).markdown}\n:::"
+
+
+def claims_table(claims: Iterable[Found], notes: Mapping[str, str] = {}) -> str:
+    """Returns claims as a table; a note, by id, says how one was measured."""
+    rows = []
+    for claim, lesson in claims:
+        verdict, sentence, measured, theirs = map(plain, claim.row[1:])
+        how = notes.get(claim.id)
+        measured += f" · {plain(how)}" if how else ""
+        rows.append((link((claim, lesson)), verdict, sentence, measured, theirs))
+    return table(HEADS, rows, "claims")
+
+
+def measured(id: str) -> str:
+    """Returns what a claim measured, a link to its box; KeyError where no lesson has it."""
+    found = stored_claims(course() / "lessons")[id]
+    value = found[0].value[0]
+    told = f"{value}, n = {value.n}" if found[0].size else f"{value:.3g}"
+    return link(found, told.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"))

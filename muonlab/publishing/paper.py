@@ -1,0 +1,182 @@
+"""The page on arXiv 2509.26030: what it reports, beside what lessons and records say.
+
+book/paper.toml holds the paper's side and the ids that answer it. Verdicts and values are those of
+the claims; seeds, steps and protocols those of the records.
+"""
+
+import tomllib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from muonlab.classroom.claims import VERDICTS, stored_claims
+from muonlab.files import course
+from muonlab.publishing.claims import Found, claims_table, link, plain, table
+from muonlab.statistics import Interval, paired_interval
+from muonlab.studies.evidence import EVIDENCE
+from muonlab.studies.table1 import ADAMW, MUON, paper_losses, row_losses
+from muonlab.sweeps.results import recorded
+
+PROTOCOLS = {
+    "fair": "both sides tuned alike",
+    "paper": "one rate for AdamW",
+    "rates": "rates tuned, averages not",
+    "": "",
+}
+DECIDED = VERDICTS[:3]  # what speaks for the paper or against it
+runs_of = cache(recorded)
+
+
+def protocol(study: str) -> str:
+    """Returns how the runs of a study were tuned, a key of PROTOCOLS, as they were recorded."""
+    if study in EVIDENCE:
+        return "fair"
+    adamw = [run.config for run in runs_of(study) if not run.config["muon"]]
+    return "rates" if any(config["adamw_matrix_lr"] for config in adamw) else "paper"
+
+
+def steps(*studies: str) -> str:
+    """Returns the steps of the runs of some studies, in words; ValueError where one has none."""
+    found = {study: {run.config["steps"] for run in runs_of(study)} for study in studies}
+    if lost := [study for study in studies if not found[study]]:
+        raise ValueError(f"no run of {lost[0]} is recorded: book/paper.toml names it")
+    return " and ".join(f"{n:,}" for n in sorted(set().union(*found.values()))) + " steps"
+
+
+@dataclass(frozen=True)
+class Paper:
+    """What book/paper.toml holds, and the claims of the lessons."""
+
+    items: Sequence[Mapping[str, Any]]
+    runs: Mapping[str, Sequence[str]]  # study: the claims that its runs decide
+    stored: Mapping[str, Found]
+
+    def answers(self, item: Mapping[str, Any]) -> list[Found]:
+        """Returns an item's claims, the strongest first.
+
+        ValueError names those that no lesson has, that fail, or that have no verdict.
+        """
+        ids = item.get("claims", [])
+        if lost := [id for id in ids if id not in self.stored or not self.stored[id][0].judged]:
+            raise ValueError(f"{item['item']}: no lesson has, with a verdict, {', '.join(lost)}")
+        ours = [self.stored[id] for id in ids]
+        return sorted(ours, key=lambda found: VERDICTS.index(found[0].judged))
+
+    def how(self, id: str) -> tuple[str, str]:
+        """Returns a claim's protocol, "" where nothing was tuned, and its steps and protocol."""
+        studies = [study for study, ids in self.runs.items() if id in ids]
+        kinds = [*dict.fromkeys(map(protocol, studies))] or [""]
+        told = f"{steps(*studies)}, {' or '.join(PROTOCOLS[k] for k in kinds)}" if studies else ""
+        return kinds[0], told
+
+    def summary(self) -> str:
+        """Returns a row for each result of the paper, those that reproduce best first."""
+        rows = []
+        for item in self.ranked():
+            ours = self.answers(item)
+            theirs = [c for c in ours if self.how(c[0].id)[0] in ("paper", "")]
+            fair = [c for kind in ("fair", "rates") for c in ours if self.how(c[0].id)[0] == kind]
+            title = f"**{plain(item['item'])}**: {plain(item['reports'])}"
+            there, tuned = (self.told(found[0]) if found else "" for found in (theirs, fair))
+            there = there if ours else plain(item["why_not"])
+            rows.append((title, there, tuned, counts(ours) or "not tried"))
+        heads = ("the paper reports", "here, as there", "here, tuned otherwise", "verdicts")
+        return table(heads, rows, "cards results")
+
+    def ranked(self) -> list[Mapping[str, Any]]:
+        """Returns the items by the share of what is decided that is reproduced, then by number."""
+        return sorted(self.items, key=self._strength, reverse=True)
+
+    def _strength(self, item: Mapping[str, Any]) -> tuple[float, int]:
+        found = [claim.judged for claim, _ in self.answers(item)]
+        decided = sum(verdict in DECIDED for verdict in found)
+        share = found.count("reproduced") / decided if decided else -1
+        return share, decided or len(found)
+
+    def told(self, found: Found) -> str:
+        """Returns a claim's sentence and effect; of more than two, the least and the greatest."""
+        claim, values = found[0], sorted(found[0].value)
+        shown, unit = claim.measured, ""
+        if claim.size:
+            ends = f"{values[0]} to {values[-1]}"
+            shown = "; ".join(map(str, claim.value)) if len(values) < 3 else ends
+            unit = f" {claim.unit}, n = {values[0].n}"
+        how = self.how(claim.id)[1]
+        facts = f"**{plain(shown)}**{plain(', '.join(filter(None, (unit, how))))}"
+        return f"{link(found)} {plain(claim.sentence)} {facts}"
+
+    def rows(self, claims: Sequence[Found]) -> str:
+        """Returns claims in full, with their steps and protocols."""
+        return claims_table(claims, {c.id: self.how(c.id)[1] for c, _ in claims})
+
+    def sections(self) -> str:
+        """Returns all claims, a section for each result of the paper."""
+        parts = []
+        for item in self.ranked():
+            if ours := self.answers(item):
+                parts.append(f"### {plain(item['item'])}\n\n{counts(ours)}\n\n{self.rows(ours)}")
+        return "\n\n".join(parts)
+
+    def against(self) -> str:
+        """Returns the claims that find the opposite of what the paper reports."""
+        found = {c.id: (c, lesson) for c, lesson in self.all() if c.judged == "not"}
+        return self.rows([*found.values()]) if found else "No claim has the verdict *not*."
+
+    def all(self) -> list[Found]:
+        """Returns the claims of all items."""
+        return [found for item in self.items for found in self.answers(item)]
+
+
+def counts(claims: Sequence[Found]) -> str:
+    """Returns how many claims have each verdict; reproduced are those of what is decided."""
+    number = Counter(claim.judged for claim, _ in claims)
+    decided = sum(number[verdict] for verdict in DECIDED)
+    told = [f"{number['reproduced']} of {decided} reproduced"] if decided else []
+    told += [f"{number[verdict]} {verdict}" for verdict in VERDICTS[1:] if number[verdict]]
+    return ", ".join(told) + "s" * (number["other experiment"] > 1)
+
+
+@cache
+def paper() -> Paper:
+    """Returns what the page shows."""
+    told = tomllib.loads((course() / "book" / "paper.toml").read_text(encoding="utf-8"))
+    return Paper(told["items"], told["runs"], stored_claims(course() / "lessons"))
+
+
+# --- Table 1 -------------------------------------------------------------------------------------
+
+THEIRS, FAIR = "cpu", ("race-1200", "table-1200")  # the first study that has a row shows it
+
+
+def gaps(study: str, gated: bool) -> dict[str, Interval]:
+    """Returns how far each row of Table 1 ends below all AdamW, in nats; {} if it never ran."""
+    runs = [run for run in runs_of(study) if run.config["rule"] == "muon"]
+    if not any(run.config["gated"] is gated for run in runs):
+        return {}
+    losses = row_losses(runs, gated)
+    return {row: paired_interval(losses[ADAMW], ends) for row, ends in losses.items()}
+
+
+def gap(kind: str) -> str:
+    """Returns our gap by the paper's protocol beside the paper's; kind: plain or gated."""
+    theirs, ours = paper_losses(kind == "gated"), gaps(THEIRS, kind == "gated")[MUON]
+    below = theirs[ADAMW][0] - theirs[MUON][0]
+    how = f"nats (n = {ours.n}, {steps(THEIRS)})"
+    return f"**{plain(str(ours))}** {how}, where the paper has **{below:.3f}**"
+
+
+def table1(kind: str) -> str:
+    """Returns Table 1 row by row, as gaps to all AdamW; kind: plain or gated."""
+    losses, ours = paper_losses(kind == "gated"), gaps(THEIRS, kind == "gated")
+    tuned = [(study, gaps(study, kind == "gated")) for study in FAIR]
+    rows = []
+    for row, (loss,) in losses.items():
+        if row != ADAMW:
+            fair = [(study, found[row]) for study, found in tuned if row in found][:1]
+            fairly = [f"{x}, n = {x.n}, {steps(study)}" for study, x in fair]
+            theirs = f"{losses[ADAMW][0] - loss:+.3f}"
+            rows.append([*map(plain, (row, theirs, str(ours[row]), *(fairly or [""])))])
+    there = f"here, as there (n = {ours[MUON].n}, {steps(THEIRS)})"
+    return table(("Muon takes", "the paper", there, "here, tuned alike"), rows, "cards gaps")
