@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import yaml
 
 from muonlab.models.gpt import GPT, SIZES
 from muonlab.publishing import book, readme, route
@@ -149,3 +150,40 @@ def test_the_readme_says_what_was_never_run():
     assert not race
     answer = (ROOT / "book" / "answer.md").read_text("utf-8")
     assert f"no model had more than {most:.1f} million numbers" in answer
+
+
+PAGE = "Home\n====\n\nWhat a visitor reads about this page, in one sentence or two.\n"
+
+
+def test_a_book_with_an_address_has_whole_links_in_its_previews(tmp_path, monkeypatch):
+    app = pytest.importorskip("sphinx.application")
+    monkeypatch.setenv("MUONLAB_SITE", "https://example.org/lab/")
+    monkeypatch.setattr(book.picture, "as_png", lambda: b"a picture")
+    (tmp_path / "index.rst").write_text(PAGE, encoding="utf-8")
+    config = yaml.safe_load((ROOT / "book" / "_config.yml").read_text("utf-8"))["sphinx"]["config"]
+    (tmp_path / "conf.py").write_text("", encoding="utf-8")
+    settings = {name: value for name, value in config.items() if name.startswith("ogp_")}
+    settings["extensions"] = ["sphinxext.opengraph", "muonlab.publishing.book"]
+    where = [str(tmp_path)] * 2 + [str(tmp_path / "html"), str(tmp_path / "trees")]
+    app.Sphinx(*where, "html", confoverrides=settings, status=None).build()
+    page = (tmp_path / "html" / "index.html").read_text("utf-8")
+    told = dict(re.findall(r'<meta property="og:(\S+)" content="([^"]*)"', page))
+    assert told["image"] == "https://example.org/lab/og.png"
+    assert told["url"] == "https://example.org/lab/index.html"
+    assert told["description"].startswith("What a visitor reads")
+    assert (tmp_path / "html" / "og.png").read_bytes() == b"a picture"
+
+
+@pytest.mark.parametrize(
+    ("repository", "told"),
+    [
+        ("https://github.com/a/b", '<a href="https://codespaces.new/a/b?quickstart=1">'),
+        ("https://example.org/a/b", "*Create codespace*"),
+        ('https://github.com/a/b"><script>', "*Create codespace*"),
+        ("", "*Create codespace*"),
+    ],
+)
+def test_a_codespace_is_offered_where_one_can_be_opened(monkeypatch, repository, told):
+    monkeypatch.setenv("MUONLAB_REPOSITORY", repository)
+    assert told in book.codespace()
+    assert "script" not in book.codespace()

@@ -96,4 +96,4 @@ def _line(left: int, lane: int, start: int, end: int) -> str:
     """Draws from a lesson's box to its lane, down, and into the box of one that needs it."""
     path = f"M{left} {start + BEND}H{lane + BEND}q-{BEND} 0 -{BEND} {BEND}"
     path += f"V{end - 2 * BEND}q0 {BEND} {BEND} {BEND}H{left}"
-    return f'<path d="{path}"/><circle cx="{left}" cy="{end - BEND}" r="3.5"/>'
+    return f'<path d="{path}"/><circle cx="{left - 4}" cy="{end - BEND}" r="4"/>'
