@@ -15,7 +15,6 @@ import torch
 from scipy.optimize import brentq
 
 from muonlab import polar
-from muonlab.classroom import explorer_data
 from muonlab.cost.formulas import Counts
 from muonlab.cost.plans import GPT_1B, GPT_70B
 from muonlab.cost.timeline import Machine, ends, timeline

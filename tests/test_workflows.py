@@ -107,6 +107,11 @@ def test_the_devcontainer_is_what_the_readme_says_and_a_job_opens_it():
     assert lines[0] == "set -e"  # the action reports only how the last line ended
     assert "import muonlab" in lines[1]
     assert lines[2].endswith("muonlab doctor")
+    (first,) = CONTAINER["customizations"]["codespaces"]["openFiles"]  # what a visitor sees first
+    assert lines[3].startswith(".venv/bin/python -m nbconvert --to notebook --execute ")
+    assert lines[3].endswith(f" {first}")
+    assert (ROOT / first).is_file()
+    assert lines[4:] == []
 
 
 def test_no_button_opens_a_service_that_nothing_tries():

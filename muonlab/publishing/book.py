@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import yaml
 
 from muonlab.classroom import explore, quiz
 from muonlab.classroom.claims import collect
 from muonlab.classroom.output import Table
 from muonlab.classroom.widget import Widget, script
 from muonlab.files import course
-from muonlab.publishing import picture, refresher
+from muonlab.publishing import picture, refresher, route
 from muonlab.publishing.claims import claims_table, link, measured
 from muonlab.publishing.fold import fold
 from muonlab.publishing.paper import counts, gap, paper, table1
@@ -32,7 +33,12 @@ PART = re.compile(r"<!-- made: (\w+) ?([\w-]*) -->")
 TITLE = re.compile(r"^# (.*)$", re.MULTILINE)
 HEADER = re.compile(r"^> Read (\d+) min · do (\d+) min · needs ([^·]*)", re.MULTILINE)
 THEBE = ("init_thebe_core", "update_thebe_context")
+SIGNS = {"mathjax": 'class="math', "mystnb": 'class="cell', "design": 'class="sd-'}
 PLAYGROUND = course() / "book" / "playground"
+PLAIN = """<div id="playground"></div>
+<noscript><p>Here stands a figure that moves. It needs JavaScript, which is off in your browser. The
+answer, the lessons and all numbers can be read without it.</p></noscript>
+"""
 VIEW = STATE.replace("state", "view")
 SLIDES = '<p class="muonlab-source"><a href="../slides/{}.html">This lesson as slides</a></p>'
 
@@ -73,6 +79,30 @@ def lesson_map() -> str:
     return Table(("lesson", "question", "needs", "read", "do", "Run All"), rows).markdown
 
 
+def lesson_graph() -> str:
+    """Returns the lessons as a graph, by what each says that it needs."""
+    toc = yaml.safe_load((course() / "book" / "_toc.yml").read_text(encoding="utf-8"))
+    pages = (page for part in toc["parts"] for page in part["chapters"])
+    titles = {page["file"]: page.get("title", "")[3:] for page in pages}
+    stops = []
+    for path in lessons():
+        notebook = nbformat.read(path, as_version=4)
+        read, do, needs = _found(HEADER, notebook).groups()
+        states = [model["state"] for model in notebook.metadata.widgets[STATE]["state"].values()]
+        stops.append(
+            route.Stop(
+                id=path.name[:2],
+                title=titles[f"lessons/{path.stem}"],
+                question=_found(TITLE, notebook)[1],
+                page=f"../lessons/{path.stem}.html",
+                minutes=int(read) + int(do),
+                needs=needs.strip(),
+                asks=tuple(state["id"] for state in states if "choice" in state),
+            )
+        )
+    return route.draw(stops)
+
+
 def explorer(name: str) -> str:
     """Returns an explorer as a notebook's page holds it: its view, its state, and the loader."""
     return widget(name, {"_esm": explore.module(name), "values": {}, "data": {}})
@@ -81,7 +111,7 @@ def explorer(name: str) -> str:
 def playground() -> str:
     """Returns the playground, a memory that learns while one watches."""
     css = (PLAYGROUND / "playground.css").read_text(encoding="utf-8")
-    return '<div id="playground"></div>\n' + widget("play", {"_esm": playground_module()}, css)
+    return PLAIN + widget("play", {"_esm": playground_module()}, css)
 
 
 def playground_module() -> str:
@@ -91,6 +121,14 @@ def playground_module() -> str:
     known = f"const LOOKS = {script('optimizers.json')};\nconst SETTINGS = {settings};\n"
     shared = script("dom.js", "matrix.js")
     return "\n".join([known + shared, *(part.read_text(encoding="utf-8") for part in parts)])
+
+
+def codespace() -> str:
+    """Returns how to run the lessons without installing: a link, where the repository is known."""
+    repository = os.environ.get("MUONLAB_REPOSITORY", "")
+    if found := re.fullmatch(r"https://github\.com/([\w.-]+/[\w.-]+)", repository):
+        return f'<a href="https://codespaces.new/{found[1]}?quickstart=1">open a codespace</a>'
+    return "on the repository's page at GitHub, choose *Code*, *Codespaces*, *Create codespace*"
 
 
 def self_test(name: str) -> str:
@@ -121,8 +159,10 @@ MADE: dict[str, Callable[..., str]] = {
     "gap": gap,
     "table1": table1,
     "map": lesson_map,
+    "graph": lesson_graph,
     "explorer": explorer,
     "playground": playground,
+    "codespace": codespace,
     "quiz": self_test,
     "drawn": lambda name: f'<div class="cell_output">{refresher.drawn(name)}</div>',
 }
@@ -183,6 +223,16 @@ def _add_source(app: Any, page: str, template: str, context: dict[str, Any], tre
         if page.startswith("lessons/"):
             context["body"] += SLIDES.format(page.removeprefix("lessons/"))
         context["body"] += source_line(page, os.environ.get("MUONLAB_REPOSITORY", ""))
+    if "metatags" in context:  # which joins what it takes for punctuation to the word before it
+        context["metatags"] = re.sub(r"(?<=\w)\+(?=\d)", " +", context["metatags"])
+    for files in (context["script_files"], context["css_files"]):
+        files[:] = [each for each in files if _used(each, context.get("body", ""))]
+
+
+def _used(asset: Any, body: str) -> bool:
+    """Whether a page has what a script or a style sheet is for; extensions give each to all."""
+    told = f"{asset.filename} {asset.attributes.get('body', '')}".lower()
+    return all(sign in body for name, sign in SIGNS.items() if name in told)
 
 
 def _finish(app: Any, error: Exception | None) -> None:
@@ -194,6 +244,6 @@ def setup(app: Any) -> dict[str, Any]:
     """Registers the extension with Sphinx."""
     app.connect("config-inited", _configure)
     app.connect("source-read", _fill_page)
-    app.connect("html-page-context", _add_source)
+    app.connect("html-page-context", _add_source, priority=900)  # when all are added
     app.connect("build-finished", _finish)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

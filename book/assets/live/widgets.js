@@ -105,6 +105,18 @@
     });
   }
 
+  // How many of a quiz were right at the first try stays in this browser, for the map; the answers do not.
+  function count(model) {
+    model.on("change:answers", () => {
+      const questions = model.get("questions"), answers = model.get("answers");
+      if (questions.some((_, number) => !(number in answers))) return;
+      const right = questions.filter((question, number) => answers[number][0] === question.right);
+      try {
+        localStorage.setItem(`muonlab quiz ${model.get("lesson")}`, `${right.length} of ${questions.length}`);
+      } catch { /* a browser that keeps nothing shows no progress */ }
+    });
+  }
+
   // What was predicted on this page as a file for a class: muonlab/classroom/handin.py says what it holds.
   const asked = [];
 
@@ -177,6 +189,7 @@
       remember(model);
       asked.push(model);
     }
+    if (state.questions && state.lesson && !document.querySelector(".reveal")) count(model); // a slide holds half
     await widget.render({ model, el });
   }
 

@@ -1,0 +1,189 @@
+"""What a visitor meets first: the map, the README, and the way in without installing."""
+
+import dataclasses
+import graphlib
+import itertools
+import json
+import re
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+
+from muonlab.models.gpt import GPT, SIZES
+from muonlab.publishing import book, readme, route
+
+ROOT = Path(__file__).parents[1]
+HEADER = re.compile(r"^> Read \d+ min · do \d+ min · needs (.*?) · no GPU", re.MULTILINE)
+
+
+def declared():
+    """What each lesson's text says that it needs, read once more and in another way."""
+    found = {}
+    for path in sorted((ROOT / "lessons" / "text").glob("*.md")):
+        words = HEADER.search(path.read_text("utf-8"))[1].replace(" to ", "-").replace(",", "")
+        needs = set()
+        for word in words.split():
+            if re.fullmatch(r"\d\d(-\d\d)?", word):
+                ends = [int(number) for number in word.split("-")]
+                needs |= {f"{n:02d}" for n in range(ends[0], ends[-1] + 1)}
+        found[path.name[:2]] = needs
+    return found
+
+
+def reached(lines):
+    """All that comes before each lesson, when one walks back along the lines."""
+    before = {}
+    for id in graphlib.TopologicalSorter(lines).static_order():
+        before[id] = set(lines[id]).union(*(before[other] for other in lines[id]))
+    return before
+
+
+def drawn():
+    """Each lesson's link, and the lessons that a line comes from, as the map's SVG has them."""
+    svg = book.lesson_graph()
+    links, lines = {}, {}
+    for group in re.findall(r"<g role.*?</g>", svg):
+        id = re.search(r'data-lesson="(\d\d)"', group)[1]
+        links[id] = re.search(r'<a href="([^"]+)" aria-label="([^"]+)"', group).groups()
+        starts = [int(y) for y in re.findall(r'<path d="M\d+ (\d+)H', group)]
+        lines[id] = {f"{(y - route.BEND) // route.ROW:02d}" for y in starts}
+    return links, lines
+
+
+def test_the_lines_of_the_map_lead_where_the_lessons_say():
+    links, lines = drawn()
+    assert list(links) == list(declared())
+    assert reached(lines) == reached(declared())
+    doubled = [
+        (id, one)
+        for id, needs in lines.items()
+        for one, other in itertools.permutations(needs, 2)
+        if one in reached(lines)[other]
+    ]
+    assert doubled == [], "a line that another path makes needless"
+    for id, (page, told) in links.items():
+        assert (ROOT / "lessons" / f"{Path(page).stem}.ipynb").is_file()
+        assert told.startswith(f"{id} ")
+        assert re.search(r" \d\d min\. Needs .*\.$", told)
+
+
+def test_the_words_about_the_map_are_true():
+    page = (ROOT / "book" / "map.md").read_text("utf-8")
+    words = re.search(r"from lesson (\d\d), (\w+) lines lead on", page)
+    leaving = sum(words[1] in needs for needs in drawn()[1].values())
+    assert ["one", "two", "three", "four", "five", "six", "seven"][leaving - 1] == words[2]
+
+
+def test_no_two_lines_share_a_place():
+    needs = route.direct(declared())
+    lane, row = route.lanes(needs), list(needs).index
+    spans = {}
+    for id, number in lane.items():
+        last = max(row(other) for other in needs if id in needs[other])
+        spans.setdefault(number, []).append((row(id), last))
+    for each in spans.values():
+        each.sort()
+        assert all(end <= start for (_, end), (start, _) in itertools.pairwise(each))
+
+
+def test_a_lesson_that_needs_a_later_one_is_refused():
+    with pytest.raises(ValueError, match="lesson 01 needs 02, which does not come before it"):
+        route.direct({"01": {"02"}, "02": set()})
+
+
+def test_what_a_lesson_says_is_shown_and_never_run():
+    svg = route.draw([route.Stop("01", "<b>", '"><script>', "a.html", 5, "nothing")])
+    assert "<b>" not in svg
+    assert '"><script>' not in svg
+
+
+def test_the_predictions_on_the_map_are_those_that_the_pages_ask():
+    for path, ids in zip(
+        book.lessons(), re.findall(r'data-asks="([^"]*)"', book.lesson_graph()), strict=True
+    ):
+        text = (path.parent / "text" / f"{path.stem}.md").read_text("utf-8")
+        assert ids.split() == re.findall(r'lesson\.predict\(\s*"([^"]+)"', text)
+
+
+def test_the_readme_begins_as_the_home_page_does():
+    text = readme.PATH.read_text("utf-8")
+    assert readme.filled(text) == text, "run `make lessons`"
+    home = (ROOT / "book" / "intro.md").read_text("utf-8")
+    first = text[: text.index("<!-- end -->")]
+    for id in re.findall(r"<!-- made: measured ([\w-]+) -->", home.split("\n## ")[0]):
+        told = re.sub("<.*?>", "", book.measured(id))
+        assert told.replace("[", r"\[").replace("]", r"\]") in first
+        assert re.search(r"[+-]\d\.\d+ \[[+-]", told), "an effect with its interval"
+    assert text.index("<!-- end -->") < text.index("![") < text.index("\n## ")
+    with pytest.raises(ValueError, match="one place"):
+        readme.filled("# muonlab")
+
+
+def numbers_in_matrices(config):
+    names = ("gated", "attention", "fused_qkv", "experts")
+    shape = dataclasses.replace(SIZES[config["size"]], **{n: config[n] or 0 for n in names})
+    with torch.device("meta"):
+        model = GPT(shape)
+    return sum(p.numel() for name, p in model.named_parameters() if name.startswith("blocks."))
+
+
+def test_the_readme_says_what_was_never_run():
+    shapes, raced = {}, set()
+    for path in sorted((ROOT / "data" / "results").glob("*.jsonl")):
+        for line in path.read_text("utf-8").splitlines():
+            run = json.loads(line)
+            config, device = run["config"], run["provenance"]["device"]
+            assert config["device"] in ("auto", "cpu")
+            assert re.match("Intel|AMD EPYC", device), f"{path.name}: a run on {device}"
+            names = ("size", "gated", "attention", "fused_qkv", "experts")
+            key = tuple(config.get(name) for name in names)
+            shapes[key] = dict(zip(names, key, strict=True))
+            raced |= {key} if path.stem.startswith("race-") else set()
+    sizes = {key: numbers_in_matrices(config) for key, config in shapes.items()}
+    text = readme.PATH.read_text("utf-8")
+    assert "nothing here was run on a GPU" in text
+    most, race = max(sizes.values()) / 1e6, {round(sizes[key] / 1e6, 1) for key in raced}
+    assert f"No model held more than {most:.1f} million numbers in its matrices" in text
+    assert f"those of the races above held {race.pop()} million" in text
+    assert not race
+    answer = (ROOT / "book" / "answer.md").read_text("utf-8")
+    assert f"no model had more than {most:.1f} million numbers" in answer
+
+
+PAGE = "Home\n====\n\nWhat a visitor reads about this page, in one sentence or two.\n"
+
+
+def test_a_book_with_an_address_has_whole_links_in_its_previews(tmp_path, monkeypatch):
+    app = pytest.importorskip("sphinx.application")
+    monkeypatch.setenv("MUONLAB_SITE", "https://example.org/lab/")
+    monkeypatch.setattr(book.picture, "as_png", lambda: b"a picture")
+    (tmp_path / "index.rst").write_text(PAGE, encoding="utf-8")
+    config = yaml.safe_load((ROOT / "book" / "_config.yml").read_text("utf-8"))["sphinx"]["config"]
+    (tmp_path / "conf.py").write_text("", encoding="utf-8")
+    settings = {name: value for name, value in config.items() if name.startswith("ogp_")}
+    settings["extensions"] = ["sphinxext.opengraph", "muonlab.publishing.book"]
+    where = [str(tmp_path)] * 2 + [str(tmp_path / "html"), str(tmp_path / "trees")]
+    app.Sphinx(*where, "html", confoverrides=settings, status=None).build()
+    page = (tmp_path / "html" / "index.html").read_text("utf-8")
+    told = dict(re.findall(r'<meta property="og:(\S+)" content="([^"]*)"', page))
+    assert told["image"] == "https://example.org/lab/og.png"
+    assert told["url"] == "https://example.org/lab/index.html"
+    assert told["description"].startswith("What a visitor reads")
+    assert (tmp_path / "html" / "og.png").read_bytes() == b"a picture"
+
+
+@pytest.mark.parametrize(
+    ("repository", "told"),
+    [
+        ("https://github.com/a/b", '<a href="https://codespaces.new/a/b?quickstart=1">'),
+        ("https://example.org/a/b", "*Create codespace*"),
+        ('https://github.com/a/b"><script>', "*Create codespace*"),
+        ("", "*Create codespace*"),
+    ],
+)
+def test_a_codespace_is_offered_where_one_can_be_opened(monkeypatch, repository, told):
+    monkeypatch.setenv("MUONLAB_REPOSITORY", repository)
+    assert told in book.codespace()
+    assert "script" not in book.codespace()
