@@ -140,10 +140,11 @@ def e1(answer: Callable) -> None:
 def e4(answer: Callable) -> None:
     """The start plus the change, turned by one orthogonal matrix on each side."""
     drawn = torch.Generator().manual_seed(9)
-    draw = lambda m, n: torch.randn(m, n, generator=drawn, dtype=torch.float64)
-    turn = lambda n: torch.linalg.qr(draw(n, n)).Q
-    shapes = [(2, 3), (4, 2), (3, 3)]
-    cases = [(draw(m, n), draw(m, n), turn(m), turn(n)) for m, n in shapes]
+    cases = []
+    for m, n in ((2, 3), (4, 2), (3, 3)):
+        sizes = (m, n), (m, n), (m, m), (n, n)
+        W0, W, A, B = (torch.randn(size, generator=drawn, dtype=torch.float64) for size in sizes)
+        cases.append((W0, W, torch.linalg.qr(A).Q, torch.linalg.qr(B).Q))
     compare(answer, cases, _turned, returns=array, otherwise="W0 + U (W − W0) V, as matrix products.")
 
 
