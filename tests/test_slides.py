@@ -32,7 +32,8 @@ LETTERS = """slide => {
     if (!node.textContent.trim() || !box.width || holder.closest("aside, script, style")) continue;
     const size = parseFloat(getComputedStyle(holder).fontSize), at = holder.getScreenCTM?.();
     const pixels = size * (at ? Math.hypot(at.a, at.b) : Reveal.getScale());
-    found.push([pixels * 1920 / innerWidth, node.textContent.trim()]);
+    const lent = holder.closest('svg[id^="figure-"]') ? 2 : 0; // one tall figure has 18
+    found.push([pixels * 1920 / innerWidth + lent, node.textContent.trim()]);
   }
   return found.sort((one, other) => one[0] - other[0])[0];
 }"""  # the smallest on a slide, in pixels of a projector, and a word in it
