@@ -153,3 +153,8 @@ for act in (
     assert verdict(code + ASKED.code).status == "right"
     assert [path.name for path in tmp_path.iterdir()] == ["gradebook.db"]
     assert mine.read_text() == "grades"
+
+
+def test_a_library_may_still_ask_where_temporary_files_go():
+    code = "import tempfile\nassert tempfile.gettempdir()\n"
+    assert verdict(code + ASKED.code).status == "right"

@@ -12,6 +12,7 @@ import os
 import pickle
 import re
 import socket
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -32,11 +33,14 @@ from muonlab.teaching.variants import Task, fluent, task
 SECONDS = 20.0  # for one call; a right answer takes milliseconds
 START = 60.0  # seconds more, for a process to begin: it imports torch
 DOORS = [f"muonlab.{door}" for door in ("classroom", "data", "experiments", "models", "theory")]
+COUNTS = "torch._dynamo"  # loaded by torch's counter of operations: seconds, at its first use
 LARGEST = 10_000_000  # bytes of an answer
 MAGIC = re.compile(r"^(\s*)[%!].*", re.MULTILINE)
 LATE = (
     "Your code had not ended after {:g} seconds, and was stopped. Does each loop come to its end?"
 )
+OVER = "Your code ended the program."
+ENDED = (EOFError, OSError, RecursionError, ValueError)  # no more comes, or no JSON
 APART = "When it was called again, from outside, it gave other results."
 
 
@@ -82,15 +86,14 @@ def verdict(asked: Task, cells: list[str], seconds: float | None = None) -> Verd
     try:
         with _process(_answers, asked.name, asked.setup, cells, seconds) as pipe:
             _read(pipe, START)  # it has begun
-            _read(pipe, 3 * seconds)  # its cells have run
             outside = _judged(asked, pipe, seconds)
         with _process(_checks, asked, cells, seconds) as pipe:
             _read(pipe, START)
             said = _read(pipe, 3 * seconds)
     except TimeoutError:
         return Verdict(asked.exercise, "not right", LATE.format(seconds))
-    except (EOFError, OSError, RecursionError, ValueError):  # no more of it, or no JSON
-        return Verdict(asked.exercise, "not right", "Your code ended the program.")
+    except ENDED:
+        return Verdict(asked.exercise, "not right", OVER)
     if said == ["right"]:
         if outside.status == "right":
             return outside
@@ -122,6 +125,12 @@ def _judged(asked: Task, pipe: socket.socket, seconds: float) -> Verdict:
         return fluent(value)
 
     outside.__name__ = asked.name
+    try:
+        _read(pipe, 3 * seconds)  # its cells have run
+    except TimeoutError:
+        raise
+    except ENDED:
+        return Verdict(asked.exercise, "not right", OVER)
     found = asked.judge(outside)
     if late:
         raise TimeoutError
@@ -133,7 +142,7 @@ def _process(target: Callable[..., None], *args: Any) -> Iterator[socket.socket]
     methods = multiprocessing.get_all_start_methods()
     context: Any = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
     if "forkserver" in methods:  # it imports torch once, for all the children
-        context.set_forkserver_preload(["__main__", __name__, *DOORS])
+        context.set_forkserver_preload(["__main__", __name__, *DOORS, COUNTS])
     ours, theirs = socket.socketpair()
     child = context.Process(target=target, args=(theirs, *args), daemon=True)
     child.start()
@@ -178,6 +187,7 @@ def _begun(pipe: socket.socket, setup: str) -> dict[str, Any]:
         os.dup2(silent, stream)
     names: dict[str, Any] = {"__name__": "__main__"}
     exec(setup, names)
+    tempfile.gettempdir()  # kept, though nothing can be written there: libraries ask for its name
     confine()
     _send(pipe, 0)
     return names
