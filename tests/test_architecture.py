@@ -125,8 +125,8 @@ def test_there_is_no_more_to_read_than_agreed():
     assert lines(*READ) <= 4_020  # with the text of a class before one's own
     assert sum(code_lines(path) for m, path in NAMES.items() if room(m) == "optim") <= 800
     # 10,300; the new studies, until the old ones go with the lessons that show them; and what draws
-    # figures and judges answers; the playground; slides; 1,580 for teaching, with a fence
-    assert lines() + top <= 14_750
+    # figures and judges answers; the playground; slides; 1,600 for teaching, with a fence
+    assert lines() + top <= 14_770
 
 
 def test_lessons_come_in_by_the_doors():

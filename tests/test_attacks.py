@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import time
 from pathlib import Path
 
@@ -158,3 +159,13 @@ for act in (
 def test_a_library_may_still_ask_where_temporary_files_go():
     code = "import tempfile\nassert tempfile.gettempdir()\n"
     assert verdict(code + ASKED.code).status == "right"
+
+
+def test_two_lines_that_come_at_once_are_two():
+    ours, theirs = socket.socketpair()
+    theirs.sendall(b"0\n[1]\n")
+    theirs.close()
+    assert [grading._read(ours, 1), grading._read(ours, 1)] == [0, [1]]
+    with pytest.raises(EOFError):
+        grading._read(ours, 1)
+    ours.close()

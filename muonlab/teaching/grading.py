@@ -166,7 +166,8 @@ def _read(pipe: socket.socket, seconds: float) -> Any:
         if (left := end - time.monotonic()) <= 0:
             raise TimeoutError
         pipe.settimeout(left)
-        new = pipe.recv(65_536)
+        seen = pipe.recv(65_536, socket.MSG_PEEK)
+        new = pipe.recv(seen.find(b"\n") + 1 or len(seen))  # the next line may be there already
         if not new or len(got) > LARGEST:
             raise EOFError
         got += new
