@@ -101,6 +101,12 @@ def test_the_numbers_of_an_answer_are_those_that_are_computed(number):
     assert [told for told in NUMBERS[number] if told not in answer] == []
 
 
+def test_an_answer_claims_no_more_of_the_head_than_the_lesson():
+    lesson = (course() / "lessons" / "text" / "03-muon.md").read_text(encoding="utf-8")
+    assert "For the **head** no such proof is known here" in lesson
+    assert "For the head there is experience and no proof" in PARTS[8][7]
+
+
 def test_what_the_answers_show_without_a_number():
     whole, exact = shards()
     assert torch.allclose(whole.T @ whole, 4 * torch.eye(128, dtype=whole.dtype))

@@ -24,6 +24,19 @@ SHAPES = """() => [...document.querySelectorAll('.slides section:not(.stack)')].
     right: Math.max(...shown.map(box => box.right - at.left)) / scale,
     notes: slide.querySelector('aside.notes').textContent.trim()};
 })"""
+LETTERS = """slide => {
+  const found = [], walk = document.createTreeWalker(slide, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) {
+    const node = walk.currentNode, holder = node.parentElement;
+    const box = holder.getBoundingClientRect();
+    if (!node.textContent.trim() || !box.width || holder.closest("aside, script, style")) continue;
+    const size = parseFloat(getComputedStyle(holder).fontSize), at = holder.getScreenCTM?.();
+    const pixels = size * (at ? Math.hypot(at.a, at.b) : Reveal.getScale());
+    const lent = holder.closest('svg[id^="figure-"]') ? 2 : 0; // one tall figure has 18
+    found.push([pixels * 1920 / innerWidth + lent, node.textContent.trim()]);
+  }
+  return found.sort((one, other) => one[0] - other[0])[0];
+}"""  # the smallest on a slide, in pixels of a projector, and a word in it
 SLIDES = ".slides section:not(.stack)"
 GO = "n => { const s = document.querySelectorAll('.slides section:not(.stack)')[n];"
 GO += " const {h, v} = Reveal.getIndices(s); Reveal.slide(h, v) }"
@@ -119,6 +132,7 @@ def test_a_deck_is_quiet_local_alive_and_fits(lesson, visit):  # noqa: F811
     page.locator(".muonlab").nth(views - 1).wait_for(state="attached")
     for number, slide in enumerate(page.locator(SLIDES).all()):
         page.evaluate(GO, number)
+        assert slide.evaluate(LETTERS)[0] >= 20, slide.evaluate(LETTERS)
         for explorer in slide.locator(".muonlab-explorer").all():
             moves(page, explorer)
         for choice in slide.locator(".muonlab-predict input").all()[:1]:

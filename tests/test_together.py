@@ -88,6 +88,15 @@ def test_a_lesson_hands_in_what_was_chosen_and_checked_and_no_name(tmp_path):
     assert (again.name, again.learner) == ("Ada", found.learner)
 
 
+def test_the_recap_says_how_to_hand_in_once_there_is_something():
+    lesson = Lesson("02")
+    outputs(lesson.predict, "02-p1", "Which?", ["one", "two"])
+    outputs(lesson.check, "02-e1", lambda X: ...)
+    assert len(outputs(lesson.recap)) == 1  # as in a lesson that is stored
+    lesson.predictions["02-p1"].choice = 0
+    assert "lesson.hand_in()" in outputs(lesson.recap)[1]["text/plain"]
+
+
 def test_nothing_is_handed_in_before_something_was_said(tmp_path):
     lesson = Lesson("02")
     outputs(lesson.predict, "02-p1", "Which?", ["one", "two"])

@@ -119,6 +119,23 @@ def test_a_blank_and_a_wrong_answer_are_told_in_the_variants_own_numbers():
     assert "3.55" not in repr(free.judge(lambda: (1.9, -1.2, 0.3)))
 
 
+def test_an_example_speaks_of_digits_only_where_it_was_rounded():
+    assert task("03-e2", "a").example().endswith(("returns `False`.", "returns `True`."))
+    assert task("02-e1", "a").example().endswith("to four digits.")
+
+
+@pytest.mark.parametrize("exercise", TEMPLATES)
+def test_a_constant_changes_something(exercise):
+    """The scale 1 would leave the book's numbers, and read as `1 times the share`."""
+    draw = TEMPLATES[exercise]["draw"]
+    assert not any(value == 1 for values in draw.values() for value in values)
+
+
+def test_the_books_text_begins_at_its_own_section():
+    assert task("16-e4").text.startswith("Plan a study on paper")
+    assert "##" not in "".join(asked.text for n in MUTANTS for asked in book_tasks(n).values())
+
+
 def words(notebook):
     return "\n".join(cell.source for cell in notebook.cells)
 
@@ -134,3 +151,5 @@ def test_a_students_copy_has_no_solution_and_a_teachers_has_all():
     assert teacher.count("What happened: **") >= 2
     assert teacher.count("When the class splits") == student.count("lesson.predict(")
     assert "believes “" in teacher
+    assert "Try `newton_schulz(" in teacher  # the name that students see
+    assert "Try `f(" not in teacher

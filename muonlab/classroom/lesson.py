@@ -187,9 +187,12 @@ class Lesson:
         )
 
     def recap(self) -> None:
-        """Shows the lesson's claims with what was measured in this run."""
+        """Shows the lesson's claims with what was measured in this run, and how to hand in."""
         table = claims.as_table(self.claims.values())
         output.show(table.text, html=table.html())
+        chosen = any(asked.choice >= 0 for asked in self.predictions.values())
+        if chosen or {*self.checks.values()} - {"not yet"}:  # a lesson as stored has neither
+            output.show("For your class: lesson.hand_in() writes your predictions to a small file.")
 
     def _own(self, id: str, kind: str) -> None:
         if not re.fullmatch(rf"{self.id}-{kind}\d+", id):

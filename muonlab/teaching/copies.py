@@ -84,10 +84,11 @@ def _exercise(id: str) -> str:
     mutants = course() / "tests" / "mutants" / f"lesson_{id[:2]}.py"
     if mutants.is_file():  # not in the archive for readers
         for name, answer in answers(mutants.read_text(encoding="utf-8"), asked, "wrong").items():
+            answer.__name__ = asked.name
             found = judge(id, answer)
-            ask = found.example if len(found.example) <= LONGEST else ""
-            ask = ask or "What does your function return for the smallest case you can think of?"
-            lines.append(f"- *{name}*. The check says: {found.message} Ask: {ask}")
+            tried = found.example if len(found.example) <= LONGEST else ""
+            lines.append(f"- *{name}*. The check says: {found.message} {tried}".rstrip())
+        lines += ["", "Ask: how could you have found this without the check?"]
     return "\n".join(lines)
 
 

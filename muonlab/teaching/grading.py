@@ -1,17 +1,21 @@
 """Grades one task of a notebook handed in, out of reach of what it says.
 
-What a learner wrote runs in a process of its own. The process that judges sends it arguments and
-gets plain values back, as JSON: to be right, they must be right. The same check runs beside the
-learner's function too, for its diagnosis and for how the result was made; that verdict can only
-take points away.
+What a learner wrote runs in two processes of its own, one after the other. The first is sent
+arguments and sends plain values back, as JSON: to be right, they must be right. It is given no
+task, so it holds no answer. In the second the check runs beside the learner's function, for its
+diagnosis and for how the result was made: that verdict can only take points away.
 """
 
 import json
 import multiprocessing
 import os
+import pickle
 import re
-from contextlib import suppress
-from multiprocessing.connection import Connection
+import socket
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -21,18 +25,22 @@ from nbformat import NotebookNode
 from torch import Tensor, tensor
 
 from muonlab.classroom import asking
-from muonlab.classroom.exercise import NotRight, Verdict
+from muonlab.classroom.exercise import NotRight, Verdict, checks
 from muonlab.classroom.kinds import plain
+from muonlab.teaching.confined import confine
 from muonlab.teaching.variants import Task, fluent, task
 
 SECONDS = 20.0  # for one call; a right answer takes milliseconds
 START = 60.0  # seconds more, for a process to begin: it imports torch
 DOORS = [f"muonlab.{door}" for door in ("classroom", "data", "experiments", "models", "theory")]
+COUNTS = "torch._dynamo"  # loaded by torch's counter of operations: seconds, at its first use
 LARGEST = 10_000_000  # bytes of an answer
 MAGIC = re.compile(r"^(\s*)[%!].*", re.MULTILINE)
 LATE = (
     "Your code had not ended after {:g} seconds, and was stopped. Does each loop come to its end?"
 )
+OVER = "Your code ended the program."
+ENDED = (EOFError, OSError, RecursionError, ValueError)  # no more comes, or no JSON
 APART = "When it was called again, from outside, it gave other results."
 
 
@@ -75,79 +83,143 @@ def written(notebook: NotebookNode, exercise: str) -> list[str]:
 def verdict(asked: Task, cells: list[str], seconds: float | None = None) -> Verdict:
     """Returns the verdict on the function that the cells define; their code runs elsewhere."""
     seconds = seconds or SECONDS
-    methods = multiprocessing.get_all_start_methods()
-    context: Any = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
-    if "forkserver" in methods:  # it imports torch once, for all the children
-        context.set_forkserver_preload(["__main__", __name__, *DOORS])
-    ours, theirs = context.Pipe()
-    child = context.Process(target=answering, args=(theirs, asked, cells, seconds), daemon=True)
-    child.start()
-    theirs.close()
     try:
-        return _judged(asked, ours, seconds)
-    finally:
-        child.kill()
-        child.join()
-        ours.close()
-
-
-def _judged(asked: Task, pipe: Connection, seconds: float) -> Verdict:
-    try:
-        _wait(pipe, START)  # it has begun
-        said = _wait(pipe, 3 * seconds)
+        with _process(_answers, asked.name, asked.setup, cells, seconds) as pipe:
+            _read(pipe, START)  # it has begun
+            outside = _judged(asked, pipe, seconds)
+        with _process(_checks, asked, cells, seconds) as pipe:
+            _read(pipe, START)
+            said = _read(pipe, 3 * seconds)
     except TimeoutError:
-        return Verdict(asked.exercise, "not right", LATE.format(3 * seconds))
-    except (EOFError, OSError, ValueError):  # no more, or no JSON
-        return Verdict(asked.exercise, "not right", "Your code ended the program.")
-    if said != ["right"]:
-        return Verdict(asked.exercise, "not right", " ".join(map(str, said))[:2_000])
+        return Verdict(asked.exercise, "not right", LATE.format(seconds))
+    except ENDED:
+        return Verdict(asked.exercise, "not right", OVER)
+    if said == ["right"]:
+        if outside.status == "right":
+            return outside
+        return Verdict(asked.exercise, "not right", f"{APART} {outside.message}", outside.example)
+    told = " ".join(map(str, said)) if isinstance(said, list) else ""
+    return Verdict(asked.exercise, "not right", told[:2_000] or APART)
+
+
+def _judged(asked: Task, pipe: socket.socket, seconds: float) -> Verdict:
+    """Returns the verdict on the values that come back; TimeoutError where one does not."""
+    late = False
 
     def outside(*args: Any) -> Any:
-        pipe.send(args)
-        value, after = _wait(pipe, seconds)
+        nonlocal late
+        if late:  # it would wait again
+            raise TimeoutError
+        try:
+            pipe.settimeout(seconds)
+            pipe.sendall(
+                pickle.dumps(args)
+            )  # plainly: torch's own way opens a door to this process
+            value, after = _read(pipe, seconds)
+        except TimeoutError:
+            late = True
+            raise
         for given, changed in zip(args, after, strict=True):
             if isinstance(given, Tensor) and changed is not None:
                 given.copy_(tensor(changed, dtype=given.dtype))
         return fluent(value)
 
     outside.__name__ = asked.name
+    try:
+        _read(pipe, 3 * seconds)  # its cells have run
+    except TimeoutError:
+        raise
+    except ENDED:
+        return Verdict(asked.exercise, "not right", OVER)
     found = asked.judge(outside)
-    if found.status == "right":
-        return found
-    return Verdict(asked.exercise, "not right", f"{APART} {found.message}", found.example)
+    if late:
+        raise TimeoutError
+    return found
 
 
-def _wait(pipe: Connection, seconds: float) -> Any:
-    if not pipe.poll(seconds):
-        raise TimeoutError(LATE.format(seconds))
-    return json.loads(pipe.recv_bytes(LARGEST))  # never unpickled: a learner may have made it
+@contextmanager
+def _process(target: Callable[..., None], *args: Any) -> Iterator[socket.socket]:
+    methods = multiprocessing.get_all_start_methods()
+    context: Any = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
+    if "forkserver" in methods:  # it imports torch once, for all the children
+        context.set_forkserver_preload(["__main__", __name__, *DOORS, COUNTS])
+    ours, theirs = socket.socketpair()
+    child = context.Process(target=target, args=(theirs, *args), daemon=True)
+    child.start()
+    theirs.close()
+    try:
+        yield ours
+    finally:
+        child.kill()
+        child.join()
+        ours.close()
 
 
-def answering(pipe: Connection, asked: Task, cells: list[str], seconds: float) -> None:
-    """What the learner's process does: run the cells, say the check's verdict, answer calls.
+def _read(pipe: socket.socket, seconds: float) -> Any:
+    """Returns the next line's JSON: never unpickled, for a learner may have made it.
 
-    `cells` are the learner's; the set-up is the task's own.
+    TimeoutError: it is not whole in time. EOFError: there is no more of it, or too much.
+    ValueError: it is no JSON.
     """
-    with suppress(EOFError, OSError):
-        silent = os.open(os.devnull, os.O_RDWR)
-        for stream in (0, 1, 2):
-            os.dup2(silent, stream)
+    end, got = time.monotonic() + seconds, b""
+    while not got.endswith(b"\n"):
+        if (left := end - time.monotonic()) <= 0:
+            raise TimeoutError
+        pipe.settimeout(left)
+        seen = pipe.recv(65_536, socket.MSG_PEEK)
+        new = pipe.recv(seen.find(b"\n") + 1 or len(seen))  # the next line may be there already
+        if not new or len(got) > LARGEST:
+            raise EOFError
+        got += new
+    return json.loads(got)
+
+
+def _send(pipe: socket.socket, said: Any) -> None:
+    pipe.sendall(json.dumps(said).encode() + b"\n")
+
+
+def _begun(pipe: socket.socket, setup: str) -> dict[str, Any]:
+    """Returns the names that the set-up defines, in a process that has lost its rights."""
+    own = pipe.fileno()
+    os.closerange(3, own)  # what others listen to
+    os.closerange(own + 1, 4_096)
+    silent = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(silent, stream)
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(setup, names)
+    tempfile.gettempdir()  # kept, though nothing can be written there: libraries ask for its name
+    confine()
+    _send(pipe, 0)
+    return names
+
+
+def _answers(pipe: socket.socket, name: str, setup: str, cells: list[str], seconds: float) -> None:
+    """Runs a learner's cells and answers calls of the function, for as long as they come."""
+    with suppress(EOFError, OSError, asking.Wrong):
         asking.SECONDS = seconds
-        names: dict[str, Any] = {"__name__": "__main__"}
-        exec(asked.setup, names)
-        pipe.send_bytes(b"0")
+        function = _function(name, cells, _begun(pipe, setup))
+        _send(pipe, 0)
+        calls = pipe.makefile("rb")
+        while True:
+            args = pickle.load(calls)  # ours
+            value = function(*args)
+            after = [plain(a) if isinstance(a, Tensor) else None for a in args]
+            _send(pipe, [plain(value), after])
+
+
+def _checks(pipe: socket.socket, asked: Task, cells: list[str], seconds: float) -> None:
+    """Runs a learner's cells, and says what the check says of the function."""
+    with suppress(OSError):
+        asking.SECONDS = seconds
+        checks(asked.exercise[:2], asked.swaps)  # read now: lessons are out of reach soon
+        names = _begun(pipe, asked.setup)
         try:
-            function = _function(asked.name, cells, names)
-            found = asked.judge(function)
+            found = asked.judge(_function(asked.name, cells, names))
             said = ["right"] if found.status == "right" else [found.message, found.example]
         except asking.Wrong as wrong:
             said = [str(wrong)]
-        pipe.send_bytes(json.dumps(said).encode())
-        while said == ["right"]:
-            args = pipe.recv()
-            value = function(*args)
-            after = [plain(a) if isinstance(a, Tensor) else None for a in args]
-            pipe.send_bytes(json.dumps([plain(value), after]).encode())
+        _send(pipe, said)
 
 
 def _run(made: CodeType, names: dict[str, Any]) -> bool:

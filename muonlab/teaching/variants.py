@@ -24,6 +24,7 @@ from muonlab.files import course
 from muonlab.publishing.source import read, texts
 
 TITLE = re.compile(r"\*\*Exercise (\d\d-e\d+)\*\* · (\d+) minutes · ([^.\n]+)\.?")
+SECTIONS = re.compile(r"^## .*$", re.MULTILINE)  # what is above a heading is about something else
 DETAILS = re.compile(r"<details>.*?</details>\s*", re.DOTALL)
 SOLUTION = re.compile(r"<summary>Solution (\d\d-e\d+)</summary>\s*```python\n(.*?)```", re.DOTALL)
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
@@ -97,7 +98,9 @@ class Task:
             text = f"{self.name}({', '.join(map(code, args))})"
             value = solution(*copy.deepcopy(args))
             if args and value is not None and len(text) <= LONGEST and "<" not in text:
-                return f"For example, `{text}` returns `{told(value)}`, to four digits."
+                result = told(value)
+                rounded = ", to four digits" if "." in result else ""
+                return f"For example, `{text}` returns `{result}`{rounded}."
         return ""
 
     def _converts(self, name: str) -> Callable[[Answer], Answer]:
@@ -160,7 +163,7 @@ def book_tasks(lesson: str) -> Mapping[str, Task]:
         if "exercise" in cell.metadata.get("tags", []) and (title := TITLE.search(above)):
             stub = cell.source.partition("lesson.check")[0].rstrip()
             id, minutes, level = title.groups()
-            text = TITLE.sub("", DETAILS.sub("", above)).strip()
+            text = SECTIONS.split(TITLE.sub("", DETAILS.sub("", above)))[-1].strip()
             written = solved(stub, solutions[id])
             tasks[id] = Task(id, int(minutes), level.strip(), text, written, setup)
         above = cell.source

@@ -1,0 +1,171 @@
+"""What a learner may try against the grader: none of it makes a wrong answer right."""
+
+import json
+import os
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+from muonlab.teaching import grading
+from muonlab.teaching.variants import task
+
+ASKED = task("02-e1", "a")  # step_towards(X)
+FRAME = """
+import sys
+
+def found(name):
+    frame = sys._getframe()
+    while frame and name not in frame.f_locals:
+        frame = frame.f_back
+    return frame.f_locals[name] if frame else None
+
+"""
+REFERENCE = {
+    "the task on the stack": FRAME + "step_towards = found('asked').solution()",
+    "the task in memory": """
+import gc
+solved = [o.code for o in gc.get_objects() if type(o).__name__ == "Task"]
+exec(solved[0])
+""",
+    "the patterns": f"""
+from muonlab.teaching.variants import task
+step_towards = task("{ASKED.exercise}", "a").solution()
+""",
+    "the check on the stack": FRAME
+    + """
+kept = {}
+
+def step_towards(X):
+    kept.setdefault("look", found("look"))
+    asked = kept.setdefault("asked", found("asked"))
+    return asked._converts("gives")(lambda *args: kept["look"](*args)[0])(X)
+""",
+    "the source": """
+import json
+cells = json.load(open(SOURCE))["cells"]
+exec("".join(cells[0]["source"]))
+""",
+    "the source, by torch": """
+import json, torch
+held = bytes(torch.from_file(SOURCE, size=SIZE, dtype=torch.uint8).tolist())
+exec("".join(json.loads(held)["cells"][0]["source"]))
+""",
+}
+SPEAK = """
+import os, time
+for number in range(3, 60):
+    try:
+        os.write(number, {said!r})
+    except OSError:
+        pass
+{then}
+def step_towards(X):
+    return X
+"""
+STALL = "time.sleep(1_000)"
+FORGED = {
+    "half a message": SPEAK.format(said=b"\0\0\3\xe8[", then=STALL),
+    "no list": SPEAK.format(said=b"\0\0\0\0015\n", then=STALL),
+    "a deep list": SPEAK.format(said=b"[" * 100_000 + b"\n", then=STALL),
+    "no text": SPEAK.format(said=b"\xff\xfe\n", then=STALL),
+    "a verdict": SPEAK.format(said=b'["right"]\n', then=""),
+    "answers": SPEAK.format(said=b"[[[0.1]], [null]]\n", then=""),
+    "no end of it": SPEAK.format(said=b"1", then="while True: os.write(number, b'1')"),
+    "the end": "import os\nos._exit(0)",
+    "a signal": "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)",
+}
+REPLACED = {
+    "builtins": """
+import builtins
+builtins.len = builtins.max = builtins.abs = lambda *given, **named: 0
+builtins.__import__ = lambda *given, **named: None
+def step_towards(X): return X
+""",
+    "torch and NumPy": """
+import numpy, torch
+torch.Tensor.__eq__ = torch.Tensor.__le__ = lambda one, other: True
+torch.allclose = torch.equal = numpy.allclose = lambda *given, **named: True
+def step_towards(X): return X
+""",
+    "modules": """
+import sys, types
+class Any(types.ModuleType):
+    def __getattr__(self, name): return lambda *given, **named: True
+for name in [name for name in sys.modules if name.startswith("muonlab")]:
+    sys.modules[name] = Any(name)
+def step_towards(X): return X
+""",
+}
+
+
+def verdict(code):
+    return grading.verdict(ASKED, [code], seconds=2)
+
+
+@pytest.fixture
+def source(tmp_path):
+    """What stands in a teacher's folder: the solution."""
+    path = tmp_path / "source.ipynb"
+    path.write_text(json.dumps({"cells": [{"source": [ASKED.code]}]}))
+    return f"SOURCE, SIZE = {str(path)!r}, {path.stat().st_size}\n"
+
+
+@pytest.mark.skipif(not Path("/proc/sys/kernel").exists(), reason="Linux confines processes")
+@pytest.mark.parametrize("way", REFERENCE)
+def test_a_learner_does_not_find_the_reference(way, source):
+    assert verdict(source + REFERENCE[way]).status == "not right"
+
+
+@pytest.mark.parametrize("way", FORGED)
+def test_what_a_process_says_ends_in_a_verdict_and_in_time(way):
+    began = time.monotonic()
+    assert verdict(FORGED[way]).status == "not right"
+    assert time.monotonic() - began < 60
+
+
+@pytest.mark.parametrize("way", REPLACED)
+def test_what_is_replaced_there_is_not_replaced_here(way):
+    assert verdict(REPLACED[way]).status == "not right"
+
+
+@pytest.mark.skipif(not Path("/proc/sys/kernel").exists(), reason="Linux confines processes")
+def test_a_learner_changes_no_file_and_stops_no_other_process(tmp_path):
+    mine = tmp_path / "gradebook.db"
+    mine.write_text("grades")
+    code = f"""
+import os, shutil, signal
+from pathlib import Path
+here = Path({str(tmp_path)!r})
+for act in (
+    lambda: (here / "gradebook.db").write_text("mine"),
+    lambda: (here / "gradebook.db").unlink(),
+    lambda: (here / "forged.ipynb").write_text("mine"),
+    lambda: shutil.rmtree(here),
+    lambda: os.system(f"touch {{here}}/forged"),
+    lambda: os.kill({os.getpid()}, signal.SIGUSR1),
+):
+    try:
+        act()
+    except OSError:
+        pass
+"""
+    assert verdict(code + ASKED.code).status == "right"
+    assert [path.name for path in tmp_path.iterdir()] == ["gradebook.db"]
+    assert mine.read_text() == "grades"
+
+
+def test_a_library_may_still_ask_where_temporary_files_go():
+    code = "import tempfile\nassert tempfile.gettempdir()\n"
+    assert verdict(code + ASKED.code).status == "right"
+
+
+def test_two_lines_that_come_at_once_are_two():
+    ours, theirs = socket.socketpair()
+    theirs.sendall(b"0\n[1]\n")
+    theirs.close()
+    assert [grading._read(ours, 1), grading._read(ours, 1)] == [0, [1]]
+    with pytest.raises(EOFError):
+        grading._read(ours, 1)
+    ours.close()
