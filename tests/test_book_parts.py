@@ -2,6 +2,7 @@
 
 import json
 import re
+from statistics import mean
 from types import SimpleNamespace
 
 import pytest
@@ -10,6 +11,7 @@ from muonlab.classroom import explore
 from muonlab.classroom.claims import VERDICTS, collect
 from muonlab.publishing import book
 from muonlab.publishing.fold import fold
+from muonlab.sweeps.results import recorded
 
 
 def rows(table):
@@ -77,6 +79,21 @@ def code(source, *tags):
 
 def folded(*cells):
     return json.loads(fold(json.dumps({"cells": cells})))["cells"]
+
+
+def test_a_page_shows_a_lessons_own_figure_and_says_when_there_is_none_or_several():
+    shown = re.findall(r">([^<]*)</text>", book.figure("15 Muon's lead on all tokens"))
+    ends = {}  # as the records have it: AdamW at one beta1, Muon at one momentum, 1,200 steps
+    for run in (run for run in recorded("knobs") if run.config["steps"] == 1200):
+        own = run.config["momentum"] if run.config["muon"] else run.config["betas"][0]
+        key = bool(run.config["muon"]), own
+        ends.setdefault(key, []).append(run.held_out[-1]["overall"])
+    corner = mean(ends[False, 0.95]) - mean(ends[True, 0.8])
+    assert f"{corner:+.2f}".replace("0.", ".") in shown
+    assert len(ends) == 8
+    for words in ("15 No such figure", "15 M"):
+        with pytest.raises(ValueError, match="figures of lesson 15 begin with"):
+            book.figure(words)
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from muonlab.publishing.source import STATE
 from muonlab.studies.table1 import TIERS
 from muonlab.sweeps.results import recorded
 
-PART = re.compile(r"<!-- made: (\w+) ?([\w-]*) -->")
+PART = re.compile(r"<!-- made: (\w+) ?([^>]*?) -->")
 TITLE = re.compile(r"^# (.*)$", re.MULTILINE)
 HEADER = re.compile(r"^> Read (\d+) min · do (\d+) min · needs ([^·]*)", re.MULTILINE)
 THEBE = ("init_thebe_core", "update_thebe_context")
@@ -131,6 +131,21 @@ def codespace() -> str:
     return "on the repository's page at GitHub, choose *Code*, *Codespaces*, *Create codespace*"
 
 
+def figure(words: str) -> str:
+    """Returns the figure that a lesson shows, by the lesson and how its text alternative begins.
+
+    ValueError: no figure of that lesson begins so, or several do. Such as `15 Muon ends`.
+    """
+    number, alt = words.split(maxsplit=1)
+    path = next(path for path in lessons() if path.name.startswith(number))
+    outputs = [o for c in nbformat.read(path, as_version=4).cells for o in c.get("outputs", [])]
+    pages = [output.get("data", {}).get("text/html", "") for output in outputs]
+    found = [page for page in pages if re.match(f'<svg[^>]*aria-label="{re.escape(alt)}', page)]
+    if len(found) != 1:
+        raise ValueError(f"{len(found)} figures of lesson {number} begin with {alt!r}: name one")
+    return f'<div class="cell_output">{found[0]}</div>'
+
+
 def self_test(name: str) -> str:
     """Returns the quiz of a page that is no lesson."""
     asked = {"questions": quiz.questions(name), "answers": {}}
@@ -163,6 +178,7 @@ MADE: dict[str, Callable[..., str]] = {
     "explorer": explorer,
     "playground": playground,
     "codespace": codespace,
+    "figure": figure,
     "quiz": self_test,
     "drawn": lambda name: f'<div class="cell_output">{refresher.drawn(name)}</div>',
 }
