@@ -86,6 +86,19 @@ def test_fresh_noise_has_nothing_in_common_from_step_to_step_and_fixed_noise_all
     assert torch.cosine_similarity(noise(1), noise(3), dim=0) == pytest.approx(cosine, abs=0.15)
 
 
+@pytest.mark.parametrize("rule", ["noisy_adam", "fixed_noise"])
+def test_noise_is_as_long_as_asked_and_orthogonal(rule):
+    before = [torch.zeros(6, 6, dtype=torch.float64)]
+    (plain, G), *_ = moved(rule, before, noise=0.0)
+    torch.testing.assert_close(plain.abs(), torch.ones_like(plain), atol=1e-4, rtol=0)  # Adam's
+    assert torch.equal(plain.sign(), -G.sign())
+    added = [moved(rule, before, noise=share)[0][0] - plain for share in (0.25, 4.0)]
+    for share, noise in zip((0.25, 4.0), added, strict=True):
+        assert (noise.norm() / plain.norm()).item() == pytest.approx(share, rel=1e-4)
+        spread = torch.linalg.svdvals(noise)
+        assert spread.max() / spread.min() < 2  # as even as five Newton-Schulz steps make it
+
+
 def test_the_neurons_side_is_evened_rows_of_a_tall_matrix_and_columns_of_a_wide_one():
     shapes = [torch.zeros(s, dtype=torch.float64) for s in [(12, 5), (5, 12), (6, 6)]]
     options = {"momentum": 0.0, "ns_coefficients": "polar_express"}

@@ -176,6 +176,20 @@ def equal_rates(at: Place) -> Grid:
     return cross([adamw, *noisy], seed=[1, 2, 3, 4, 5], spectra_every=150)
 
 
+def doses(at: Place) -> Grid:
+    """Returns AdamW at lower rates, and with as much of either noise as moves its spectra.
+
+    The same five seeds as at equal rates. A quarter of the fixed noise gave about Muon's spectra at
+    one seed, and four times the fresh noise moved them.
+    """
+    adamw = RACE[1200].best(at)[0]
+    rate = adamw.adamw_matrix_lr or adamw.adamw_lr
+    slower = [replace(adamw, adamw_matrix_lr=rate / n) for n in (2, 4)]
+    fresh, fixed = (_instead(adamw, rule, rate) for rule in NOISE)
+    told = [*slower, replace(fixed, noise=0.25), replace(fresh, noise=4.0)]
+    return cross(told, seed=[1, 2, 3, 4, 5], spectra_every=150)
+
+
 def _instead(adamw: TrainConfig, rule: str, rate: float | None) -> TrainConfig:
     lr = rate or adamw.adamw_lr
     return replace(adamw, muon=ALL_GROUPS, rule=rule, lr=lr, adamw_matrix_lr=None)
@@ -459,7 +473,11 @@ EVIDENCE = {
     "knobs": Study((*RACE[150].tunings[:2], *RACE[1200].tunings, KNOBS), {"knobs": 3}),
     "isotropy": Study(
         (*RACE[1200].tunings, *ISOTROPY.tunings),
-        {"isotropy-equal": equal_rates, "isotropy": ISOTROPY.at_new_seeds(10, spectra_every=150)},
+        {
+            "isotropy-equal": equal_rates,
+            "isotropy-doses": doses,
+            "isotropy": ISOTROPY.at_new_seeds(10, spectra_every=150),
+        },
     ),
     "vocabulary-1200": tuned(VOCABULARY, seeds=5, before=FIRST),
     "table-1200": tuned(TABLE, seeds=5, before=FIRST),

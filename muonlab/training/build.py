@@ -45,7 +45,9 @@ def build_optimizer(config: TrainConfig, model: GPT) -> Muon:
     groups = [part for group in groups for part in _apart(group, config)]
     if config.rule in NORMUON:
         return NorMuon(groups, scale=NORMUON[config.rule])
-    return Muon(groups) if config.rule == "muon" else Controlled(groups, config.rule)
+    if config.rule == "muon":
+        return Muon(groups)
+    return Controlled([{"noise": config.noise, **group} for group in groups], config.rule)
 
 
 def _apart(group: dict[str, Any], config: TrainConfig) -> Iterator[dict[str, Any]]:

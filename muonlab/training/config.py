@@ -47,6 +47,7 @@ class TrainConfig:
     experts: int = _option(0, "experts in a feed-forward layer, of which a token takes 3; 0: dense")
     muon: tuple[str, ...] = _option(("QK", "VO", "FFN"), "groups under Muon; none: AdamW alone")
     rule: str = _option("muon", "what steps those groups: " + ", ".join(RULES))
+    noise: float = _option(1.0, "the norm of a rule's noise, as a share of that of its step")
     lr: float = _option(0.01, "the learning rate of that rule; Muon's before adjust_lr_fn")
     adamw_lr: float = _option(3e-3, "AdamW's learning rate, for everything that Muon does not take")
     adamw_matrix_lr: float | None = _option(None, "the same for matrices alone, if it is to differ")
@@ -109,7 +110,7 @@ class TrainConfig:
             _within(name, getattr(self, name), 1, math.inf, whole=True)
         for name in ("experts", "pretraining", "seed", "spectra_every"):
             _within(name, getattr(self, name), 0, 2**63, whole=True)
-        for name in ("lr", "adamw_lr", "weight_decay", "matrix_decay", "warmup", "decay"):
+        for name in ("noise", "lr", "adamw_lr", "weight_decay", "matrix_decay", "warmup", "decay"):
             _within(name, getattr(self, name), 0, math.inf)
         if self.adamw_matrix_lr is not None:
             _within("adamw_matrix_lr", self.adamw_matrix_lr, 0, math.inf)

@@ -80,26 +80,27 @@ def flat_adam(G: Tensor, state: State, group: Group) -> Tensor:
 
 
 def noisy_adam(G: Tensor, state: State, group: Group) -> Tensor:
-    """Returns Adam's direction plus a random orthogonal matrix of the same norm.
+    """Returns Adam's direction plus a random orthogonal matrix, `noise` times as long.
 
-    The sum is isotropic, and the part that makes it so knows nothing of the task. The noise
-    follows from the numbers of the matrix and of the step, so that a resumed run repeats it.
+    It knows nothing of the task. It follows from the numbers of the matrix and of the step, so that
+    a resumed run repeats it.
     """
-    D = adam(G, state, group)
-    noise = _as_muon(torch.randn(G.shape, generator=_generator(state)).to(G), group)
-    return D + noise * (D.norm() / noise.norm())
+    return _with_noise(adam(G, state, group), _generator(state), group)
 
 
 def fixed_noise(G: Tensor, state: State, group: Group) -> Tensor:
-    """Returns Adam's direction plus a random orthogonal matrix of its norm, the same at every step.
+    """Returns Adam's direction plus a random orthogonal matrix, the same at every step.
 
     Fresh noise grows in the weights like the root of the number of steps, since its steps have
     nothing in common; this one grows like the number itself, as a gradient's direction does.
     """
-    D = adam(G, state, group)
     seed = torch.Generator().manual_seed(int(state["number"]))
-    noise = _as_muon(torch.randn(G.shape, generator=seed).to(G), group)
-    return D + noise * (D.norm() / noise.norm())
+    return _with_noise(adam(G, state, group), seed, group)
+
+
+def _with_noise(D: Tensor, drawn: torch.Generator, group: Group) -> Tensor:
+    noise = _as_muon(torch.randn(D.shape, generator=drawn).to(D), group)
+    return D + noise * (group.get("noise", 1.0) * D.norm() / noise.norm())
 
 
 def sign(G: Tensor, state: State, group: Group) -> Tensor:
