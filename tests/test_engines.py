@@ -170,7 +170,7 @@ def test_the_command_gives_its_grid_to_the_engine_and_leaves_memory_to_the_worke
     call = ["ablate", "lesson-12-tuning", "--engine", "ray", "--results", str(tmp_path)]
     assert main(call) == 0
     assert {*by_config(records.read(path))} == {*PRESETS["lesson-12-tuning"]()}
-    assert "8/8" in capsys.readouterr().err
+    assert "28/28" in capsys.readouterr().err
 
 
 def test_an_unknown_engine_and_impossible_workers_are_refused(capsys, tmp_path):
