@@ -122,7 +122,7 @@ class Paper:
     def against(self) -> str:
         """Returns the claims that find the opposite of what the paper reports."""
         found = {c.id: (c, lesson) for c, lesson in self.all() if c.judged == "not"}
-        return self.rows([*found.values()]) if found else "No claim has the verdict *not*."
+        return self.rows([*found.values()]) if found else "None so far."
 
     def all(self) -> list[Found]:
         """Returns the claims of all items."""

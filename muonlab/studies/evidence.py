@@ -179,15 +179,15 @@ def equal_rates(at: Place) -> Grid:
 def doses(at: Place) -> Grid:
     """Returns AdamW at lower rates, and with as much of either noise as moves its spectra.
 
-    The same five seeds as at equal rates. A quarter of the fixed noise gave about Muon's spectra at
-    one seed, and four times the fresh noise moved them.
+    Seed 1 chose the sizes (a quarter of the fixed noise gave about Muon's spectra there, and four
+    times the fresh noise moved them), so it does not count.
     """
     adamw = RACE[1200].best(at)[0]
     rate = adamw.adamw_matrix_lr or adamw.adamw_lr
     slower = [replace(adamw, adamw_matrix_lr=rate / n) for n in (2, 4)]
     fresh, fixed = (_instead(adamw, rule, rate) for rule in NOISE)
     told = [*slower, replace(fixed, noise=0.25), replace(fresh, noise=4.0)]
-    return cross(told, seed=[1, 2, 3, 4, 5], spectra_every=150)
+    return cross(told, seed=[2, 3, 4, 5, 6], spectra_every=150)
 
 
 def _instead(adamw: TrainConfig, rule: str, rate: float | None) -> TrainConfig:

@@ -127,7 +127,7 @@ def _judged(asked: Task, pipe: socket.socket, seconds: float) -> Verdict:
     outside.__name__ = asked.name
     try:
         _read(pipe, 3 * seconds)  # its cells have run
-    except TimeoutError:
+    except TimeoutError:  # is an OSError, too, and means something else
         raise
     except ENDED:
         return Verdict(asked.exercise, "not right", OVER)
