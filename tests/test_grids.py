@@ -27,7 +27,6 @@ RATES = {"lr": 0, "adamw_lr": 0, "adamw_matrix_lr": None}
     [
         "lesson-04-tuning",
         "lesson-15-regression-tuning",
-        "lesson-15-finetuning-tuning",
         "lesson-15-facts-tuning",
         "lesson-15-controls-tuning",
     ],
@@ -76,14 +75,6 @@ def test_the_trial_that_knows_most_people_is_chosen():
         ]
         best = max(rivals, key=lambda r: people_known(r.held_out[-1])).config
         assert (outer, inner, rate) == (best["adamw_lr"], best["adamw_matrix_lr"], best["lr"])
-
-
-def test_with_decay_the_trials_are_those_without():
-    off = PRESETS["lesson-16-averages-tuning"]()
-    on = PRESETS["lesson-15-decay-tuning"]()
-    assert Counter(c.weight_decay for c in on) == {0.1: len(off), 0.3: len(off)}
-    same = {replace(c, weight_decay=0, eval_every=off[0].eval_every) for c in on}
-    assert same == set(off)
 
 
 def test_an_unknown_name_is_answered_with_the_studies():

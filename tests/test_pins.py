@@ -1,4 +1,7 @@
-"""What must not change when the code does: every preset's runs, every record's numbers."""
+"""What must not change when the code does: every preset's runs, every record's numbers.
+
+`python tests/test_pins.py` pins what is new, and drops what is gone; it changes no pin.
+"""
 
 import dataclasses
 import hashlib
@@ -12,7 +15,8 @@ from muonlab.records.store import RESULTS
 from muonlab.studies.grids import PRESETS
 from muonlab.training.config import TrainConfig
 
-PINS = json.loads((Path(__file__).parent / "pins.json").read_text(encoding="utf-8"))
+FILE = Path(__file__).parent / "pins.json"
+PINS = json.loads(FILE.read_text(encoding="utf-8"))
 DEFAULTS = {field.name: field.default for field in dataclasses.fields(TrainConfig)}
 CURVES = ("train_loss", "step_seconds", "held_out", "tokens", "failure", "provenance")
 
@@ -37,15 +41,36 @@ def numbers(run):
     return [chosen(run.config), spectra, *(getattr(run, name) for name in CURVES)]
 
 
-@pytest.mark.parametrize("name", PINS["presets"])
-def test_a_preset_names_the_same_runs_in_the_same_order(name):
+def preset(name):
     try:
         found = [chosen(dataclasses.asdict(config)) for config in PRESETS[name]()]
     except ValueError:  # its trials are not recorded yet
-        found = None
-    assert (found and digest(found)) == PINS["presets"][name]
+        return None
+    return digest(found)
+
+
+def records(name):
+    return digest([numbers(run) for run in record.read(RESULTS / name)])
+
+
+@pytest.mark.parametrize("name", PINS["presets"])
+def test_a_preset_names_the_same_runs_in_the_same_order(name):
+    assert preset(name) == PINS["presets"][name]
 
 
 @pytest.mark.parametrize("name", PINS["records"])
 def test_the_numbers_of_a_record_stay(name):
-    assert digest([numbers(run) for run in record.read(RESULTS / name)]) == PINS["records"][name]
+    assert records(name) == PINS["records"][name]
+
+
+def test_everything_is_pinned():
+    assert PINS["presets"].keys() == PRESETS.keys()
+    assert PINS["records"].keys() == {path.name for path in RESULTS.glob("*.jsonl")}
+
+
+if __name__ == "__main__":
+    files = sorted(path.name for path in RESULTS.glob("*.jsonl"))
+    presets = {name: PINS["presets"].get(name) or preset(name) for name in PRESETS}
+    found = {name: PINS["records"].get(name) or records(name) for name in files}
+    text = json.dumps({"presets": presets, "records": found}, indent=1)
+    FILE.write_text(text + "\n", encoding="utf-8")

@@ -236,17 +236,6 @@ FACTS_TWO_RATES = Tuning(
     by=lambda record: -people_known(record.held_out[-1]),
 )
 
-# Where decay is off, these trials are those of lesson-16-averages-tuning.
-DECAY = Tuning(
-    "lesson-15-decay-tuning",
-    lambda at: [
-        c
-        for weight in (0.1, 0.3)
-        for c in cross(AVERAGES.grid(at), weight_decay=weight, eval_every=BASE.steps)
-    ],
-    contest=("muon", "weight_decay"),
-)
-
 # Two controls of the same norm, in a fifth of lesson 04's runs. Signs need lower rates, as AdamW
 # does: in the first grids the lowest was the best.
 SHORT = replace(SAME_NORM, steps=80, batch=8, eval_every=80, eval_tokens=16_384)
@@ -256,18 +245,6 @@ CONTROLS = Tuning(
     + cross(SHORT, rule="sign", lr=[rate / 8 for rate in LOW_MUON_RATES])
     + cross(SHORT, muon=(), adamw_matrix_lr=[rate / 4 for rate in ADAMW_RATES]),
     contest=("muon", "rule"),
-)
-
-# Both fine-tune AdamW's model on code, four sequences in a batch, and start from the same model at
-# every seed. Embedding and head have a quarter of the rate of the pretraining.
-ON_CODE = TrainConfig(
-    corpus="code", pretraining=150, steps=100, batch=4, adamw_lr=0.01, eval_every=100
-)
-FINETUNING = Tuning(
-    "lesson-15-finetuning-tuning",
-    cross(ON_CODE, muon=(), adamw_matrix_lr=ADAMW_RATES)
-    + cross(ON_CODE, lr=[0.001, 0.002, 0.004, 0.008]),
-    contest=("muon",),
 )
 
 # Two rates of embedding and head for AdamW, four of the matrices. What is best there for embedding
@@ -310,7 +287,6 @@ STUDIES = EVIDENCE | {
         {"lesson-15-regression": best_of(REGRESSION_ADAMW, REGRESSION)},
     ),
     "lesson-15-controls": Study((CONTROLS,), {"lesson-15-controls": SEEDS}),
-    "lesson-15-finetuning": Study((FINETUNING,), {"lesson-15-finetuning": SEEDS}),
     "lesson-15-facts": Study(
         (FACTS_TWO_RATES,),
         {
@@ -319,7 +295,6 @@ STUDIES = EVIDENCE | {
             "lesson-15-facts-longer": FACTS_TWO_RATES.at_new_seeds(3, steps=1200, eval_every=200),
         },
     ),
-    "lesson-15-decay": Study((DECAY,), {"lesson-15-decay": SEEDS}),
     "lesson-16-averages": Study((AVERAGES,), {"lesson-16-averages": 10}),
 }
 PHASES = {name: phase for study in STUDIES.values() for name, phase in study.phases().items()}
