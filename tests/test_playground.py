@@ -152,9 +152,10 @@ def muon_does_not_care(state):
     own, turned = (gap(correct(state, "left", axes=axes)) for axes in (0, 2))
     assert own < 1e-9
     return (
-        "Turn the axes with “embeddings” as you like: Muon's run stays the same, "
-        f"its largest gap is {gap(first):.2f}. Adam's is {own:.2f} in the facts' own axes, "
-        f"and {turned:.2f} in random ones."
+        "In axes turned at random Adam's rare facts wait: the largest gap between its best and its "
+        f"least known fact is {turned:.2f}, Muon's is {gap(first):.2f}. Turn the axes with "
+        "“embeddings”: Muon's run stays the same, and in the facts' own axes Adam's gap is "
+        f"{own:.2f}."
     )
 
 
