@@ -204,6 +204,15 @@ def test_no_run_is_longer_than_the_page_about_the_course_says():
     assert f"for at most {most:,} steps" in about
 
 
+def test_the_page_on_gpus_says_what_the_small_table_took():
+    runs = [recorded(name) for name in ("cpu", "cpu-tuning-adamw", "cpu-tuning-muon")]
+    page = (ROOT / "book" / "gpu.md").read_text("utf-8")
+    took = int(re.search(r"took (\d+) minutes, tuning included", page)[1])
+    assert took == pytest.approx(sum(run.seconds for each in runs for run in each) / 60, rel=0.05)
+    seeds = {run.config["seed"] for run in runs[0]}
+    assert f"| {len(runs[0]) // len(seeds)} rows, {len(seeds)} seeds |" in page
+
+
 def installed(*extras):
     """The packages that the course installs, with those that they need."""
     found, todo = set(), [("muonlab", frozenset(extras))]
