@@ -419,17 +419,19 @@ def test_the_best_and_the_worst_stand_at_the_head_of_the_page_on_the_paper(visit
     assert tops[1] < page.locator("table.results").bounding_box()["y"]
 
 
-def test_the_errata_are_filtered_by_words_and_by_lesson_and_all_are_there_without_scripts(
+@pytest.mark.parametrize("name", ["errata", "claims"])
+def test_long_tables_are_filtered_by_words_and_by_lesson_and_all_is_there_without_scripts(
+    name,
     visit,
     browser,  # noqa: F811
 ):
-    path = HTML / "book" / "errata.html"
+    path = HTML / "book" / f"{name}.html"
     page = visit(path)
-    shown = page.locator("table.errata tbody tr:visible")
+    shown = page.locator(f"table.{name} tbody tr:visible")
     status = page.locator(".muonlab-filter [role=status]")
     every = shown.count()
     assert every >= 100
-    assert status.inner_text() == f"{every} of {every} corrections"
+    assert status.inner_text() == f"{every} of {every} {name}"
     page.get_by_label("Lesson or page").select_option("14")
     fewer = shown.count()
     assert 0 < fewer < every
@@ -437,14 +439,14 @@ def test_the_errata_are_filtered_by_words_and_by_lesson_and_all_are_there_withou
     page.get_by_label("Words").fill("bf16")
     assert 0 < shown.count() < fewer
     assert "bf16" in shown.first.inner_text()
-    assert status.inner_text() == f"{shown.count()} of {every} corrections"
+    assert status.inner_text() == f"{shown.count()} of {every} {name}"
     page.get_by_label("Words").fill("no such words")
-    assert shown.count() == page.locator("table.errata:visible").count() == 0
+    assert shown.count() == page.locator(f"table.{name}:visible").count() == 0
     assert serious(page) == {}
     context = browser.new_context(java_script_enabled=False)
     plain = context.new_page()
     plain.goto(path.as_uri())
-    assert plain.locator("table.errata tbody tr:visible").count() == every
+    assert plain.locator(f"table.{name} tbody tr:visible").count() == every
     context.close()
 
 

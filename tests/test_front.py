@@ -4,15 +4,21 @@ import dataclasses
 import graphlib
 import itertools
 import json
+import math
 import re
+import subprocess
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 import torch
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from muonlab.models.gpt import GPT, SIZES
 from muonlab.publishing import book, readme, route
+from muonlab.sweeps.results import recorded
 
 ROOT = Path(__file__).parents[1]
 HEADER = re.compile(r"^> Read \d+ min · do \d+ min · needs (.*?) · no GPU", re.MULTILINE)
@@ -150,6 +156,104 @@ def test_the_readme_says_what_was_never_run():
     assert not race
     answer = (ROOT / "book" / "answer.md").read_text("utf-8")
     assert f"no model had more than {most:.1f} million numbers" in answer
+
+
+def test_the_front_says_how_many_trials_and_seeds_the_races_had():
+    for steps, rounds in ((150, 3), (1200, 3)):
+        ends = {}
+        for number in range(1, rounds + 1):
+            for run in recorded(f"race-{steps}-{number}"):
+                if run.config["rule"] == "muon":
+                    side = ends.setdefault(bool(run.config["muon"]), {})
+                    loss = math.inf if run.failure else run.held_out[-1]["overall"]
+                    side.setdefault(number, []).append(loss)
+        told = book.searched(str(steps))
+        for muon, words in ((False, "AdamW's loss by"), (True, "Muon's by")):
+            *before, last = ends[muon].values()
+            first = min(map(min, before))
+            assert told.startswith(f"{sum(map(len, ends[muon].values()))} a side; ")
+            assert f"the last {len(last)} lowered" in told
+            assert f"{words} {first - min(first, *last):.3f}" in told
+    readme_text = readme.PATH.read_text("utf-8")
+    assert f"with {told.split()[0]} trials each" in readme_text
+    seeds = {run.config["seed"] for run in recorded("race-1200")}
+    assert len(seeds) == 10
+    assert "ten seeds each" in readme_text
+
+
+def test_no_measured_number_is_typed_into_the_answer():
+    text = (ROOT / "book" / "answer.md").read_text("utf-8")
+    typed = set(re.findall(r"\d*\.\d+", re.sub(r"<!--.*?-->", "", text)))
+    others = {"0.359", "1.4", "0.1", "1.1", "1.2"}  # what other studies report
+    assert typed == others | {"0.9", "0.08", "1.9", "0.6"}  # bounds, and sizes tested above
+
+
+def test_of_several_effects_a_page_names_the_one_that_it_shows():
+    first, second = (book.measured(f"04-c15 {place}") for place in (1, 2))
+    assert first != second
+    with pytest.raises(ValueError, match="04-c15 has 2 effects: name one, such as `04-c15 1`"):
+        book.measured("04-c15")
+    assert ">2</a>" in book.measured("04-c11"), "equal values are told once"
+
+
+def test_no_run_is_longer_than_the_page_about_the_course_says():
+    files = (ROOT / "data" / "results").glob("*.jsonl")
+    lines = itertools.chain(*(path.read_text("utf-8").splitlines() for path in files))
+    most = max(json.loads(line)["config"]["steps"] for line in lines)
+    about = (ROOT / "book" / "about.md").read_text("utf-8")
+    assert f"for at most {most:,} steps" in about
+
+
+def test_the_page_on_gpus_says_what_the_small_table_took():
+    runs = [recorded(name) for name in ("cpu", "cpu-tuning-adamw", "cpu-tuning-muon")]
+    page = (ROOT / "book" / "gpu.md").read_text("utf-8")
+    took = int(re.search(r"took (\d+) minutes, tuning included", page)[1])
+    assert took == pytest.approx(sum(run.seconds for each in runs for run in each) / 60, rel=0.05)
+    seeds = {run.config["seed"] for run in runs[0]}
+    assert f"| {len(runs[0]) // len(seeds)} rows, {len(seeds)} seeds |" in page
+
+
+def installed(*extras):
+    """The packages that the course installs, with those that they need."""
+    found, todo = set(), [("muonlab", frozenset(extras))]
+    while todo:
+        name, wanted = todo.pop()
+        key = canonicalize_name(name), wanted
+        if key not in found:
+            found.add(key)
+            for line in metadata.distribution(name).requires or []:
+                need = Requirement(line)
+                if need.marker is None or any(
+                    need.marker.evaluate({"extra": e}) for e in wanted | {""}
+                ):
+                    todo.append((need.name, frozenset(need.extras)))
+    return {name for name, _ in found}
+
+
+def test_the_readme_says_how_much_disk_the_setup_takes():
+    if torch.version.cuda:
+        pytest.skip("the figures are those of PyTorch's CPU build")
+
+    def size(names):
+        files = (f.locate() for name in names for f in metadata.files(name) or [])
+        return sum(4096 * math.ceil(f.stat().st_size / 4096) for f in files if f.is_file()) / 2**30
+
+    text = " ".join(readme.PATH.read_text("utf-8").split())
+    needed, rest = installed(), installed("test", "book", "grading")
+    plain = size(needed)
+    for told, found in (
+        (re.search(r"takes (\d\.\d) GiB of disk", text)[1], plain),
+        (re.search(r"tests and book it takes (\d\.\d) GiB", text)[1], plain + size(rest - needed)),
+    ):
+        assert float(told) == pytest.approx(found, rel=0.1)
+        assert f"{told} GiB with" in (ROOT / "book" / "how-to.md").read_text("utf-8")
+    assert size({"torch"}) == pytest.approx(plain / 2, rel=0.1), "half of it PyTorch"
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, check=True, text=True
+    )
+    tracked = sum(path.stat().st_size for path in map(ROOT.joinpath, listed.stdout.splitlines()))
+    told = re.search(r"(\d+) MB for the course without", text)[1]
+    assert float(told) == pytest.approx(tracked / 1e6, rel=0.1)
 
 
 PAGE = "Home\n====\n\nWhat a visitor reads about this page, in one sentence or two.\n"

@@ -70,7 +70,17 @@ def test_the_best_reproduction_and_the_worst_contradiction_stand_at_the_head():
     assert "reproduced" not in verdicts[1:]
     assert "made: against" in head
     against = {c.id for c, _ in paper.paper().all() if c.judged == "not"}
-    assert {id for id, _ in FOUND.findall(paper.paper().against())} == against
+    assert "04-c17" in paper.paper().opposite
+    shown = [id for id, _ in FOUND.findall(paper.paper().against())]
+    assert sorted(shown) == sorted(against | {*paper.paper().opposite})
+
+
+def test_what_decides_is_against_the_paper_by_its_verdict_alone():
+    known = stored("other experiment", "not")
+    found = FOUND.findall(Paper([ITEM], {}, known, ["99-c1"]).against())
+    assert [id for id, _ in found] == ["99-c2", "99-c1"]
+    with pytest.raises(ValueError, match="99-c2: decided, so the verdict says it"):
+        Paper([ITEM], {}, known, ["99-c2"]).against()
 
 
 def test_the_gaps_are_those_of_the_records_and_of_the_paper():

@@ -105,7 +105,9 @@ function render({ el }) {
   const forward = button("Step", () => set({ step: Math.min(STEPS, Math.floor(time) + 1) }));
   const back = button("Restart", () => set({ step: 0 }));
   const scrub = slider("step", "step", (step) => `${step} of ${STEPS}`, set);
-  const history = picture("timeline", "each run, from its best known fact to its least known; the line is now", "The two runs over their steps");
+  const keys = SIDES.map(() => element("span", { class: "muonlab-key" }));
+  const history = picture("timeline", "probability, from the best known fact to the least; the line is now", "The two runs over their steps");
+  history.node.lastChild.prepend(...keys);
   const columns = SIDES.map((side) => column(side, set));
   const sentence = element("p", { class: "muonlab-sentence" }), spoken = element("p", { class: "muonlab-spoken", role: "status" });
   const data = [
@@ -154,7 +156,11 @@ function render({ el }) {
     colours = palette(el);
     looks = SIDES.map((side) => colours.who[RULES[state[side]].who]);
     if (looks[0] === looks[1]) looks[1] = { ...looks[1], dash: [2, 3] };
-    columns.forEach((one, i) => one.node.style.setProperty("--muonlab-mine", looks[i].colour));
+    columns.forEach((one, i) => {
+      one.node.style.setProperty("--muonlab-mine", looks[i].colour);
+      keys[i].style.borderBottom = `3px ${looks[i].dash.length ? "dashed" : "solid"} ${looks[i].colour}`;
+      say(keys[i], RULES[state[SIDES[i]]].name);
+    });
     drawn = undefined;
     wake();
   }

@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Callable
 from html import escape
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,11 @@ from muonlab.publishing.claims import claims_table, link, measured
 from muonlab.publishing.fold import fold
 from muonlab.publishing.paper import counts, gap, paper, table1
 from muonlab.publishing.source import STATE
+from muonlab.records.record import contestant
+from muonlab.studies.evidence import RACE
 from muonlab.studies.table1 import TIERS
 from muonlab.sweeps.results import recorded
+from muonlab.sweeps.study import HERE, badness
 
 PART = re.compile(r"<!-- made: (\w+) ?([^>]*?) -->")
 TITLE = re.compile(r"^# (.*)$", re.MULTILINE)
@@ -64,6 +68,17 @@ def tiers() -> str:
     missing = [f"`{name}`" for name, count in found.items() if not count]
     none = f" No run is recorded on {' and '.join(missing)}." if missing else ""
     return f"Recorded for the paper's Table 1: {', '.join(done)}.{none}"
+
+
+def searched(steps: str) -> str:
+    """Returns how many trials a side of a race had, and what the last round of them gained."""
+    gains = {}
+    for rounds in RACE[int(steps)].trials(HERE).values():
+        *_, before, after = accumulate((min(map(badness, some)) for some in rounds), min)
+        gains[contestant(rounds[0][0].config)] = before - after
+        count, last = sum(map(len, rounds)), len(rounds[-1])
+    told = f"{count} a side; the last {last} lowered AdamW's loss by {gains['AdamW']:.3f}"
+    return f"{told}, Muon's by {gains['Muon']:.3f}"
 
 
 def lesson_map() -> str:
@@ -165,10 +180,12 @@ MADE: dict[str, Callable[..., str]] = {
     "claims": claims,
     "tiers": tiers,
     "measured": measured,
+    "searched": searched,
     "count": lambda: counts(paper().all()),
     "cell": lambda id: link(paper().stored[id]),
     "claim": lambda id: paper().rows([paper().stored[id]]),
     "against": lambda: paper().against(),
+    "opposite": lambda: str(len(paper().opposite)),
     "results": lambda: paper().summary(),
     "verdicts": lambda: paper().sections(),
     "gap": gap,

@@ -38,9 +38,21 @@ def claims_table(claims: Iterable[Found], notes: Mapping[str, str] = {}) -> str:
     return table(HEADS, rows, "claims")
 
 
-def measured(id: str) -> str:
-    """Returns what a claim measured, a link to its box; KeyError where no lesson has it."""
+def measured(asked: str) -> str:
+    """Returns what a claim measured, a link to its box: "04-c17 2" asks for its second value.
+
+    Without a place, numbers are told from the least to the greatest. KeyError where no lesson has
+    the claim; ValueError where it has several effects and no place says which.
+    """
+    id, _, place = asked.partition(" ")
     found = stored_claims(course() / "lessons")[id]
-    value = found[0].value[0]
-    told = f"{value}, n = {value.n}" if found[0].size else f"{value:.3g}"
-    return link(found, told.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"))
+    values = found[0].value[int(place) - 1 :][:1] if place else found[0].value
+    if found[0].size and len(values) != 1:
+        raise ValueError(f"{id} has {len(found[0].value)} effects: name one, such as `{id} 1`")
+    if found[0].size:
+        told = f"{values[0]}, n = {values[0].n}".replace(
+            " = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"
+        )
+    else:
+        told = " to ".join(dict.fromkeys(f"{end:.3g}" for end in (min(values), max(values))))
+    return link(found, told)

@@ -52,6 +52,7 @@ class Paper:
     items: Sequence[Mapping[str, Any]]
     runs: Mapping[str, Sequence[str]]  # study: the claims that its runs decide
     stored: Mapping[str, Found]
+    opposite: Sequence[str] = ()  # what points the other way, in an experiment that does not decide
 
     def answers(self, item: Mapping[str, Any]) -> list[Found]:
         """Returns an item's claims, the strongest first.
@@ -120,9 +121,15 @@ class Paper:
         return "\n\n".join(parts)
 
     def against(self) -> str:
-        """Returns the claims that find the opposite of what the paper reports."""
-        found = {c.id: (c, lesson) for c, lesson in self.all() if c.judged == "not"}
-        return self.rows([*found.values()]) if found else "None so far."
+        """Returns the claims that find the opposite: those that decide, and other experiments.
+
+        ValueError names those that book/paper.toml holds to be such experiments and that are not.
+        """
+        found = {claim.id: (claim, lesson) for claim, lesson in self.all()}
+        if odd := [id for id in self.opposite if found[id][0].judged in DECIDED]:
+            raise ValueError(f"{', '.join(odd)}: decided, so the verdict says it")
+        ids = [id for id in found if found[id][0].judged == "not"] + [*self.opposite]
+        return self.rows([found[id] for id in ids])
 
     def all(self) -> list[Found]:
         """Returns the claims of all items."""
@@ -142,7 +149,8 @@ def counts(claims: Sequence[Found]) -> str:
 def paper() -> Paper:
     """Returns what the page shows."""
     told = tomllib.loads((course() / "book" / "paper.toml").read_text(encoding="utf-8"))
-    return Paper(told["items"], told["runs"], stored_claims(course() / "lessons"))
+    stored = stored_claims(course() / "lessons")
+    return Paper(told["items"], told["runs"], stored, told["opposite"])
 
 
 # --- Table 1 -------------------------------------------------------------------------------------

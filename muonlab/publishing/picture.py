@@ -49,7 +49,7 @@ def as_svg() -> bytes:
 def as_png() -> bytes:
     """Returns the picture in the shape that pages which link to the book show: 1200 x 630."""
     buffer = io.BytesIO()
-    figure = draw("muonlab: why Muon trains language models better than Adam")
+    figure = draw("Does Muon train language models better than Adam, and why?")
     figure.set_size_inches(8, 8 * 630 / 1200)
     figure.draw_without_rendering()
     figure.savefig(buffer, format="png", dpi=1200 / 8, facecolor="white")

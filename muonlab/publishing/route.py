@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from html import escape
 
 NUMBERS = re.compile(r"\b(\d\d)(?: to (\d\d))?\b")
-ROW, BOX, LANE, BEND = 58, 50, 14, 7  # pixels; lines of different lessons run in lanes of their own
+ROW, BOX, LANE, BEND = 58, 50, 10, 7  # pixels; lines of different lessons run in lanes of their own
 
 
 @dataclass(frozen=True)
@@ -47,16 +47,17 @@ def direct(needs: Mapping[str, set[str]]) -> dict[str, set[str]]:
 
 
 def lanes(needs: Mapping[str, set[str]]) -> dict[str, int]:
-    """Returns for each lesson that others need its lane, 0 beside the boxes; short lines first.
+    """Returns for each lesson that others need its lane, 0 beside the boxes.
 
-    Lines of one lane follow on one another: none begins before the last of another has ended.
+    What ends first stands nearest, so that few lines cross. Lines of one lane follow on one
+    another: none begins before the last of another has ended.
     """
     row = {id: place for place, id in enumerate(needs)}
     ends = {n: max(row[id] for id in needs if n in needs[id]) for id in needs for n in needs[id]}
     found: dict[str, int] = {}
-    for id in sorted(ends, key=lambda id: (ends[id] - row[id], id)):
-        beside = {found[o] for o in found if row[o] < ends[id] and row[id] < ends[o]}
-        found[id] = min(set(range(len(found) + 1)) - beside)
+    for id in sorted(ends, key=lambda id: (ends[id], -row[id])):
+        beside = (found[o] for o in found if row[o] < ends[id] and row[id] < ends[o])
+        found[id] = max(beside, default=-1) + 1
     return found
 
 

@@ -1,18 +1,20 @@
-// The errata, filtered by words and by lesson. Without this script the page shows them all.
-const tables = [...document.querySelectorAll("table.errata")];
+// A page's tables of claims, or of errata, filtered by words and by lesson. Without this script the page shows all.
+const { of } = document.currentScript.dataset; // "claims" or "errata": a class of tables
+const tables = [...document.querySelectorAll(`table.${of}`)];
 const rows = tables.flatMap((table) => [...table.tBodies[0].rows]);
 const places = new Map(); // "04" or the name of a page: its rows
 for (const row of rows) {
-  for (const link of new Set([...row.cells[0].querySelectorAll("a")].map((a) => a.textContent.trim()))) {
+  const links = [...row.cells[0].querySelectorAll("a")].map((a) => a.textContent.trim().replace(/-c\d+$/, ""));
+  for (const link of new Set(links)) {
     places.set(link, [...(places.get(link) ?? []), row]);
   }
 }
 
 const make = (tag, text, more) => Object.assign(document.createElement(tag), { textContent: text }, more);
-const place = make("select", "", { id: "errata-place" });
+const place = make("select", "", { id: "filter-place" });
 place.append(make("option", "all", { value: "" }));
 for (const name of [...places.keys()].sort()) place.append(make("option", name, { value: name }));
-const words = make("input", "", { id: "errata-words", type: "search" });
+const words = make("input", "", { id: "filter-words", type: "search" });
 const said = make("p", "", { role: "status" });
 
 function show() {
@@ -25,10 +27,10 @@ function show() {
     count += !row.hidden;
   }
   for (const table of tables) {
-    // with its day: an empty table says nothing
+    // with its heading: an empty table says nothing
     table.closest("section").hidden = [...table.tBodies[0].rows].every((row) => row.hidden);
   }
-  said.textContent = `${count} of ${rows.length} corrections`;
+  said.textContent = `${count} of ${rows.length} ${of}`;
 }
 
 const form = make("form", "", { className: "muonlab-filter", onsubmit: (event) => event.preventDefault() });
