@@ -23,7 +23,7 @@ from muonlab.statistics import (
     paired_interval,
     seeds_needed,
 )
-from muonlab.studies.evidence import RACE, knobs_of, rates_of
+from muonlab.studies.evidence import FACTS_400, RACE, knobs_of, rates_of
 from muonlab.studies.grids import people_known
 from muonlab.studies.hypothesis import Hypothesis, by_seed, judge, state
 from muonlab.studies.table1 import (

@@ -11,15 +11,17 @@ from fractions import Fraction
 from functools import cache
 from itertools import cycle, pairwise, product
 
+import numpy as np
 import torch
 from scipy.optimize import brentq
 
 from muonlab import polar
+from muonlab.classroom.explorer_data import learner
 from muonlab.cost.formulas import Counts
 from muonlab.cost.plans import GPT_1B, GPT_70B
 from muonlab.cost.timeline import Machine, ends, timeline
 from muonlab.data.corpus import HEAD, MIDDLE
-from muonlab.data.facts import selections
+from muonlab.data.load import load_corpus
 from muonlab.data.zipf import zipf as zipf_law
 from muonlab.models.attention import Attention, LatentAttention, rope_tables
 from muonlab.models.gpt import SIZES, GPTConfig
@@ -609,30 +611,31 @@ def recorded_trials(steps):
         yield from (runs[config] for config in tuning.grid(HERE))
 
 
-def facts(x, step, first, second, kind):
-    y, ranges, told = [], [], []
+def facts(x, step, first, second):
+    text, y, ranges, told = load_corpus("facts-9"), [], [], []
+    read = step * 16 * 64 / len(text.train)  # how often the text was passed over
+    times = [2 ** (9 - g) * read for g in range(10)]
     for name in dict.fromkeys([first, second]):
         seeds = [
             at["accuracy"]
-            for run in recorded("facts")
-            if contestant(run.config) == name and run.config["gated"] is (kind == "gated")
+            for run in recorded("facts-400")
+            if learner(run.config) == name
             for at in run.held_out
             if at["step"] == step
         ]
         means = [mean(group) for group in zip(*seeds, strict=True)]
-        low, high = (whole_percent(f(seed[-1] for seed in seeds)) for f in (min, max))
         y.append(means)
         ranges.append([[f(group) for group in zip(*seeds, strict=True)] for f in (min, max)])
-        last = len(selections(len(means) - 1)) - 1
-        told.append(
-            f"group {last}: {whole_percent(means[-1])}, from {low} to {high} over {len(seeds)}"
-        )
+        told.append(f"rarest group: {whole_percent(means[-1])}")
         right = next((g for g, share in enumerate(means) if share < 0.5), None)
-        border = f"at least half right up to group {(right or 0) - 1};"
-        told.append(
-            f"{name}: {border if right else 'below one half' if right == 0 else 'at least'}"
-        )
-    return Expected(y=y, ranges=ranges, phrases=told)
+        if right:
+            places = np.interp(-0.5, [-m for m in means], np.log2(times))
+            told.append(f"{name}: one half after about {2**places:.1f} times")
+        else:
+            told.append(f"{name}: crosses one half nowhere")
+    found = Expected(y=y, ranges=ranges, phrases=told)
+    found.tolerance = 2e-4  # how often it was seen is stored with four digits
+    return found
 
 
 def isotropy(x, length, matrix, metric, eighth, runs):
@@ -833,6 +836,7 @@ def points(**columns):
 
 KINDS = ["not gated", "gated"]
 WAYS = ["Muon", "AdamW", "SGD with momentum", "Muon(VO, FFN)", "Muon(QK)"]
+WAYS += [f"AdamW, {which} slower" for which in ("QK", "VO and FFN", "all")]
 GRADIENT, SIGN, COUPLED = (
     "gradient descent",
     "SignGD (own axes)",
@@ -910,12 +914,11 @@ POINTS = {
         steps=[60, 60, 60, 200, 10, 30, 200, 60, 20, 40, 70],
     ),
     "facts": [
-        {"step": step, "first": first, "second": second, "kind": kind}
-        for step, first, second, kind in zip(
-            [100, 200, 300, 400, 400, 100],
+        {"step": step, "first": first, "second": second}
+        for step, first, second in zip(
+            [50, 100, 200, 300, 400, 400, 400, 400, 100],
             [*WAYS, "AdamW"],
             [*WAYS[2:], *WAYS[:2], "AdamW"],
-            KINDS * 3,
             strict=True,
         )
     ],

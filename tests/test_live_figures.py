@@ -15,6 +15,7 @@ from muonlab.classroom.explorer_data import bands_data, facts_data, trials_data
 from muonlab.classroom.predict import Prediction
 from muonlab.classroom.quiz import Quiz
 from muonlab.classroom.widget import Widget, script
+from muonlab.data.load import load_corpus
 from muonlab.publishing.release import LESSONS
 from muonlab.publishing.source import STATE
 from muonlab.studies.evidence import RACE
@@ -49,7 +50,7 @@ def data(name):
         "isotropy": lambda: bands_data(
             {"150": recorded("race-150"), "1,200": recorded("race-1200")}
         ),
-        "facts": lambda: facts_data(recorded("facts")),
+        "facts": lambda: facts_data(recorded("facts-400"), load_corpus("facts-9")),
         "tenfacts": lambda: dict(
             zip(("keys", "values"), (rotation(10, seed).tolist() for seed in (0, 1)), strict=True)
         ),

@@ -3,6 +3,7 @@
 import pytest
 
 from muonlab.classroom import explorer_data
+from muonlab.data.load import load_corpus
 from muonlab.publishing import picture
 from muonlab.records import store
 from muonlab.records.record import contestant
@@ -57,16 +58,16 @@ def test_the_explorer_gets_every_trial_of_both_in_the_order_of_the_search(steps)
 
 
 def test_the_explorer_of_biographies_gets_every_seed_of_every_way():
-    data = explorer_data.facts_data(recorded("facts"))
-    assert data["steps"] == [100, 200, 300, 400]
-    assert data["asked"][0] == 512
-    assert data["asked"][-1] == 1
-    for named in data["accuracy"].values():
-        assert set(named) == {"AdamW", "Muon", "SGD with momentum", "Muon(VO, FFN)", "Muon(QK)"}
-        for seeds in named.values():
-            assert [len(seeds), len(seeds[0]), len(seeds[0][0])] == [5, 4, 10]
-    with pytest.raises(ValueError, match="muonlab ablate facts"):
-        explorer_data.facts_data([])
+    text = load_corpus("facts-9")
+    data = explorer_data.facts_data(recorded("facts-400"), text)
+    assert data["steps"] == list(range(50, 401, 50))
+    passes = 400 * 16 * 64 / len(text.train)
+    assert data["seen"][-1] == pytest.approx([2**n * passes for n in range(9, -1, -1)], rel=1e-3)
+    assert len(data["accuracy"]) == 8
+    for seeds in data["accuracy"].values():
+        assert [len(seeds), len(seeds[0]), len(seeds[0][0])] == [5, 8, 10]
+    with pytest.raises(ValueError, match="muonlab ablate facts-400"):
+        explorer_data.facts_data([], text)
 
 
 def test_the_explorer_of_spectra_starts_all_optimizers_at_the_same_weights():

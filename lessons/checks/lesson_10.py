@@ -151,213 +151,59 @@ def e1(answer: Callable) -> None:
     compare(answer, cases, look, returns=numbers, otherwise=otherwise)
 
 
-def e2(answer: Callable) -> None:
-    """Pairs for each group: people, times selections of each, times six questions."""
-
-    def look(m: int) -> tuple[list[int], Mistakes]:
-        groups = range(m + 1)
-        people = [1] + [2 ** (g - 1) for g in range(1, m + 1)]
-        chosen = [2 ** (m - g) for g in groups]
-        right = [6 * n * s for n, s in zip(people, chosen, strict=True)]
-        mistakes = [
-            (
-                [n // 6 for n in right],
-                "Six questions are asked each time a person is chosen. You counted one.",
-            ),
-            (
-                [6 * s for s in chosen],
-                "These are the pairs about one person. A group has several: multiply by its people.",
-            ),
-            (chosen, "That is how often one person is chosen. Multiply by the people, and by six questions."),
-            (people, "These are the people. Multiply by how often each is chosen, and by six questions."),
-            (
-                [6 * n for n in people],
-                "Every person counts once there. Multiply by how often a person is chosen.",
-            ),
-            (
-                [right[0] // 2, *right[1:]],
-                "Group 0 came out half as large: the rule 2^(g − 1) begins with group 1; group 0 has 1 person.",
-            ),
-            (
-                [0, *right[1:]],
-                "Group 0 came out empty: the rule 2^(g − 1) begins with group 1; group 0 has 1 person.",
-            ),
-            (
-                [6 * 2**m] * (m + 1),
-                "You gave group g as many as 2^g people. It has 2^(g − 1), and group 0 has 1.",
-            ),
-            (
-                [6 * n * s for n, s in zip(people, reversed(chosen), strict=True)],
-                "The selections are reversed: group 0 is chosen 2^m times, group m once.",
-            ),
-            (
-                [6 * n * (m - g) for g, n in enumerate(people)],
-                "A person is chosen 2 to the power m − g times, not m − g times.",
-            ),
-            (
-                [6 * n * 2 * (m - g) for g, n in enumerate(people)],
-                "A person is chosen 2 to the power m − g times, not 2 (m − g) times.",
-            ),
-            (
-                [6 * n * 2 ** max(m - g - 1, 0) for g, n in enumerate(people)],
-                "A person of group g is chosen 2^(m − g) times. Your power is one too small.",
-            ),
-            (
-                [6 * n * 2 ** (m - g + 1) for g, n in enumerate(people)],
-                "A person of group g is chosen 2^(m − g) times. Your power is one too large.",
-            ),
-            (
-                [6 * (n + s) for n, s in zip(people, chosen, strict=True)],
-                "You added people and selections. Each person is chosen that often: multiply.",
-            ),
-            (
-                [6 + n * s for n, s in zip(people, chosen, strict=True)],
-                "You added six. Each selection brings six questions: multiply.",
-            ),
-            (
-                [sum(right[: g + 1]) for g in groups],
-                "These are sums over the groups so far. Return each group's own number.",
-            ),
-            (right[::-1], "The list is in reversed order. Group 0 comes first."),
-            (right[:-1], f"The last group is missing: there are m + 1 groups, 0 to m. {_RANGE}"),
-            (right[1:], "Group 0 is missing: there are m + 1 groups, 0 to m."),
-            ([*right, right[-1]], "There is one group too many: there are m + 1 groups, 0 to m."),
-            (sum(right), "That is the whole text. Return a list, one number a group."),
-            ([n / sum(right) for n in right], "Those are shares of the text. Return how many pairs."),
-            (
-                torch.tensor(right).short(),
-                "Your integers have 16 bits, which end at 32,767. Use Python's own, or torch.int64.",
-            ),
-            (
-                [6 * n * 2.0 ** (g - m) for g, n in enumerate(people)],
-                "The power is m − g, not g − m: group 0 is chosen most often.",
-            ),
-            (
-                [6 * n * (m - g) ** 2 for g, n in enumerate(people)],
-                "A person is chosen 2 to the power m − g times, not (m − g) squared.",
-            ),
-            (right[:1], "That is group 0 alone. Does your return stand inside the loop?"),
-            (
-                [12 * 2**m] * (m + 1),
-                "Both numbers are too large there: group g has 2^(g − 1) people, each chosen 2^(m − g) times.",
-            ),
-            (6 * 2**m, "That is one number. Return a list, one number a group."),
-        ]
-        return right, mistakes
-
+def e4(answer: Callable) -> None:
+    """How many times as often one must see a fact as the other, to know half of such facts."""
+    seen = [2.0**n for n in range(9, -1, -1)]
+    few = [300.0, 100.0, 20.0, 7.0, 2.0]
+    tables = (
+        (
+            seen,
+            [1.0, 1.0, 1.0, 0.98, 0.9, 0.62, 0.34, 0.15, 0.1, 0.05],
+            [1.0, 1.0, 1.0, 1.0, 0.99, 0.95, 0.8, 0.57, 0.2, 0.1],
+        ),
+        (few, [0.9, 0.45, 0.2, 0.1, 0.05], [1.0, 0.8, 0.65, 0.4, 0.1]),
+        ([64.0, 30.0, 16.0, 9.0], [0.95, 0.7, 0.5, 0.2], [0.9, 0.6, 0.3, 0.1]),
+    )
+    cases = [tuple(torch.tensor(row, dtype=torch.float64) for row in table) for table in tables]
     otherwise = (
-        "Group g has 2^(g − 1) people, group 0 has one; each is chosen 2^(m − g) times, with six questions a time."
+        "Find where each curve is at one half, on a line in log2(seen) between two groups. "
+        "Then 2 to the power of a's place minus b's."
     )
-    compare(answer, [(2,), (3,), (9,), (15,)], look, returns=numbers, within=1e-12, otherwise=otherwise)
+    compare(answer, cases, _exchange, returns=numbers, otherwise=otherwise)
 
 
-def e3(answer: Callable) -> None:
-    """The share of Muon's lead that the mixture keeps: a ratio of mean leads, for each group."""
-    few = (
-        [[0.2, 0.1, 0.5], [0.4, 0.2, 0.3]],
-        [[0.6, 0.1, 0.9], [0.5, 0.0, 0.8]],
-        [[0.8, 0.3, 0.7], [0.5, 0.5, 0.6]],
-    )
-    more = (
-        [[0.2, 0.4], [0.4, 0.45], [0.3, 0.2], [0.1, 0.6]],  # Muon is behind in group 1
-        [[0.7, 0.2], [0.6, 0.25], [0.35, 0.16], [0.2, 0.1]],
-        [[0.8, 0.3], [0.6, 0.4], [0.7, 0.15], [0.6, 0.5]],
-    )
-    cases = [tuple(map(torch.tensor, few)), tuple(torch.tensor(v).double() for v in more)]
-
-    def look(a: Tensor, x: Tensor, m: Tensor) -> tuple[Tensor, Mistakes]:
-        kept, lead = (x - a).mean(0), (m - a).mean(0)
-        right, seeds = kept / lead, len(a)
-        mistakes = [
-            (
-                ((x - a) / (m - a)).mean(0),
-                "That is the mean of each seed's ratio. A seed with a small lead then rules: divide the means.",
-            ),
-            (
-                ((x - a) / (m - a)).quantile(0.5, dim=0),
-                "That is the median of each seed's ratio. Divide the mean leads.",
-            ),
-            (
-                (x - a).quantile(0.5, dim=0) / (m - a).quantile(0.5, dim=0),
-                "You took medians over the seeds. The mean lead is asked.",
-            ),
-            (
-                (x - a) / (m - a),
-                "The seeds are still apart: average over them, the first dimension, before you divide.",
-            ),
-            (
-                (x - a).mean(1) / (m - a).mean(1),
-                "You averaged over the groups. Average over the seeds, the first dimension.",
-            ),
-            (
-                (x - a).mean() / (m - a).mean(),
-                "That is one number for all groups. Average over the seeds alone, the first dimension.",
-            ),
-            (right.mean(), "You averaged over the groups as well. Return a share for each."),
-            (right[None], "The seeds' dimension is still there, with size 1. Leave out keepdim."),
-            (1 - right, "That is the share that is lost. The share that is kept starts from AdamW."),
-            (kept / m.mean(0), "You divided by Muon's accuracy. Divide by its lead: Muon minus AdamW."),
-            (
-                kept / a.mean(0),
-                "You divided by AdamW's accuracy. Divide by Muon's lead: Muon minus AdamW.",
-            ),
-            (
-                kept / x.mean(0),
-                "You divided by the mixture's accuracy. Divide by Muon's lead: Muon minus AdamW.",
-            ),
-            (x.mean(0) / lead, "AdamW's accuracy is no gain: subtract it from the mixture's as well."),
-            (
-                x.mean(0) / m.mean(0),
-                "These are ratios of accuracies. Subtract AdamW's from both first.",
-            ),
-            (kept, "That is the mixture's own lead. Divide it by Muon's lead."),
-            (lead, "That is Muon's lead. It belongs below; above, the mixture's."),
-            (kept - lead, "You subtracted the leads. A share is their ratio."),
-            (lead / kept, "The ratio is upside down: Muon's lead belongs below."),
-            (-right, "The sign is turned in one of the two leads: AdamW's accuracy is subtracted in both."),
-            (right.abs(), "A mixture below AdamW keeps less than nothing: do not take the absolute value."),
-            (
-                right.clamp(0, 1),
-                "You cut the shares at 0 and 1. A mixture can be below AdamW, or above Muon.",
-            ),
-            (right.clamp(min=0), "You cut the shares at 0. A mixture can be below AdamW."),
-            (right.clamp(max=1), "You cut the shares at 1. A mixture can be above Muon."),
-            (right * seeds, "You divided a sum over the seeds by a mean. Take the mean, or the sum, of both."),
-            (right / seeds, "You divided a mean over the seeds by a sum. Take the mean, or the sum, of both."),
-            (
-                kept / (m - x).mean(0),
-                "You divided by what the mixture lacks. Divide by Muon's lead over AdamW.",
-            ),
-            (
-                right / right.sum(),
-                "You made the groups sum to 1. Each group has a share of its own, kept over lead.",
-            ),
-            (kept / lead.sum(), "You divided by the lead of all groups. Each group has its own below."),
-            (((x - a)[0]) / (m - a)[0], "You used the first seed alone. Average over all of them."),
-            (((x - a)[-1]) / (m - a)[-1], "You used the last seed alone. Average over all of them."),
-            (
-                (x.amax(0) - a.amax(0)) / (m.amax(0) - a.amax(0)),
-                "You took the best seed of each. The mean lead is asked.",
-            ),
-            (100 * right, "These are percent. Return shares, where 1 is Muon's whole lead."),
-            (_lower(x - a) / _lower(m - a), "You took the median over the seeds. The mean lead is asked."),
-            (
-                (x / a).mean(0) / (m / a).mean(0),
-                "You divided by AdamW's accuracies. A lead is a difference: subtract them.",
-            ),
-            (
-                x.mean(0) - a.mean(0) / m.mean(0) - a.mean(0),
-                "Brackets are missing: (mixture − AdamW) / (Muon − AdamW), each a mean.",
-            ),
-            (kept / lead.abs(), "Where Muon is behind AdamW, its lead is negative: do not take the absolute value."),
-        ]
-        return right, mistakes
-
-    otherwise = "In each group: the mean of mixture − adamw over the seeds, over the mean of muon − adamw."
-    compare(answer, cases, look, returns=numbers, otherwise=otherwise)
+def _exchange(seen: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Mistakes]:
+    of_a, of_b = _half(seen.log2(), a), _half(seen.log2(), b)
+    right = 2 ** (of_a - of_b)
+    above, below = ([_nearest(seen, v, n) for v in (a, b)] for n in (0, 1))
+    mistakes = [
+        (1 / right, "The ratio is upside down: how often a must see it goes above."),
+        (of_a - of_b, "That counts doublings. As a ratio it is 2 to that power."),
+        ((of_a - of_b).exp(), "The places are in log2, so take 2 to the power of their difference, not e."),
+        (2**of_a - 2**of_b, "That is a difference of counts. Return their ratio."),
+        (_half(seen, a) / _half(seen, b), "You took a line in the count itself. Take it in log2 of the count."),
+        (above[0] / above[1], "You took the last group at or above one half. Find the place between two groups."),
+        (below[0] / below[1], "You took the first group below one half. Find the place between two groups."),
+        (2**of_a, "That is how often a must see it. Divide by how often b must."),
+        (2**of_b, "That is how often b must see it. It belongs below; above, how often a must."),
+        (of_a / of_b, "That is the ratio of the logarithms. Return the ratio of the counts."),
+        ((b - a).mean(), "That is the mean gap in accuracy, up and down. Compare the counts, along the other axis."),
+        (b.mean() / a.mean(), "That compares accuracies. Compare how often each must see a fact."),
+    ]
+    return right, mistakes
 
 
-_RANGE = "range(m) ends with m − 1."
+def _half(places: Tensor, accuracy: Tensor) -> Tensor:
+    """Where a falling accuracy is at one half, on a line between two places."""
+    last = int((accuracy >= 0.5).sum()) - 1
+    if not 0 <= last < len(accuracy) - 1:
+        return torch.tensor(torch.nan)
+    part = (accuracy[last] - 0.5) / (accuracy[last] - accuracy[last + 1])
+    return places[last] + part * (places[last + 1] - places[last])
+
+
+def _nearest(seen: Tensor, accuracy: Tensor, further: int) -> Tensor:
+    return seen[int((accuracy >= 0.5).sum()) - 1 + further]
 
 
 def _questions() -> tuple[Tensor, ...]:
@@ -374,8 +220,3 @@ def _questions() -> tuple[Tensor, ...]:
 def _sums(values: Tensor, groups: Tensor) -> Tensor:
     sums = torch.zeros(int(groups.max()) + 1, dtype=torch.float64)
     return sums.index_add_(0, groups, values.double())
-
-
-def _lower(values: Tensor) -> Tensor:
-    """The median over the first dimension as torch takes it: one of the values."""
-    return values.median(0).values

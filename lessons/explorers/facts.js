@@ -1,34 +1,40 @@
-// Lesson 10: accuracy by group of people, recorded runs; the learner chooses two ways to step the matrices.
-// data: {steps: [...], asked: [times each person of a group is asked about, once per question],
-//        accuracy: {kind: {name: [seed][step][group]}}}
+// Lesson 10: accuracy against how often a person was seen, recorded runs; the learner chooses two learners.
+// data: {steps: [...], seen: [step][how often a person of each group was seen by then],
+//        accuracy: {learner: [seed][step][group]}}
 
 function percent(share) {
   return `${(100 * share).toFixed(0)} %`;
 }
 
-function told(name, seeds, means, rarest) {
+// How often a fact is seen until one half of such facts is known: on a line in log2 between two groups.
+function half(seen, means) {
   const below = means.findIndex((share) => share < 0.5);
-  const half = below < 0 ? "at least half right in every group"
-    : below === 0 ? "below one half in every group" : `at least half right up to group ${below - 1}`;
-  const ends = seeds.map((groups) => groups[rarest]);
-  return `${name}: ${half}; group ${rarest}: ${percent(means[rarest])}, ` +
-    `from ${percent(Math.min(...ends))} to ${percent(Math.max(...ends))} over ${seeds.length} seeds.`;
+  if (below < 1) return NaN;
+  const part = (means[below - 1] - 0.5) / (means[below - 1] - means[below]);
+  return seen[below - 1] * (seen[below] / seen[below - 1]) ** part;
 }
 
-function view({ step, first, second, kind }, data) {
-  const at = data.steps.indexOf(step), groups = data.asked.map((_, g) => g), rarest = groups.length - 1;
+function told(name, seen, means) {
+  const at = half(seen, means), rarest = percent(means[means.length - 1]);
+  const needs = Number.isNaN(at) ? "crosses one half nowhere" : `one half after about ${at.toFixed(1)} times`;
+  return `${name}: ${needs}; rarest group: ${rarest}.`;
+}
+
+function view({ step, first, second }, data) {
+  const at = data.steps.indexOf(step), seen = data.seen[at];
   const names = first === second ? [first] : [first, second];
   const series = [], sentences = [];
   names.forEach((name) => {
-    const seeds = data.accuracy[kind][name].map((steps) => steps[at]);
-    const means = groups.map((g) => seeds.reduce((sum, seed) => sum + seed[g], 0) / seeds.length);
-    const [low, high] = [Math.min, Math.max].map((end) => groups.map((g) => end(...seeds.map((seed) => seed[g]))));
-    series.push({ label: `${name}, mean and range of ${seeds.length} seeds`, who: name, x: groups, y: means, low, high, marker: true });
-    sentences.push(told(name, seeds, means, rarest));
+    const seeds = data.accuracy[name].map((steps) => steps[at]);
+    const means = seen.map((_, g) => seeds.reduce((sum, seed) => sum + seed[g], 0) / seeds.length);
+    const [low, high] = [Math.min, Math.max].map((end) => seen.map((_, g) => end(...seeds.map((seed) => seed[g]))));
+    series.push({ label: `${name}, mean and range of ${seeds.length} seeds`, who: name, x: seen, y: means, low, high, marker: true });
+    sentences.push(told(name, seen, means));
   });
+  const last = data.seen[data.seen.length - 1];
   return {
-    title: `Feed-forward layer ${kind}, step ${step}. The person of group 0 is chosen ${data.asked[0]} times, one of group ${rarest} once.`,
-    x: { label: "group of people, frequent to rare", short: "group", range: [-0.2, rarest + 0.2] },
+    title: `Step ${step}: each point is a group, the most frequent at the right`,
+    x: { label: "how often a person was seen so far", short: "seen", log: true, range: [data.seen[0][seen.length - 1] / 1.2, last[0] * 1.2] },
     y: { label: "first-token accuracy", range: [0, 1.05] },
     series,
     marks: [{ y: 0.5, label: "one half" }],

@@ -7,6 +7,7 @@ from muonlab.classroom.explorer_data import (
     ahead_from,
     bands_data,
     facts_data,
+    learner,
     measured_spectra,
     trials_data,
 )

@@ -1,12 +1,12 @@
 """What the explorers `trials`, `isotropy` and `facts` draw: recorded runs, by name."""
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from muonlab.data.facts import selections
+from muonlab.data.facts import Facts, selections
 from muonlab.records.record import Record, contestant
 from muonlab.records.runs import grouped
 from muonlab.statistics import paired_interval
@@ -16,12 +16,15 @@ from muonlab.theory.spectra import Isotropy
 from muonlab.training.config import TrainConfig
 
 MATRICES = {"Q": "q", "K": "k", "V": "v", "O": "o", "W_in": "w_in", "W_out": "w_out"}
-KINDS = {False: "not gated", True: "gated"}  # of the feed-forward layer
+SLOWER = {  # which matrices have a factor of the rate, among QK, VO, W_in, W_out
+    (): "",
+    (0,): ", QK slower",
+    (1, 2, 3): ", VO and FFN slower",
+    (0, 1, 2, 3): ", all slower",
+}
 PARTS = ("overall", "head", "tail")
 NAMES = ("AdamW", "Muon")
 DIGITS = 4
-T = TypeVar("T")
-ByKind = dict[str, dict[str, T]]  # found[feed-forward kind][name of the optimizer]
 Runs = list[Record]
 
 
@@ -46,16 +49,35 @@ def _tried(search: Search, runs: Runs) -> dict[str, Any]:
     return {"knobs": values, **{part: [r.held_out[-1][part] for r in runs] for part in PARTS}}
 
 
-def facts_data(records: Iterable[Record]) -> dict[str, Any]:
-    """Returns accuracy by group as accuracy[feed-forward kind][name] = [seed][step][group].
+def facts_data(records: Iterable[Record], text: Facts) -> dict[str, Any]:
+    """Returns accuracy by group as accuracy[learner] = [seed][step][group].
 
-    "steps" are those measured; "asked" is how often the law chooses a person of each group.
+    "steps" are those measured; "seen" is how often a run has read about a person of each group by
+    then, on average: [step][group].
     """
-    found = _by_kind(records, "facts")
-    accuracy = _each(found, lambda runs: [[at["accuracy"] for at in r.held_out] for r in runs])
-    first = _first(found).held_out
-    asked = selections(len(first[0]["accuracy"]) - 1)
-    return {"steps": [at["step"] for at in first], "asked": asked, "accuracy": accuracy}
+    found = grouped(records, learner, preset="facts-400")
+    first = next(iter(found.values()))[0]
+    passes = first.config["batch"] * first.config["context"] / len(text.train)  # in one step
+    chosen = selections(text.m)
+    steps = [at["step"] for at in first.held_out]
+    return {
+        "steps": steps,
+        "seen": [[float(f"{n * step * passes:.{DIGITS}g}") for n in chosen] for step in steps],
+        "accuracy": {
+            who: [[at["accuracy"] for at in run.held_out] for run in runs]
+            for who, runs in found.items()
+        },
+    }
+
+
+def learner(config: Mapping[str, Any]) -> str:
+    """Returns who learns the facts: a contestant, and where AdamW has a lower rate.
+
+    >>> learner({"muon": [], "rule": "muon", "matrix_lr_factors": [0.25, 1, 1, 1]})
+    'AdamW, QK slower'
+    """
+    own = tuple(n for n, factor in enumerate(config["matrix_lr_factors"]) if factor != 1)
+    return contestant(config) + SLOWER[own]
 
 
 def bands_data(lengths: Mapping[str, Iterable[Record]]) -> dict[str, Any]:
@@ -111,22 +133,3 @@ def ahead_from(a: Tensor, b: Tensor) -> int:
     """
     lows = [paired_interval(*pair).low for pair in zip(a.T.tolist(), b.T.tolist(), strict=True)]
     return max((number for number, low in enumerate(lows, start=1) if low <= 0), default=0)
-
-
-def _by_kind(records: Iterable[Record], preset: str) -> ByKind[Runs]:
-    """Returns the finished runs in the order of their seeds, those that are not gated first."""
-    runs = grouped(
-        records, lambda c: (KINDS[c["gated"]], contestant(c)), paired=False, preset=preset
-    )
-    found: ByKind[Runs] = {}
-    for kind, name in sorted(runs, key=lambda key: key[0] == KINDS[True]):
-        found.setdefault(kind, {})[name] = runs[kind, name]
-    return found
-
-
-def _each(found: ByKind[Runs], measure: Callable[[Runs], T]) -> ByKind[T]:
-    return {kind: {n: measure(runs) for n, runs in g.items()} for kind, g in found.items()}
-
-
-def _first(found: ByKind[Runs]) -> Record:
-    return next(iter(next(iter(found.values())).values()))[0]

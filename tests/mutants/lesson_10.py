@@ -1,11 +1,9 @@
 """Typical answers to the exercises of lesson 10: wrong ones to reject, right ones to accept."""
 
+from itertools import pairwise
+
 import numpy as np
 import torch
-
-
-def people(g):
-    return 2 ** (g - 1) if g else 1
 
 
 def hits(logits, at, answers):
@@ -73,28 +71,28 @@ def place(z, last):
     return z[torch.arange(len(last)), last]
 
 
-def law(m):
-    return [6 * people(g) * 2 ** (m - g) for g in range(m + 1)]
+def half(seen, accuracy, by=torch.log2):
+    places = by(seen)
+    i = int((accuracy >= 0.5).sum()) - 1
+    part = (accuracy[i] - 0.5) / (accuracy[i] - accuracy[i + 1])
+    return places[i] + part * (places[i + 1] - places[i])
 
 
-def counted(m):
-    text = {g: 0 for g in range(m + 1)}
-    for person in range(2**m):
-        g = person.bit_length()
-        for _ in range(2 ** (m - g)):
-            text[g] += 6
-    return list(text.values())
+def exchange(seen, a, b):
+    return 2 ** (half(seen, a) - half(seen, b))
 
 
-def seed_by_seed(a, x, m):
-    kept = lead = 0
-    for adamw, mixture, muon in zip(a, x, m, strict=True):
-        kept, lead = kept + mixture - adamw, lead + muon - adamw
-    return kept / lead
+def np_half(seen, accuracy):
+    return np.interp(-0.5, -accuracy.numpy(), np.log2(seen.numpy()))
 
 
-def share(a, x, m):
-    return (x - a).mean(0) / (m - a).mean(0)
+def exchange_by_search(seen, a, b):
+    found = []
+    for accuracy in (a, b):
+        for (n, p), (m, q) in pairwise(zip(seen.tolist(), accuracy.tolist(), strict=True)):
+            if p >= 0.5 > q:
+                found.append(n * (m / n) ** ((p - 0.5) / (p - q)))
+    return found[0] / found[1]
 
 
 ANSWERS = {
@@ -180,122 +178,32 @@ ANSWERS = {
             "always three": lambda z, last, a, g: torch.tensor([0.5, 0.5, 0.5]),
         },
     },
-    "10-e2": {
+    "10-e4": {
         "right": {
-            "direct": law,
-            "closed form": lambda m: [6 * 2**m] + [6 * 2 ** (m - 1)] * m,
-            "tensor": lambda m: torch.tensor([6 * 2**m] + [6 * 2 ** (m - 1)] * m),
-            "one by one": counted,
-            "numpy": lambda m: 6 * 2 ** (m - np.maximum(np.sign(np.arange(m + 1)), 0)),
-            "tuple of floats": lambda m: tuple(
-                6 * people(g) * 2.0 ** (m - g) for g in range(m + 1)
-            ),
-            "shifts": lambda m: [(6 * people(g)) << (m - g) for g in range(m + 1)],
+            "a line": exchange,
+            "searched": exchange_by_search,
+            "numpy": lambda seen, a, b: 2.0 ** (np_half(seen, a) - np_half(seen, b)),
+            "a ratio of counts": lambda seen, a, b: 2 ** half(seen, a) / 2 ** half(seen, b),
         },
         "wrong": {
-            "group 0 alone": lambda m: 6 * 2**m,
-            "power reversed": lambda m: [6 * people(g) / 2 ** (m - g) for g in range(m + 1)],
-            "squared": lambda m: [6 * people(g) * (m - g) ** 2 for g in range(m + 1)],
-            "first only": lambda m: [6 * 2**m],
-            "both too large": lambda m: [6 * 2**g * 2 ** (m - g + 1) for g in range(m + 1)],
-            "one question": lambda m: [people(g) * 2 ** (m - g) for g in range(m + 1)],
-            "one person": lambda m: [6 * 2 ** (m - g) for g in range(m + 1)],
-            "selections": lambda m: [2 ** (m - g) for g in range(m + 1)],
-            "people": lambda m: [people(g) for g in range(m + 1)],
-            "everyone once": lambda m: [6 * people(g) for g in range(m + 1)],
-            "half a person": lambda m: [6 * 2.0 ** (g - 1) * 2 ** (m - g) for g in range(m + 1)],
-            "nobody": lambda m: [6 * int(2 ** (g - 1)) * 2 ** (m - g) for g in range(m + 1)],
-            "twice as many": lambda m: [6 * 2**g * 2 ** (m - g) for g in range(m + 1)],
-            "reversed": lambda m: [6 * people(g) * 2**g for g in range(m + 1)],
-            "linear": lambda m: [6 * people(g) * (m - g) for g in range(m + 1)],
-            "times 2": lambda m: [6 * people(g) * 2 * (m - g) for g in range(m + 1)],
-            "power too small": lambda m: [
-                6 * people(g) * int(max(2 ** (m - g - 1), 1)) for g in range(m + 1)
-            ],
-            "power too large": lambda m: [6 * people(g) * 2 ** (m - g + 1) for g in range(m + 1)],
-            "sum": lambda m: [6 * (people(g) + 2 ** (m - g)) for g in range(m + 1)],
-            "six more": lambda m: [6 + people(g) * 2 ** (m - g) for g in range(m + 1)],
-            "sums so far": lambda m: [6 * 2 ** (m - 1) * (g + 2) for g in range(m + 1)],
-            "list reversed": lambda m: law(m)[::-1],
-            "no last group": lambda m: [6 * people(g) * 2 ** (m - g) for g in range(m)],
-            "no group 0": lambda m: [6 * people(g) * 2 ** (m - g) for g in range(1, m + 1)],
-            "one group more": lambda m: (
-                [6 * people(g) * 2 ** max(m - g, -1) for g in range(m + 1)] + [6 * 2 ** (m - 1)]
+            "upside down": lambda seen, a, b: 1 / exchange(seen, a, b),
+            "doublings": lambda seen, a, b: half(seen, a) - half(seen, b),
+            "e": lambda seen, a, b: torch.exp(half(seen, a) - half(seen, b)),
+            "difference of counts": lambda seen, a, b: 2 ** half(seen, a) - 2 ** half(seen, b),
+            "line in the count": lambda seen, a, b: (
+                half(seen, a, by=torch.clone) / half(seen, b, by=torch.clone)
             ),
-            "total": lambda m: sum(6 * people(g) * 2 ** (m - g) for g in range(m + 1)),
-            "shares": lambda m: [n / sum(law(m)) for n in law(m)],
-            "16 bits": lambda m: np.array(law(m)).astype(np.int16),
-            "a dict": lambda m: dict(enumerate(law(m))),
+            "group above": lambda seen, a, b: seen[a >= 0.5][-1] / seen[b >= 0.5][-1],
+            "group below": lambda seen, a, b: seen[a < 0.5][0] / seen[b < 0.5][0],
+            "a alone": lambda seen, a, b: 2 ** half(seen, a),
+            "b alone": lambda seen, a, b: 2 ** half(seen, b),
+            "logarithms": lambda seen, a, b: half(seen, a) / half(seen, b),
+            "vertical": lambda seen, a, b: (b - a).mean(),
+            "accuracies": lambda seen, a, b: b.sum() / a.sum(),
         },
         "generic": {
-            "a list for 2": lambda m: [24, 12, 12],
-            "strange": lambda m: [6 * (g + 1) ** 2 for g in range(m + 1)],
-        },
-    },
-    "10-e3": {
-        "right": {
-            "means of differences": share,
-            "differences of means": lambda a, x, m: (
-                (x.mean(0) - a.mean(0)) / (m.mean(0) - a.mean(0))
-            ),
-            "sums": lambda a, x, m: (x.sum(0) - a.sum(0)) / (m.sum(0) - a.sum(0)),
-            "seed by seed": seed_by_seed,
-            "numpy": lambda a, x, m: (
-                np.mean(x.numpy() - a.numpy(), axis=0) / np.mean(m.numpy() - a.numpy(), axis=0)
-            ),
-            "list": lambda a, x, m: [
-                ((x[:, g] - a[:, g]).mean() / (m[:, g] - a[:, g]).mean()).item()
-                for g in range(a.shape[1])
-            ],
-            "turned twice": lambda a, x, m: (a - x).mean(dim=-2) / (a - m).mean(dim=-2),
-            "1 minus what is lost": lambda a, x, m: 1 - (m - x).mean(0) / (m - a).mean(0),
-        },
-        "wrong": {
-            "absolute lead": lambda a, x, m: (x - a).mean(0) / (m - a).mean(0).abs(),
-            "lower medians": lambda a, x, m: (x - a).median(0)[0] / (m - a).median(0)[0],
-            "growth": lambda a, x, m: (x / a).mean(0) / (m / a).mean(0),
-            "no brackets": lambda a, x, m: x.mean(0) - a.mean(0) / m.mean(0) - a.mean(0),
-            "mean of ratios": lambda a, x, m: ((x - a) / (m - a)).mean(0),
-            "median of ratios": lambda a, x, m: np.median((x - a) / (m - a), axis=0),
-            "medians": lambda a, x, m: np.median(x - a, axis=0) / np.median(m - a, axis=0),
-            "seeds apart": lambda a, x, m: (x - a) / (m - a),
-            "over groups": lambda a, x, m: (x - a).mean(1) / (m - a).mean(1),
-            "all groups": lambda a, x, m: (x - a).sum() / (m - a).sum(),
-            "mean of groups": lambda a, x, m: share(a, x, m).mean(),
-            "keepdim": lambda a, x, m: (
-                (x - a).mean(0, keepdim=True) / (m - a).mean(0, keepdim=True)
-            ),
-            "lost": lambda a, x, m: ((m - x).mean(0)) / (m - a).mean(0),
-            "of the accuracy": lambda a, x, m: (x - a).mean(0) / m.mean(0),
-            "of AdamW's accuracy": lambda a, x, m: x.mean(0) / a.mean(0) - 1,
-            "of its accuracy": lambda a, x, m: 1 - a.mean(0) / x.mean(0),
-            "not from AdamW": lambda a, x, m: x.mean(0) / (m - a).mean(0),
-            "accuracies": lambda a, x, m: x.mean(0) / m.mean(0),
-            "not divided": lambda a, x, m: (x - a).mean(0),
-            "Muon's lead": lambda a, x, m: m.mean(0) - a.mean(0),
-            "difference": lambda a, x, m: x.mean(0) - m.mean(0),
-            "upside down": lambda a, x, m: (m - a).mean(0) / (x - a).mean(0),
-            "sign": lambda a, x, m: (a - x).mean(0) / (m - a).mean(0),
-            "absolute": lambda a, x, m: share(a, x, m).abs(),
-            "cut": lambda a, x, m: share(a, x, m).clip(0, 1),
-            "cut below": lambda a, x, m: share(a, x, m).relu(),
-            "cut above": lambda a, x, m: share(a, x, m).clip(max=1.0),
-            "a sum above": lambda a, x, m: (x - a).sum(0) / (m - a).mean(0),
-            "a sum below": lambda a, x, m: (x - a).mean(0) / (m - a).sum(0),
-            "of what it lacks": lambda a, x, m: (x - a).mean(0) / (m - x).mean(0),
-            "normalized": lambda a, x, m: share(a, x, m) / share(a, x, m).sum(),
-            "lead of all": lambda a, x, m: (x - a).mean(0) / (m - a).mean(0).sum(),
-            "first seed": lambda a, x, m: (x[0] - a[0]) / (m[0] - a[0]),
-            "last seed": lambda a, x, m: (x[-1] - a[-1]) / (m[-1] - a[-1]),
-            "best seeds": lambda a, x, m: (
-                (x.max(0).values - a.max(0).values) / (m.max(0).values - a.max(0).values)
-            ),
-            "percent": lambda a, x, m: 100 * share(a, x, m),
-            "in place": lambda a, x, m: x.sub_(a).mean(0) / (m - a).mean(0),
-        },
-        "generic": {
-            "worst seeds": lambda a, x, m: (x.amin(0) - a.amin(0)) / (m.amin(0) - a.amin(0)),
-            "spreads": lambda a, x, m: (x - a).std(0) / (m - a).std(0),
+            "twice": lambda seen, a, b: 2.0,
+            "at three quarters": lambda seen, a, b: exchange(seen, a - 0.25, b - 0.25),
         },
     },
 }
