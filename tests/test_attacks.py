@@ -156,6 +156,34 @@ for act in (
     assert mine.read_text() == "grades"
 
 
+@pytest.mark.skipif(not Path("/proc/sys/kernel").exists(), reason="Linux confines processes")
+def test_a_learner_leaves_no_process_opens_no_socket_and_has_an_end_of_memory():
+    code = """
+import os, socket, subprocess, threading
+
+acts = (os.fork, lambda: subprocess.run(["true"]), socket.socket, lambda: bytearray(8 * 2**30))
+for act in acts:
+    try:
+        act()
+    except (OSError, MemoryError):
+        continue
+    os._exit(0)
+thread = threading.Thread(target=print)
+thread.start()
+thread.join()
+"""
+    assert verdict(code + ASKED.code).status == "right"
+
+
+def test_a_diagnosis_tells_nothing_of_the_task():
+    said = verdict(FRAME + "def step_towards(X): raise ValueError(found('asked').code)")
+    assert "has no attribute 'code'" in said.message
+    assert "`nothing = 1 / 0`, raised ZeroDivisionError" in repr(
+        verdict("def step_towards(X):\n    nothing = 1 / 0")
+    )
+    assert "returned set '{1}'" in repr(verdict("def step_towards(X): return {1}"))
+
+
 def test_a_library_may_still_ask_where_temporary_files_go():
     code = "import tempfile\nassert tempfile.gettempdir()\n"
     assert verdict(code + ASKED.code).status == "right"
