@@ -21,13 +21,14 @@ NO_NEW_PRIVILEGES, SECCOMP, BY_FILTER = 38, 22, 2  # for prctl
 READ = 0b1101  # run a file, read it, list a folder
 KINDS_OF_ACCESS = (13, 14, 15, 15, 16)  # to files, which versions 1, 2, … can forbid
 CONNECT, SCOPES = 0b11, 0b11  # TCP's bind and connect; abstract sockets and signals
+ADDRESSES = 9  # for setrlimit: the memory of a process
 MEMORY = 4 * 2**30  # bytes more than the process holds: a right answer takes some megabytes
 
 # System calls by processor, from the kernel's tables: its number; what makes processes and sockets
-# (fork, vfork, clone3, socket); clone, which makes threads too.
+# (fork, vfork, clone3, io_uring_setup, socket); clone, which makes threads too.
 CALLS = {
-    "x86_64": (0xC000003E, (57, 58, 435, 41), 56),
-    "aarch64": (0xC00000B7, (435, 198), 220),
+    "x86_64": (0xC000003E, (57, 58, 435, 425, 41), 56),
+    "aarch64": (0xC00000B7, (435, 425, 198), 220),
 }
 LOAD, EQUAL, LARGER, HAS, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # what a filter does with a number
 CALL, PROCESSOR, FIRST = 0, 4, 16  # where the numbers stand: the call's, its first argument
@@ -61,10 +62,9 @@ def confine() -> None:
     no process and no socket, and takes 4 GiB of memory at most.
     """
     if sys.platform == "linux":
-        import resource  # no other system has what follows
-
-        held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (held + MEMORY, held + MEMORY))
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        most = pages * os.sysconf("SC_PAGE_SIZE") + MEMORY
+        ctypes.CDLL(None).setrlimit(ADDRESSES, (ctypes.c_ulong * 2)(most, most))
         ctypes.CDLL(None).prctl(NO_NEW_PRIVILEGES, *map(ctypes.c_ulong, (1, 0, 0, 0)))
         _reads_only()
         _alone()
