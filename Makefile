@@ -36,7 +36,7 @@ browser: .venv/all  ## needs Debian's chromium in /usr/bin/chromium
 	$(BIN)/python -m pytest -n 2 -m browser tests
 
 grades: .venv/all  ## nbgrader, on all that can be handed in for every exercise: half an hour
-	$(BIN)/python -m pytest -m slow tests/test_teaching.py tests/test_variants.py
+	$(BIN)/python -m pytest -m slow tests/test_teaching.py tests/test_variants.py tests/test_attacks.py
 
 .venv/lab: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

@@ -100,6 +100,14 @@ def step_towards(X): return X
 }
 
 
+LONG = ("half a message", "a signal", "the check on the stack")  # waits; the rest is as telling
+
+
+def ways(known):
+    """Each way to try; the long ones by `make grades`."""
+    return [pytest.param(way, marks=pytest.mark.slow if way in LONG else ()) for way in known]
+
+
 def verdict(code):
     return grading.verdict(ASKED, [code], seconds=2)
 
@@ -113,12 +121,12 @@ def source(tmp_path):
 
 
 @pytest.mark.skipif(not Path("/proc/sys/kernel").exists(), reason="Linux confines processes")
-@pytest.mark.parametrize("way", REFERENCE)
+@pytest.mark.parametrize("way", ways(REFERENCE))
 def test_a_learner_does_not_find_the_reference(way, source):
     assert verdict(source + REFERENCE[way]).status == "not right"
 
 
-@pytest.mark.parametrize("way", FORGED)
+@pytest.mark.parametrize("way", ways(FORGED))
 def test_what_a_process_says_ends_in_a_verdict_and_in_time(way):
     began = time.monotonic()
     assert verdict(FORGED[way]).status == "not right"
@@ -154,6 +162,34 @@ for act in (
     assert verdict(code + ASKED.code).status == "right"
     assert [path.name for path in tmp_path.iterdir()] == ["gradebook.db"]
     assert mine.read_text() == "grades"
+
+
+@pytest.mark.skipif(not Path("/proc/sys/kernel").exists(), reason="Linux confines processes")
+def test_a_learner_leaves_no_process_opens_no_socket_and_has_an_end_of_memory():
+    code = """
+import os, socket, subprocess, threading
+
+acts = (os.fork, lambda: subprocess.run(["true"]), socket.socket, lambda: bytearray(8 * 2**30))
+for act in acts:
+    try:
+        act()
+    except (OSError, MemoryError):
+        continue
+    os._exit(0)
+thread = threading.Thread(target=print)
+thread.start()
+thread.join()
+"""
+    assert verdict(code + ASKED.code).status == "right"
+
+
+def test_a_diagnosis_tells_nothing_of_the_task():
+    said = verdict(FRAME + "def step_towards(X): raise ValueError(found('asked').code)")
+    assert "has no attribute 'code'" in said.message
+    assert "`nothing = 1 / 0`, raised ZeroDivisionError" in repr(
+        verdict("def step_towards(X):\n    nothing = 1 / 0")
+    )
+    assert "returned set '{1}'" in repr(verdict("def step_towards(X): return {1}"))
 
 
 def test_a_library_may_still_ask_where_temporary_files_go():

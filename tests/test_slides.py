@@ -89,6 +89,17 @@ def test_a_deck_keeps_the_order_of_its_lesson_and_shows_each_figure_once():
     assert "Which? (a; b)" in asides[4]
 
 
+def test_a_question_stands_below_the_words_that_it_needs():
+    lesson = lesson_of(0)
+    place = next(n for n, cell in enumerate(lesson.cells) if "A" in cell.source[:5])
+    lesson.cells[
+        place
+    ].source = f"Far.\n\n## A\n\n{'long ' * 90}\n\n$$p(x)$$\n\nApplied five times."
+    cells = [cell.source for cell in slides.deck(lesson).cells]
+    assert "## A\n\n$$p(x)$$\n\nApplied five times." in cells
+    assert not any("Far." in source or "long" in source for source in cells)
+
+
 def test_of_too_many_slides_the_last_figures_go_and_what_is_needed_stays():
     deck = slides.deck(lesson_of(30))
     found = shown(deck)

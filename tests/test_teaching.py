@@ -13,10 +13,12 @@ from muonlab.classroom.exercise import NotRight
 from muonlab.cli import main
 from muonlab.files import course
 from muonlab.teaching import export, grading, variants
+from muonlab.teaching.apart import PutRight
 from muonlab.teaching.export import assignment
 from muonlab.teaching.variants import BY_A_PERSON, answers, book_tasks, task
 
 MUTANTS = course() / "tests" / "mutants"
+DESERVING = ("right", "copied", "unmarked")
 PATCH = """
 import builtins, json, multiprocessing, subprocess, sys
 import torch
@@ -45,7 +47,7 @@ def {name}(*given, **named):
 def written(kind, asked, number):
     """The cell that a learner of that kind hands in."""
     mutants = str(MUTANTS / f"lesson_{asked.exercise[:2]}.py")
-    if kind == "right":
+    if kind in DESERVING:
         return asked.code
     if kind == "patching":
         return PATCH.replace("{name}", asked.name)
@@ -61,10 +63,17 @@ def written(kind, asked, number):
 
 def hand_in(folder, name, student, kind, number, seed):
     notebook = nbformat.read(folder / "release" / name / f"{name}.ipynb", as_version=4)
-    for cell in notebook.cells:
-        id = cell.metadata.nbgrader.grade_id
+    for cell in list(notebook.cells):
+        id, handed_out = cell.metadata.nbgrader.grade_id, cell.source
         if cell.metadata.nbgrader.solution and id not in BY_A_PERSON and kind != "blank":
             cell.source = f"SEED = {seed!r}\n" + written(kind, task(id, seed), number)
+            if kind == "copied":  # with its marks, as JupyterLab does; the copy is the answer
+                copy = nbformat.from_dict({**cell, "source": handed_out, "id": f"a-{cell.id}"})
+                notebook.cells.insert(notebook.cells.index(cell), copy)
+        if kind == "unmarked":
+            cell.metadata.nbgrader.schema_version = 1
+            if cell.metadata.nbgrader.grade and cell.metadata.nbgrader.locked:
+                notebook.cells.remove(cell)
     place = folder / "submitted" / student / name
     place.mkdir(parents=True)
     nbformat.write(notebook, place / f"{name}.ipynb")
@@ -89,8 +98,7 @@ def nbgrader(folder, *words):
 def graded(folder, lesson, seed, wrong):
     """Points by student and exercise, after nbgrader has graded each kind of learner."""
     name = assignment(lesson, seed)
-    kinds = {"blank": 0, "right": 0, "patching": 0, "endless": 0}
-    hands = [(kind, kind, 0) for kind in kinds]
+    hands = [(kind, kind, 0) for kind in ("blank", "patching", "endless", *DESERVING)]
     hands += [(f"wrong-{number}", "wrong", number) for number in range(wrong)]
     for student, kind, number in hands:
         hand_in(folder, name, student, kind, number, seed)
@@ -108,11 +116,37 @@ def graded(folder, lesson, seed, wrong):
 
 
 def deserved(scores, lesson, seed):
-    """Fails unless the right learner gets all points, and any other none."""
+    """Fails unless who hands in right answers gets all points, and any other none."""
     points = {id: t.minutes for id, t in book_tasks(lesson).items() if id not in BY_A_PERSON}
-    assert scores.pop("right") == points
+    for kind in DESERVING:
+        assert scores.pop(kind) == points, kind
     for student, found in scores.items():
         assert found == dict.fromkeys(points, 0), student
+
+
+@pytest.mark.parametrize("linked", ["submitted/eve/00-a/00-a.ipynb", "submitted/eve/00-a"])
+def test_a_link_is_nobodys_work(linked, tmp_path):
+    theirs = tmp_path / "submitted" / "ada" / "00-a" / "00-a.ipynb"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text("{}")
+    link = tmp_path / linked
+    link.parent.mkdir(parents=True)
+    link.symlink_to(theirs if link.suffix else theirs.parent)
+    names = {"student": "eve", "assignment": "00-a", "notebook": "00-a"}
+    at = {"nbgrader": names, "metadata": {"path": str(tmp_path / "submitted/eve/00-a")}}
+    with pytest.raises(ValueError, match="is a link: ask for the notebook itself"):
+        PutRight().preprocess(nbformat.v4.new_notebook(), at)
+
+
+def test_a_helper_may_stand_right_below_its_exercise():
+    tasks = {id: task(id, "a") for id in book_tasks("02")}
+    notebook = export.source("02", tasks, "a")
+    cells = [cell.metadata.nbgrader.grade_id for cell in notebook.cells]
+    below = nbformat.v4.new_code_cell("helper = 1")
+    notebook.cells.insert(cells.index("02-e1") + 1, below)
+    assert grading.written(notebook, "02-e1") == [tasks["02-e1"].code, "helper = 1"]
+    assert grading.written(notebook, "02-e3")[-1] == tasks["02-e3"].code
+    assert grading.written(notebook, "02-e9") == []
 
 
 LESSONS = [f"{n:02d}" for n in range(17)]

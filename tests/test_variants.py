@@ -51,6 +51,11 @@ def test_a_variant_takes_its_own_solution_and_not_the_books(exercise, number):
     assert not re.search(r"@(?!torch)\w", "\n".join((asked.text, asked.code, asked.convert)))
 
 
+@pytest.mark.parametrize("exercise", TEMPLATES)
+def test_a_neighbours_answer_is_wrong(exercise):
+    assert drawn(exercise, 0).judge(drawn(exercise, 1).solution()).status != "right"
+
+
 SOON = ("02", "03", "05", "07")  # the others by `make grades`
 
 

@@ -1,8 +1,9 @@
 """Slides: one deck a lesson, of the lesson's own cells: `python -m muonlab.publishing.slides`.
 
-A deck keeps what a class looks at: the question, predictions and what happened, explorers, figures
-and claims, the limits and the quiz. The speaker's notes are the lesson's words after a line on how
-to ask, so there is no second text to keep. sphinx-revealjs makes the pages, and brings reveal.js.
+A deck keeps what a class looks at: the question, predictions with the words before them and what
+happened, explorers, figures and claims, the limits and the quiz. The speaker's notes are the
+lesson's words after a line on how to ask, so there is no second text to keep. sphinx-revealjs makes
+the pages, and brings reveal.js.
 """
 
 import re
@@ -27,6 +28,7 @@ SETTINGS = course() / "book" / "slides"
 DECKS = course() / "book" / "_build" / "html" / "slides"
 MOST = 15  # slides in a deck
 NEEDED, FIGURE, MORE = range(3)  # what goes last when there are too many, and what first
+LONGEST = 420  # characters of words above a question
 TALLEST = 420  # points, of a figure on a slide; its letters have ten
 VIEW_BOX = re.compile(r'<svg[^>]* viewBox="[\d.]+ [\d.]+ [\d.]+ ([\d.]+)"')
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
@@ -47,12 +49,16 @@ INDEX = """# Slides
 
 @dataclass
 class Slide:
-    """One slide: its heading, its outputs or words, the speaker's notes, and how needed it is."""
+    """One slide: its heading, its outputs or words, the speaker's notes, how needed it is.
+
+    first: the lesson's words that stand above the outputs.
+    """
 
     title: str
     shown: list[NotebookNode] | str
     notes: list[str]
     rank: int = NEEDED
+    first: str = ""
 
 
 def deck(notebook: NotebookNode) -> NotebookNode:
@@ -88,7 +94,8 @@ def _cells(slide: Slide) -> list[NotebookNode]:
     if isinstance(slide.shown, str):
         return [new_markdown_cell(f"## {slide.title}\n\n{slide.shown}"), _aside(slide.notes)]
     shown = new_code_cell("# shown", metadata={"tags": ["remove-input"]}, outputs=slide.shown)
-    return [new_markdown_cell(f"## {slide.title}"), shown, _aside(slide.notes)]
+    above = f"## {slide.title}\n\n{slide.first}".rstrip()
+    return [new_markdown_cell(above), shown, _aside(slide.notes)]
 
 
 def _aside(notes: list[str]) -> NotebookNode:
@@ -111,7 +118,7 @@ def _slides(cells: list[NotebookNode], models: dict[str, Any]) -> Iterator[Slide
             continue
         if "= start(" in cell.source:
             continue
-        said = _said(cells[place + 1 :])
+        said, first = _said(cells[place + 1 :]), _first(cells[:place])
         drawn, claims, outcomes = (
             list(filter(f, cell.outputs)) for f in (_drawn, _claim, _outcome)
         )
@@ -120,7 +127,7 @@ def _slides(cells: list[NotebookNode], models: dict[str, Any]) -> Iterator[Slide
             state = models[_view(out)]["state"]
             if "choice" in state:
                 figures, waiting = [], True
-                yield Slide(title, [out], _asking(state))
+                yield Slide(title, [out], _asking(state), first=first)
             elif "questions" in state:
                 yield from _quiz(title, state, models)
             else:
@@ -135,7 +142,7 @@ def _slides(cells: list[NotebookNode], models: dict[str, Any]) -> Iterator[Slide
             shown = [drawn[-1], *claims[:1]]
             yield Slide(title, shown, [*map(_words, shown), said], FIGURE)
         elif claims and not waiting:
-            yield Slide(title, claims[:2], [BREAK, said], MORE)
+            yield Slide(title, claims[:2], [BREAK, said], MORE, first)
 
 
 def _asking(state: dict[str, Any]) -> list[str]:
@@ -171,6 +178,20 @@ def _said(cells: list[NotebookNode]) -> str:
         if NOT_SAID.match(paragraph):
             break
         words.append(paragraph)
+    return "\n\n".join(words)
+
+
+def _first(cells: list[NotebookNode]) -> str:
+    """Returns the lesson's last words before a cell, from the last heading on, as far as they fit.
+
+    A question about "these momenta" needs them: a class sees nothing else of the lesson.
+    """
+    told = next((cell.source for cell in reversed(cells) if cell.cell_type == "markdown"), "")
+    words: list[str] = []
+    for paragraph in reversed(told.split("\n\n")):
+        if NOT_SAID.match(paragraph) or len("".join([*words, paragraph])) > LONGEST:
+            break
+        words.insert(0, paragraph)
     return "\n\n".join(words)
 
 

@@ -1,18 +1,67 @@
-"""What nbgrader runs in place of its Execute: notebooks whose tests are all ours need no kernel."""
+"""What nbgrader runs beside its own steps: marks put right, and tests that need no kernel."""
 
 import ast
 import re
+from pathlib import Path
 from typing import Any
 
 from nbformat import NotebookNode
-from nbformat.v4 import new_output
-from nbgrader.preprocessors import Execute
+from nbformat.v4 import new_code_cell, new_output
+from nbgrader.api import Gradebook
+from nbgrader.nbgraderformat import MetadataValidator
+from nbgrader.preprocessors import Execute, NbGraderPreprocessor
 from traitlets import Float
 
 from muonlab.classroom.exercise import NotRight
 from muonlab.teaching import grading
 
 TEST = re.compile(r"^grade(\(.*\))$", re.MULTILINE)
+
+
+class PutRight(NbGraderPreprocessor):
+    """Makes nbgrader's marks of what was handed in again those of what was handed out.
+
+    A cell that was copied with its marks, or marks of another version, would end nbgrader, and
+    nobody else were graded. A test that was deleted comes again. ValueError: it is a link, so it
+    may be somebody else's, or the solution.
+    """
+
+    def preprocess(self, nb: NotebookNode, resources: Any) -> Any:
+        """Marks known cells alone, and of copies the last, as nbgrader does."""
+        names = resources["nbgrader"]
+        folder = Path(resources["metadata"]["path"])  # submitted/STUDENT/ASSIGNMENT
+        own = folder.parents[1].resolve() / names["student"] / names["assignment"]
+        file = folder / f"{names['notebook']}.ipynb"
+        if file.resolve() != own / file.name:
+            raise ValueError(f"{file} is a link: ask for the notebook itself")
+        with Gradebook(names["db_url"]) as book:
+            out = book.find_notebook(names["notebook"], names["assignment"])
+            missing = {source.name: _marks(source, out) for source in out.source_cells}
+            texts = {source.name: source.source for source in out.source_cells}
+        for cell in reversed(nb.cells):
+            marks = cell.metadata.pop("nbgrader", None)
+            name = str(marks.get("grade_id")) if isinstance(marks, dict) else ""
+            if name in missing:
+                cell.metadata["nbgrader"] = missing.pop(name)
+        for name, marks in missing.items():
+            if marks["grade"] and marks["locked"]:
+                nb.cells.append(new_code_cell(texts[name], metadata={"nbgrader": marks}))
+        return nb, resources
+
+
+def _marks(source: Any, out: Any) -> dict[str, Any]:
+    """Returns nbgrader's marks of a cell that was handed out."""
+    points = {cell.name: cell.max_score for cell in out.grade_cells}
+    return {
+        "schema_version": MetadataValidator.schema_version,
+        "grade_id": source.name,
+        "cell_type": source.cell_type,
+        "locked": source.locked,
+        "solution": source.name in {cell.name for cell in out.solution_cells},
+        "task": False,
+        "checksum": source.checksum,
+        "grade": source.name in points,
+    } | ({"points": points[source.name]} if source.name in points else {})
 
 
 class GradeApart(Execute):

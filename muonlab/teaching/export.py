@@ -24,11 +24,14 @@ CONFIG = f"""{MADE} Times are in seconds, and hold on a slow machine.
 from nbgrader.converters import Autograde
 from nbgrader.preprocessors import Execute
 
-from muonlab.teaching.apart import GradeApart
+from muonlab.teaching.apart import GradeApart, PutRight
 
 c = get_config()
 c.CourseDirectory.course_id = "muonlab"
 c.ClearSolutions.code_stub = {{"python": "...  # your code"}}
+# The marks of what was handed in are put right first: else one copied cell ends the grading of all.
+first = Autograde.sanitize_preprocessors.make_dynamic_default()
+c.Autograde.sanitize_preprocessors = [PutRight, *first]
 # Our test cells are graded in processes that learners' code cannot reach; nothing runs in a kernel.
 usual = Autograde.autograde_preprocessors.make_dynamic_default()
 c.Autograde.autograde_preprocessors = [GradeApart if step is Execute else step for step in usual]
@@ -41,7 +44,8 @@ c.GradeApart.startup_timeout = c.Execute.startup_timeout = 300
 INTRO = """# Lesson {lesson}: exercises
 
 {question} The lesson says what you need. Write each function where the dots are, and keep its first
-line as it is. Cells of your own may stand anywhere. Points are minutes: the time that we expect.
+line as it is. Cells of your own may stand above an exercise, or right below it. Points are minutes:
+the time that we expect.
 """
 HELD = "What is hidden here grades the cell above after you have handed in."
 SEED = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")

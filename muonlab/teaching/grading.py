@@ -1,9 +1,9 @@
 """Grades one task of a notebook handed in, out of reach of what it says.
 
-What a learner wrote runs in two processes of its own, one after the other. The first is sent
-arguments and sends plain values back, as JSON: to be right, they must be right. It is given no
-task, so it holds no answer. In the second the check runs beside the learner's function, for its
-diagnosis and for how the result was made: that verdict can only take points away.
+What a learner wrote runs in a process of its own. It is sent arguments and sends plain values back,
+as JSON: to be right, they must be right. It is given no task, so it holds no answer, and can put
+none into the diagnosis. After right values a second process runs the check beside the learner's
+function, for how they were made: that verdict can only take points away.
 """
 
 import json
@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from inspect import Signature
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -26,7 +27,7 @@ from torch import Tensor, tensor
 
 from muonlab.classroom import asking
 from muonlab.classroom.exercise import NotRight, Verdict, checks
-from muonlab.classroom.kinds import plain
+from muonlab.classroom.kinds import described, plain
 from muonlab.teaching.confined import confine
 from muonlab.teaching.variants import Task, fluent, task
 
@@ -35,13 +36,14 @@ START = 60.0  # seconds more, for a process to begin: it imports torch
 DOORS = [f"muonlab.{door}" for door in ("classroom", "data", "experiments", "models", "theory")]
 COUNTS = "torch._dynamo"  # loaded by torch's counter of operations: seconds, at its first use
 LARGEST = 10_000_000  # bytes of an answer
+MOST, SHORT = 2_000, 300  # characters of a diagnosis, and where the check stands beside the code
 MAGIC = re.compile(r"^(\s*)[%!].*", re.MULTILINE)
 LATE = (
     "Your code had not ended after {:g} seconds, and was stopped. Does each loop come to its end?"
 )
 OVER = "Your code ended the program."
 ENDED = (EOFError, OSError, RecursionError, ValueError)  # no more comes, or no JSON
-APART = "When it was called again, from outside, it gave other results."
+OTHERWISE = "When it was called again, beside the check, it gave other results."
 
 
 def grade(exercise: str, seed: str | None = None, notebook: NotebookNode | None = None) -> None:
@@ -69,15 +71,17 @@ def _id(cell: NotebookNode) -> str:
 
 
 def written(notebook: NotebookNode, exercise: str) -> list[str]:
-    """Returns what the learner wrote in code cells, to the exercise's own; [] without that one."""
+    """Returns what the learner wrote in code, up to the next exercise; [] without this one."""
     cells: list[str] = []
+    found = False
     for cell in notebook.cells:
-        locked = cell.metadata.get("nbgrader", {}).get("locked")
-        if cell.cell_type == "code" and not locked:
+        marks = cell.metadata.get("nbgrader", {})
+        if found and marks.get("solution"):
+            break
+        found = found or _id(cell) == exercise
+        if cell.cell_type == "code" and not marks.get("locked"):
             cells.append(cell.source)
-        if _id(cell) == exercise:
-            return cells
-    return []
+    return cells if found else []
 
 
 def verdict(asked: Task, cells: list[str], seconds: float | None = None) -> Verdict:
@@ -87,6 +91,8 @@ def verdict(asked: Task, cells: list[str], seconds: float | None = None) -> Verd
         with _process(_answers, asked.name, asked.setup, cells, seconds) as pipe:
             _read(pipe, START)  # it has begun
             outside = _judged(asked, pipe, seconds)
+        if outside.status != "right":
+            return outside
         with _process(_checks, asked, cells, seconds) as pipe:
             _read(pipe, START)
             said = _read(pipe, 3 * seconds)
@@ -95,46 +101,44 @@ def verdict(asked: Task, cells: list[str], seconds: float | None = None) -> Verd
     except ENDED:
         return Verdict(asked.exercise, "not right", OVER)
     if said == ["right"]:
-        if outside.status == "right":
-            return outside
-        return Verdict(asked.exercise, "not right", f"{APART} {outside.message}", outside.example)
+        return outside
     told = " ".join(map(str, said)) if isinstance(said, list) else ""
-    return Verdict(asked.exercise, "not right", told[:2_000] or APART)
+    return Verdict(asked.exercise, "not right", told[:SHORT] or OTHERWISE)
 
 
 def _judged(asked: Task, pipe: socket.socket, seconds: float) -> Verdict:
     """Returns the verdict on the values that come back; TimeoutError where one does not."""
-    late = False
+    late, stopped = False, None  # the verdict, once a call has failed
 
     def outside(*args: Any) -> Any:
-        nonlocal late
-        if late:  # it would wait again
+        nonlocal late, stopped
+        if late or stopped:  # it would wait again
             raise TimeoutError
         try:
             pipe.settimeout(seconds)
             pipe.sendall(
                 pickle.dumps(args)
             )  # plainly: torch's own way opens a door to this process
-            value, after = _read(pipe, seconds)
+            value, after, failed = _read(pipe, seconds)
         except TimeoutError:
             late = True
             raise
+        if failed:
+            example = f"Try `{asking.shown(outside, args)}`."
+            stopped = Verdict(asked.exercise, "not right", str(failed)[:MOST], example)
+            raise ValueError
         for given, changed in zip(args, after, strict=True):
             if isinstance(given, Tensor) and changed is not None:
                 given.copy_(tensor(changed, dtype=given.dtype))
         return fluent(value)
 
     outside.__name__ = asked.name
-    try:
-        _read(pipe, 3 * seconds)  # its cells have run
-    except TimeoutError:  # is an OSError, too, and means something else
-        raise
-    except ENDED:
-        return Verdict(asked.exercise, "not right", OVER)
+    if failed := _read(pipe, 3 * seconds):  # its cells have run
+        return Verdict(asked.exercise, "not right", str(failed)[:MOST])
     found = asked.judge(outside)
     if late:
         raise TimeoutError
-    return found
+    return stopped or found
 
 
 @contextmanager
@@ -196,16 +200,37 @@ def _begun(pipe: socket.socket, setup: str) -> dict[str, Any]:
 
 def _answers(pipe: socket.socket, name: str, setup: str, cells: list[str], seconds: float) -> None:
     """Runs a learner's cells and answers calls of the function, for as long as they come."""
-    with suppress(EOFError, OSError, asking.Wrong):
+    with suppress(EOFError, OSError):
         asking.SECONDS = seconds
-        function = _function(name, cells, _begun(pipe, setup))
-        _send(pipe, 0)
+        names = _begun(pipe, setup)
+        try:
+            function = _function(name, cells, names)
+        except asking.Wrong as wrong:
+            _send(pipe, str(wrong))
+            return
+        _send(pipe, "")
         calls = pipe.makefile("rb")
         while True:
-            args = pickle.load(calls)  # ours
-            value = function(*args)
-            after = [plain(a) if isinstance(a, Tensor) else None for a in args]
-            _send(pipe, [plain(value), after])
+            _send(pipe, _answered(function, pickle.load(calls)))  # ours
+
+
+def _answered(function: Any, args: tuple[Any, ...]) -> list[Any]:
+    """Returns the plain value, the plain arguments after the call, and what failed."""
+
+    def once() -> Any:
+        return function(*args)  # and what it changes in place is sent back
+
+    once.__dict__ |= {"__wrapped__": function, "__signature__": Signature()}
+    try:
+        value = asking.call(once, none=True)
+        after = [plain(a) if isinstance(a, Tensor) else None for a in args]
+        said = [plain(value), after, ""]
+        json.dumps(said)
+    except (asking.NotYet, asking.Wrong) as reason:
+        return [None, None, str(reason)]
+    except (TypeError, ValueError):
+        return [None, None, f"Your function returned {described(value)}: expected plain values."]
+    return said
 
 
 def _checks(pipe: socket.socket, asked: Task, cells: list[str], seconds: float) -> None:
