@@ -75,6 +75,10 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--checkpoint", type=Path, metavar="FOLDER", help=text)
     text = "under torchrun, each process keeps some rows of the weights and of what belongs to them"
     one.add_argument("--shard", action="store_true", help=text)
+    text = "with --shard: copies of the weights, each divided among neighbours"
+    one.add_argument("--replicas", type=int, default=1, metavar="N", help=text)
+    text = "minutes that a process of torchrun waits for another that stands still"
+    one.add_argument("--timeout", type=float, default=10, metavar="MINUTES", help=text)
     text = "run the phases of a study one after the other, and keep going; no name: list them all"
     ablate = _verb(verbs, "ablate", _ablate, text)
     ablate.add_argument("name", nargs="?", help="a study, such as lesson-04, or one of its phases")
@@ -188,7 +192,8 @@ def _lab(options: argparse.Namespace) -> int:
 
 def _train(options: argparse.Namespace) -> int:
     values = {field.name: getattr(options, field.name) for field in dataclasses.fields(TrainConfig)}
-    record = train(TrainConfig(**values), checkpoint=options.checkpoint, shard=options.shard)
+    names = ("checkpoint", "shard", "replicas", "timeout")
+    record = train(TrainConfig(**values), **{name: getattr(options, name) for name in names})
     if parallel.rank():  # under torchrun one process speaks for all
         return 0
     print(record.summary())
