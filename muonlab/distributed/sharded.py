@@ -16,11 +16,11 @@ from torch import Tensor, nn
 from torch.distributed.checkpoint.state_dict import StateDictOptions, set_model_state_dict
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+from torch.distributed.tensor import DTensor
 from torch.nn.modules.module import register_module_parameter_registration_hook
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from muonlab.distributed.parallel import size
-from muonlab.exchange import own
 from muonlab.models.gpt import GPT
 from muonlab.optim.orthogonalize import polar
 
@@ -62,20 +62,21 @@ def build(
             model = make()
         finally:
             handle.remove()
-    rows = {name: draw.rows[p] for name, p in model.named_parameters()}
-    buffers = dict(model.named_buffers())
+    rows = {name: draw.rows.pop(p) for name, p in model.named_parameters()}
     policy = BF16 if bf16 else MixedPrecisionPolicy()
     for part in (*model.blocks, model.head, model.embedding, model):
         # freed after the forward pass: no copy of weights outlives a step
         own_policy = MixedPrecisionPolicy() if part is model.embedding else policy
         fully_shard(part, mesh=mesh, reshard_after_forward=True, mp_policy=own_policy)
-    model.to_empty(device=device)
-    with torch.no_grad():
-        for name, p in model.named_parameters():
-            own(p).copy_(rows.pop(name))
-        for name, buffer in model.named_buffers():
-            buffer.copy_(buffers[name])
-    return model
+    weights = {name: _like(p, rows.pop(name).to(device)) for name, p in model.named_parameters()}
+    model.load_state_dict(weights, strict=False, assign=True)  # buffers are there already
+    return model.to(device)
+
+
+def _like(p: Any, rows: Tensor) -> DTensor:
+    """Returns these rows as a DTensor that is divided as p is."""
+    place, shape = (p.device_mesh, p.placements), {"shape": p.shape, "stride": p.stride()}
+    return DTensor.from_local(rows.to(p.dtype), *place, run_check=False, **shape)
 
 
 class _Draw(TorchDispatchMode):
