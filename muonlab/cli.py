@@ -85,6 +85,8 @@ def _parser() -> argparse.ArgumentParser:
     text = "the folder in which each phase writes its file, and finds those of the phases before it"
     ablate.add_argument("--results", **folder, help=text)
     ablate.add_argument("--corpus", help="another text than the study's, for all of its phases")
+    text = "equal pieces of each batch, one after the other, for smaller memories"
+    ablate.add_argument("--pieces", type=int, metavar="N", help=text)
     text = "where the runs go: local, one after the other here; ray, a Ray cluster; slurm, a queue"
     ablate.add_argument("--engine", default="local", help=text)
     ablate.add_argument("--workers", type=int, metavar="N", help="runs at once on ray or slurm")
@@ -192,8 +194,10 @@ def _lab(options: argparse.Namespace) -> int:
 
 def _train(options: argparse.Namespace) -> int:
     values = {field.name: getattr(options, field.name) for field in dataclasses.fields(TrainConfig)}
-    names = ("checkpoint", "shard", "replicas", "timeout")
-    record = train(TrainConfig(**values), **{name: getattr(options, name) for name in names})
+    names, config = ("checkpoint", "shard", "replicas", "timeout"), TrainConfig(**values)
+    if parallel.rank() == 0:
+        _warn(config)
+    record = train(config, **{name: getattr(options, name) for name in names})
     if parallel.rank():  # under torchrun one process speaks for all
         return 0
     print(record.summary())
@@ -202,16 +206,23 @@ def _train(options: argparse.Namespace) -> int:
     return 0
 
 
+def _warn(config: TrainConfig) -> None:
+    """Says before a run that it will read its text more than once."""
+    if text := cost.passes(config):
+        print(text, flush=True)
+
+
 def _ablate(options: argparse.Namespace) -> int:
     if options.name is None:
         print(*(f"{name}: {', '.join(s.phases())}" for name, s in STUDIES.items()), sep="\n")
         return 0
-    at = Place(options.results, options.corpus)
+    at = Place(options.results, options.corpus, options.pieces)
     for phase, grid in phases(options.name).items():
         configs, path = grid(at), at.path(phase)
         print(f"{path.name}: {cost.summary(configs)}, {cost.hours_here(configs)}", flush=True)
         if options.engine == "local":  # another machine has another memory
             cost.check_memory(max(configs, key=cost.memory))
+            _warn(max(configs, key=lambda config: config.steps * config.batch * config.context))
         runs = sweep(configs, path, engine=options.engine, workers=options.workers)
         for record in tqdm(runs, phase, len(configs), unit="run"):
             tqdm.write(record.summary())

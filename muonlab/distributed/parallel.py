@@ -137,9 +137,9 @@ class Shared:
         answers = torch.cat(parts)
         if size() == 1:
             return answers
-        found = answers.new_empty(size() * each, *answers.shape[1:])
-        dist.all_gather_into_tensor(found, answers)
-        return found[:count]
+        found = [torch.empty_like(answers) for _ in range(size())]
+        dist.all_gather(found, answers)
+        return torch.cat(found)[:count]
 
 
 def mean(loss: Tensor) -> float:

@@ -55,7 +55,8 @@ def build(
     if size() == 1:
         return make().to(device)
     shape = (size(),) if replicas == 1 else (replicas, size() // replicas)
-    mesh = init_device_mesh(torch.device(device).type, shape)
+    names = ("rows",) if replicas == 1 else ("copies", "rows")
+    mesh = init_device_mesh(torch.device(device).type, shape, mesh_dim_names=names)
     with _Draw(mesh) as draw:
         handle = register_module_parameter_registration_hook(_on_meta)
         try:
