@@ -195,8 +195,8 @@ def _lab(options: argparse.Namespace) -> int:
 def _train(options: argparse.Namespace) -> int:
     values = {field.name: getattr(options, field.name) for field in dataclasses.fields(TrainConfig)}
     names, config = ("checkpoint", "shard", "replicas", "timeout"), TrainConfig(**values)
-    if parallel.rank() == 0:
-        _warn(config)
+    if not parallel.rank():
+        print(cost.passes(config), end="", flush=True)
     record = train(config, **{name: getattr(options, name) for name in names})
     if parallel.rank():  # under torchrun one process speaks for all
         return 0
@@ -204,12 +204,6 @@ def _train(options: argparse.Namespace) -> int:
     if options.record:
         append(record, options.record)
     return 0
-
-
-def _warn(config: TrainConfig) -> None:
-    """Says before a run that it will read its text more than once."""
-    if text := cost.passes(config):
-        print(text, flush=True)
 
 
 def _ablate(options: argparse.Namespace) -> int:
@@ -222,7 +216,8 @@ def _ablate(options: argparse.Namespace) -> int:
         print(f"{path.name}: {cost.summary(configs)}, {cost.hours_here(configs)}", flush=True)
         if options.engine == "local":  # another machine has another memory
             cost.check_memory(max(configs, key=cost.memory))
-            _warn(max(configs, key=lambda config: config.steps * config.batch * config.context))
+            longest = max(configs, key=lambda config: config.steps * config.batch * config.context)
+            print(cost.passes(longest), end="", flush=True)
         runs = sweep(configs, path, engine=options.engine, workers=options.workers)
         for record in tqdm(runs, phase, len(configs), unit="run"):
             tqdm.write(record.summary())

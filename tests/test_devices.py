@@ -262,8 +262,8 @@ def test_a_batch_that_pieces_cannot_divide_is_refused(monkeypatch):
     with pytest.raises(ValueError, match="batch must be a multiple of pieces=3"):
         replace(CONFIG, batch=8, pieces=3)
     monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(ValueError, match=r"8 rows .* among 2 processes, in 8 pieces .* of 16"):
-        Run(replace(CONFIG, batch=8, pieces=8), Cycle())
+    with pytest.raises(ValueError, match=r"8 rows .* among 2 processes, in 8 pieces each: .* 16"):
+        parallel.share(torch.zeros(8, 2), pieces=8)
 
 
 # Clipping

@@ -146,13 +146,13 @@ def check_memory(config: TrainConfig) -> None:
 
 
 def passes(config: TrainConfig) -> str:
-    """Returns, for a terminal, how often a run passes over its text; "" if it need not say so."""
+    """Returns a line that says how often a run passes over its text; "" for a part of it."""
     read, there = config.steps * config.batch * config.context, training_tokens(config.corpus)
     if not there or read <= there:
         return ""
     fineweb = config.corpus.startswith("fineweb")
     more = f"; fineweb-{math.ceil(read / TOKENS)} has enough" if fineweb else ""
-    return f"each run reads {read:,} tokens: {read / there:.1f} passes over {config.corpus}{more}"
+    return f"each run reads {read:,} tokens: {read / there:.1f} passes over {config.corpus}{more}\n"
 
 
 def summary(configs: list[TrainConfig]) -> str:

@@ -75,7 +75,7 @@ def shape_for(name: str, model: GPTConfig) -> GPTConfig:
     """
     if name.startswith(("docs-", "code-")):
         return with_words(model, words_of(name))
-    if _is_fineweb(name):
+    if name.split("-")[0] == "fineweb":
         return with_words(model, GPT2_WORDS)
     if make := _maker(name):
         return make(name).shape(model)
@@ -87,14 +87,10 @@ def training_tokens(name: str) -> int | None:
 
     FineWeb is not downloaded for that; other texts are read.
     """
-    if _is_fineweb(name):
+    if name.split("-")[0] == "fineweb":
         return TOKENS * len(training_names(name))
     tokens = getattr(load_corpus(name), "train", None)
     return None if tokens is None else len(tokens)
-
-
-def _is_fineweb(name: str) -> bool:
-    return name == "fineweb" or name.startswith("fineweb-")
 
 
 def _maker(name: str) -> Callable[[str], Task] | None:

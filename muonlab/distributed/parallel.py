@@ -70,14 +70,15 @@ def world(device: torch.device | str = "cpu", timeout: float = 60) -> Iterator[N
         dist.destroy_process_group()
 
 
-def share(batch: Tensor) -> Tensor:
+def share(batch: Tensor, pieces: int = 1) -> Tensor:
     """Returns the rows (B / processes, …) of the batch (B, …) that this process takes.
 
-    Shares are equal, so that the mean over the batch is the mean of the processes' means. If B is
-    no multiple of their number, that is a ValueError.
+    Shares, and their pieces, are equal, so that the mean over the batch is the mean of their means.
+    If B is no multiple of the number of pieces of all processes, that is a ValueError.
     """
-    if len(batch) % size():
-        why = f"cannot be divided equally among {size()} processes: choose a multiple of {size()}"
+    if len(batch) % (shares := size() * pieces):
+        who = f"{size()} processes{f', in {pieces} pieces each' if pieces > 1 else ''}"
+        why = f"cannot be divided equally among {who}: choose a multiple of {shares}"
         raise ValueError(f"a batch of {len(batch)} rows {why}")
     return batch.chunk(size())[rank()]
 
@@ -98,12 +99,8 @@ def replicate(model: GPT) -> nn.Module:
 def piece(replica: nn.Module, last: bool) -> Iterator[None]:
     """Takes forward and backward of one piece of a batch; gradients add up, and travel at the last.
 
-    Those of sharded weights travel with every piece, as rows alone fit the memory; but from copy to
-    copy at the last.
-
-    Args:
-        replica: what `replicate` or `sharded.build` gave.
-        last: whether no other piece of this batch follows.
+    Of sharded weights they travel with every piece, since only rows fit the memory; but from copy
+    to copy at the last.
     """
     for part in replica.modules():
         if isinstance(part, Experts):

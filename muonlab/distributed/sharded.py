@@ -37,16 +37,15 @@ def build(
 ) -> GPT:
     """Returns the model that `make` draws, whose parameters are DTensors, with the same weights.
 
-    No process ever holds it whole. Its parameters are made on the meta device, which has no memory.
-    Each draw fills one of them on the CPU, and the process keeps its rows. They need not be a
-    multiple of the number of processes: the last ones keep fewer, or none. In one process the model
-    is made whole.
+    No process ever holds it whole: its parameters are made on the meta device, without memory; each
+    draw fills one of them on the CPU, and the process keeps its rows. The last processes may keep
+    fewer rows, or none. In one process the model is made whole.
 
     Args:
         make: draws each parameter from torch's default generator, seeded alike in all processes.
-        replicas: copies of the weights. With R of them among P processes, P/R neighbours divide a
-            copy, say those of one server, and only gradients go from copy to copy. ValueError if
-            it does not divide P.
+        replicas: copies of the weights. With R of them, P/R neighbours of P processes divide one,
+            say those of a server, and only gradients go from copy to copy. ValueError if R does
+            not divide P.
         bf16: gather weights in bf16, for products under autocast. The embedding is gathered as it
             is, since its gradient adds up all tokens that are one word.
     """

@@ -38,10 +38,9 @@ class TrainConfig:
     A field's default never changes, and that of a later field is what was done before it: records
     that lack a field are read so.
 
-    `grad_clip` scales all gradients of a step down together. AdamW and Muon do not feel the scale
-    of their gradients, only its changes: to orthogonalize forgets the size of the momentum. So
-    under Muon a clipped step is as long as any other; its gradient only weighs less among those in
-    the momentum.
+    `grad_clip` scales all gradients of a step down together. Muon's step stays as long as it was,
+    since to orthogonalize forgets the size of the momentum: a clipped gradient only weighs less
+    among the others in the momentum.
     """
 
     corpus: str = _option("docs", "docs[-V], code[-V], facts-M[-zipfS], fineweb, a folder, …")

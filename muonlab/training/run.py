@@ -179,12 +179,7 @@ class Run:
         keep_freed_memory()
         self.device = pick_device(config.device)
         self.autocast = picks_bf16(config, self.device)
-        self.rows = config.batch // (shares := config.pieces * parallel.size())  # at once, here
-        if config.batch % shares:
-            raise ValueError(
-                f"a batch of {config.batch} rows cannot be divided equally among {parallel.size()} "
-                f"processes, in {config.pieces} pieces each: choose a multiple of {shares}"
-            )
+        self.rows = config.batch // (config.pieces * parallel.size())  # at once, in a process
         make = partial(build_model, config, corpus)
         if shard:
             self.model = sharded.build(make, self.device, replicas=replicas, bf16=self.autocast)
@@ -205,7 +200,7 @@ class Run:
         """Returns the loss on the next batch, after one update of the weights."""
         config, start, worked = self.config, time.perf_counter(), time.process_time()
         batch = self.corpus.batch(self.step, config.batch, config.context, config.seed)
-        inputs, targets = (parallel.share(t).to(self.device) for t in batch)  # (B, T, …) each
+        inputs, targets = (parallel.share(t, config.pieces).to(self.device) for t in batch)
         losses: list[Tensor] = []
         for piece in zip(inputs.split(self.rows), targets.split(self.rows), strict=True):
             last = len(losses) + 1 == config.pieces
