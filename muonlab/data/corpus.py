@@ -165,7 +165,7 @@ def words_of(name: str) -> int:
 def load_fineweb(name: str = "fineweb") -> Corpus:
     """Returns web text: 100 million GPT-2 tokens, a download of 200 MB; "fineweb-7": 7 times that.
 
-    In both the text held out is the same. Another name raises ValueError.
+    The text held out is the same. Another name raises ValueError.
     """
     names = shards.training_names(name)
     held_out = [shards.download(shards.HELD_OUT)]  # the smaller one first: it fails sooner

@@ -27,10 +27,7 @@ DISK = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 def training_names(name: str) -> list[str]:
-    """Returns the shards of "fineweb", the first one, or of "fineweb-N", the first N.
-
-    Another name raises ValueError.
-    """
+    """Returns the first shard for "fineweb", the first N for "fineweb-N", ValueError for others."""
     _, dash, count = name.partition("-")
     if dash and not (count.isdecimal() and 1 <= int(count) <= PUBLISHED):
         wanted = f"fineweb-N with N of 1 to {PUBLISHED} shards, such as fineweb-7"

@@ -167,8 +167,8 @@ class Muon(torch.optim.Optimizer):
             else:
                 self._add(orthogonalized(self._average(stack, group), dtype), stack, group)
         for (dtype, processes), params in sharded.items():
-            shapes = {p: matrix_shape(p, group["kernels"]) for p in params}
-            costs = {p: p.numel() * min(shapes[p]) for p in params}  # of XXᵀ, up to a factor
+            # of XXᵀ, up to a factor
+            costs = {p: p.numel() * min(matrix_shape(p, group["kernels"])) for p in params}
             entries, most = {p: p.numel() for p in params}, entries_at_once(dtype)
             owner_of, pieces = plan(costs, entries, processes.size(), most)
             for piece in pieces:
@@ -178,8 +178,8 @@ class Muon(torch.optim.Optimizer):
                 stacks = list(alike.values())
                 # copied, as the next average takes the same scratch
                 averages = [self._average(stack, group).to(dtype, copy=True) for stack in stacks]
-                function = partial(orthogonalized, dtype=dtype)
-                results = at_owners(stacks, averages, owner_of, function)
+                orthogonal = partial(orthogonalized, dtype=dtype)
+                results = at_owners(stacks, averages, owner_of, orthogonal)
                 for stack, result in zip(stacks, results, strict=True):
                     self._add(result, stack, group)
 

@@ -143,10 +143,7 @@ class TrainConfig:
             longest = f"{size.context} for size={self.size!r}, got {self.context}"
             raise ValueError(f"context must be at most {longest}: larger sizes take more")
         if self.batch % self.pieces:
-            raise ValueError(
-                f"batch must be a multiple of pieces={self.pieces}, or they would not weigh the "
-                f"same; got {self.batch}"
-            )
+            raise ValueError(f"batch must be a multiple of pieces={self.pieces}, got {self.batch}")
         if self.eval_tokens < self.context:
             tokens = f"one context of {self.context}, got {self.eval_tokens}"
             raise ValueError(f"eval_tokens must be at least {tokens}")

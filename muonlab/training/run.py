@@ -82,8 +82,7 @@ def train(
             another number of processes, sharded or not, with the same numbers up to rounding.
         shard: under torchrun, let each process keep some rows of weights, gradients and momenta
             instead of all. No process ever holds the whole model, unless it is pretrained.
-        replicas: with shard, how many copies of the weights the processes keep (see
-            `sharded.build`).
+        replicas: with shard, copies of the weights (see `sharded.build`).
         timeout: minutes that a process waits for one that stands still. One that ends is an error
             in the others at once.
         progress: show a bar; the environment variable TQDM_DISABLE=1 hides it too.
