@@ -75,12 +75,18 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--checkpoint", type=Path, metavar="FOLDER", help=text)
     text = "under torchrun, each process keeps some rows of the weights and of what belongs to them"
     one.add_argument("--shard", action="store_true", help=text)
+    text = "with --shard: copies of the weights, each divided among neighbours"
+    one.add_argument("--replicas", type=int, default=1, metavar="N", help=text)
+    text = "minutes that a process of torchrun waits for another that stands still"
+    one.add_argument("--timeout", type=float, default=10, metavar="MINUTES", help=text)
     text = "run the phases of a study one after the other, and keep going; no name: list them all"
     ablate = _verb(verbs, "ablate", _ablate, text)
     ablate.add_argument("name", nargs="?", help="a study, such as lesson-04, or one of its phases")
     text = "the folder in which each phase writes its file, and finds those of the phases before it"
     ablate.add_argument("--results", **folder, help=text)
     ablate.add_argument("--corpus", help="another text than the study's, for all of its phases")
+    text = "equal pieces of each batch, one after the other, for smaller memories"
+    ablate.add_argument("--pieces", type=int, metavar="N", help=text)
     text = "where the runs go: local, one after the other here; ray, a Ray cluster; slurm, a queue"
     ablate.add_argument("--engine", default="local", help=text)
     ablate.add_argument("--workers", type=int, metavar="N", help="runs at once on ray or slurm")
@@ -188,7 +194,10 @@ def _lab(options: argparse.Namespace) -> int:
 
 def _train(options: argparse.Namespace) -> int:
     values = {field.name: getattr(options, field.name) for field in dataclasses.fields(TrainConfig)}
-    record = train(TrainConfig(**values), checkpoint=options.checkpoint, shard=options.shard)
+    names, config = ("checkpoint", "shard", "replicas", "timeout"), TrainConfig(**values)
+    if not parallel.rank():
+        print(cost.passes(config), end="", flush=True)
+    record = train(config, **{name: getattr(options, name) for name in names})
     if parallel.rank():  # under torchrun one process speaks for all
         return 0
     print(record.summary())
@@ -201,12 +210,14 @@ def _ablate(options: argparse.Namespace) -> int:
     if options.name is None:
         print(*(f"{name}: {', '.join(s.phases())}" for name, s in STUDIES.items()), sep="\n")
         return 0
-    at = Place(options.results, options.corpus)
+    at = Place(options.results, options.corpus, options.pieces)
     for phase, grid in phases(options.name).items():
         configs, path = grid(at), at.path(phase)
         print(f"{path.name}: {cost.summary(configs)}, {cost.hours_here(configs)}", flush=True)
         if options.engine == "local":  # another machine has another memory
             cost.check_memory(max(configs, key=cost.memory))
+            longest = max(configs, key=lambda config: config.steps * config.batch * config.context)
+            print(cost.passes(longest), end="", flush=True)
         runs = sweep(configs, path, engine=options.engine, workers=options.workers)
         for record in tqdm(runs, phase, len(configs), unit="run"):
             tqdm.write(record.summary())

@@ -5,7 +5,11 @@ of a matrix, orthogonalized by themselves, are not rows of the orthogonalized ma
 
     some rows of all momenta → whole momenta at their owners → orthogonalized → the same rows again
 
-with one all-to-all message there and one back. `optim.muon` says of which, and what is done.
+with an all-to-all message there and one back. They go in pieces, in each of which an owner has a
+few matrices, so that no process needs memory for more. To send a piece while another is
+orthogonalized gained nothing in two processes on a CPU (0 % in the median), and would gain 0.4 % of
+a step of 160M on eight GPUs (`cost.timeline`): it is not done. `optim.muon` says of which, and what
+is done. The processes of each copy of the weights, if there are several, do so among themselves.
 
 Source: Li et al., arXiv 2510.05491, Algorithm 2.
 """
@@ -18,7 +22,7 @@ from typing import Any, TypeVar
 import torch
 import torch.distributed as dist
 from torch import Tensor
-from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed import ProcessGroup
 
 T = TypeVar("T")
 Rows = dict[Tensor, Tensor]  # of each parameter, what this process keeps, (1, m or fewer, n)
@@ -40,16 +44,19 @@ def own(p: Any) -> Tensor:
     return rows
 
 
-def mesh_of(p: Any) -> DeviceMesh:
-    """Returns the processes that share a sharded parameter."""
-    return p.device_mesh
+def group_of(p: Any) -> ProcessGroup:
+    """Returns the processes that divide the rows of a sharded parameter."""
+    return p.device_mesh.get_group(p.device_mesh.ndim - 1)
 
 
 def check_rows(name: str, p: Any) -> None:
-    """Raises ValueError if p is sharded in another way than by rows among all processes."""
-    if is_sharded(p) and (len(p.placements) > 1 or not p.placements[0].is_shard(0)):
+    """Raises ValueError if p is sharded in another way than by rows, in one copy or several."""
+    if not is_sharded(p):
+        return
+    *copies, rows = p.placements
+    if not (rows.is_shard(0) and all(copy.is_replicate() for copy in copies)):
         raise ValueError(
-            f"expected parameters that are sharded by rows among all processes, as "
+            f"expected parameters that are sharded by rows among processes, as "
             f"fully_shard(model) does; {name!r} has placements {p.placements}"
         )
 
@@ -59,7 +66,7 @@ def add_up(sums: Tensor, p: Tensor) -> Tensor:
     if not is_sharded(p):
         return sums
     sums = sums.clone()
-    dist.all_reduce(sums, group=mesh_of(p).get_group())
+    dist.all_reduce(sums, group=group_of(p))
     return sums
 
 
@@ -78,51 +85,78 @@ def divide(costs: dict[T, int], processes: int) -> dict[T, int]:
     return owner_of
 
 
+def plan(
+    costs: dict[T, int], entries: dict[T, int], processes: int, most: int
+) -> tuple[dict[T, int], list[list[T]]]:
+    """Returns the owner of each parameter (see `divide`), and the pieces in which they travel.
+
+    In a piece, an owner has parameters with at most so many entries together, or a single one.
+
+    >>> plan({"a": 2, "b": 3, "c": 2, "d": 2, "e": 3}, dict.fromkeys("abcde", 9), 2, most=18)[1]
+    [['b', 'e', 'a', 'c'], ['d']]
+    """
+    owner_of = divide(costs, processes)
+    pieces: list[list[T]] = []
+    last: dict[int, tuple[int, int]] = {}  # of each owner its last piece, and its entries in it
+    for p, owner in owner_of.items():
+        number, held = last.get(owner, (0, 0))
+        if held and held + entries[p] > most:
+            number, held = number + 1, 0
+        last[owner] = number, held + entries[p]
+        if number == len(pieces):
+            pieces.append([])
+        pieces[number].append(p)
+    return owner_of, pieces
+
+
 def at_owners(
-    stacks: list[list[Tensor]], averages: list[Tensor], function: Callable[[Tensor], Tensor]
+    stacks: list[list[Tensor]],
+    averages: list[Tensor],
+    owner_of: dict[Tensor, int],
+    function: Callable[[Tensor], Tensor],
 ) -> list[Tensor]:
     """Returns, for each stack, this process's rows of what `function` makes of whole matrices.
 
     Args:
         stacks: parameters that are sharded alike, those of a stack of one shape.
         averages: for each stack, the rows that this process keeps, (b, 1, m or fewer, n).
+        owner_of: of each of the parameters, as from `divide`, and perhaps of others.
         function: of (b, 1, m, n), to the same shape.
     """
-    mesh = mesh_of(stacks[0][0])
+    group = group_of(stacks[0][0])
     rows = dict(zip(chain(*stacks), chain(*averages), strict=True))
-    costs = {p: p.numel() * min(len(p), x.size(-1)) for p, x in rows.items()}  # of XXᵀ
-    owner_of = divide(costs, mesh.size())
-    complete = _gather(rows, owner_of, mesh)
+    owner_of = {p: owner_of[p] for p in rows}
+    complete = _gather(rows, owner_of, group)
     for stack in stacks:
         if mine := [p for p in stack if p in complete]:
             results = function(torch.stack([complete[p] for p in mine]))
             complete |= zip(mine, results.clone(), strict=True)  # `function` may use them again
-    rows = _scatter(complete, rows, owner_of, mesh)
+    rows = _scatter(complete, rows, owner_of, group)
     return [torch.stack([rows[p] for p in stack]) for stack in stacks]
 
 
-def _gather(rows: Rows, owner_of: dict[Tensor, int], mesh: DeviceMesh) -> Rows:
+def _gather(rows: Rows, owner_of: dict[Tensor, int], group: ProcessGroup) -> Rows:
     """Returns the matrices that this process owns, whole, and sends the others its rows."""
-    everybody, mine = range(mesh.size()), _owned(mesh.get_local_rank(), owner_of)
+    everybody, mine = range(group.size()), _owned(group.rank(), owner_of)
     sent = [[rows[p] for p in _owned(r, owner_of)] for r in everybody]
-    shapes = [[(1, _height(p, r, mesh), rows[p].size(-1)) for p in mine] for r in everybody]
-    found = _exchange(sent, shapes, mesh, like=next(iter(rows.values())))
+    shapes = [[(1, _height(p, r, group), rows[p].size(-1)) for p in mine] for r in everybody]
+    found = _exchange(sent, shapes, group, like=next(iter(rows.values())))
     return {p: torch.cat(parts, dim=1) for p, *parts in zip(mine, *found, strict=True)}
 
 
-def _scatter(complete: Rows, rows: Rows, owner_of: dict[Tensor, int], mesh: DeviceMesh) -> Rows:
+def _scatter(complete: Rows, rows: Rows, owner_of: dict[Tensor, int], group: ProcessGroup) -> Rows:
     """Returns this process's rows of all matrices, and sends the others theirs of its own."""
-    everybody, mine = range(mesh.size()), _owned(mesh.get_local_rank(), owner_of)
-    cut = [complete[p].split([_height(p, r, mesh) for r in everybody], dim=1) for p in mine]
+    everybody, mine = range(group.size()), _owned(group.rank(), owner_of)
+    cut = [complete[p].split([_height(p, r, group) for r in everybody], dim=1) for p in mine]
     theirs = [_owned(r, owner_of) for r in everybody]
     shapes = [[rows[p].shape for p in some] for some in theirs]
     sent = [[parts[r] for parts in cut] for r in everybody]
-    found = _exchange(sent, shapes, mesh, like=next(iter(rows.values())))
+    found = _exchange(sent, shapes, group, like=next(iter(rows.values())))
     return dict(zip(chain(*theirs), chain(*found), strict=True))
 
 
 def _exchange(
-    sent: list[list[Tensor]], shapes: Shapes, mesh: DeviceMesh, like: Tensor
+    sent: list[list[Tensor]], shapes: Shapes, group: ProcessGroup, like: Tensor
 ) -> list[list[Tensor]]:
     """Returns what each process r has for this one, of shapes[r], and gives it sent[r]."""
     message = torch.cat([like.new_empty(0), *(t.flatten() for t in chain(*sent))])
@@ -130,7 +164,7 @@ def _exchange(
     sizes = [math.prod(shape) for some in shapes for shape in some]
     incoming = [sum(map(math.prod, some)) for some in shapes]
     found = message.new_empty(sum(sizes))
-    dist.all_to_all_single(found, message, incoming, outgoing, group=mesh.get_group())
+    dist.all_to_all_single(found, message, incoming, outgoing, group=group)
     parts = iter(found.split(sizes))
     return [[next(parts).view(shape) for shape in some] for some in shapes]
 
@@ -139,7 +173,7 @@ def _owned(number: int, owner_of: dict[Tensor, int]) -> list[Tensor]:
     return [p for p in owner_of if owner_of[p] == number]
 
 
-def _height(p: Tensor, number: int, mesh: DeviceMesh) -> int:
+def _height(p: Tensor, number: int, group: ProcessGroup) -> int:
     """Returns how many rows of p a process keeps: as `torch.chunk` divides them."""
-    most = math.ceil(len(p) / mesh.size())
+    most = math.ceil(len(p) / group.size())
     return min(max(len(p) - number * most, 0), most)

@@ -266,6 +266,13 @@ def test_an_index_of_endless_depth_is_refused(good):
         load_model(good)
 
 
+def test_a_checkpoint_from_before_an_option_goes_on_with_its_default(good):
+    rewrite(good, lambda index: index["config"].pop("pieces"))
+    assert train(CONFIG, Cycle(fail_at=0), checkpoint=good, progress=False).train_loss
+    with pytest.raises(ValueError, match="pieces is 1 there and 2 here"):
+        train(replace(CONFIG, pieces=2), Cycle(), checkpoint=good, progress=False)
+
+
 # --- doors ---------------------------------------------------------------------------------------
 
 

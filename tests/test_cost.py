@@ -164,6 +164,35 @@ def test_what_a_step_needs_at_once_grows_with_its_tokens_as_estimated(precision,
     assert cost.memory(many) - cost.memory(few) == pytest.approx(measured, rel=0.05)
 
 
+def test_pieces_let_the_papers_tier_fit_a_card_of_24_gb():
+    run = replace(TIERS["paper"].base, precision="bf16")
+    enough = plans.estimate([CONFIG, run], speed=1e9).pieces
+    assert 1 < enough == cost.least_pieces(run, 24e9)
+    assert cost.memory(replace(run, pieces=enough)) < 24e9 < cost.memory(replace(run, pieces=2))
+    assert cost.least_pieces(run, 2e9) is None  # its weights and states alone take more
+
+
+def test_a_run_that_does_not_fit_is_told_its_pieces(monkeypatch):
+    run = TrainConfig(batch=64, context=64, device="cpu")
+    for divisor, remedy in ((1.5, "take --pieces 2"), (100, "take a smaller tier or batch")):
+        free = SimpleNamespace(available=cost.memory(run) / divisor)
+        monkeypatch.setattr(cost.psutil, "virtual_memory", lambda free=free: free)
+        with pytest.raises(ValueError, match=remedy):
+            cost.check_memory(run)
+
+
+def test_a_run_says_how_often_it_passes_over_its_text():
+    told = cost.passes(TIERS["paper"].base)
+    assert told.strip().endswith(
+        "655,360,000 tokens: 6.6 passes over fineweb; fineweb-7 has enough"
+    )
+    assert cost.passes(replace(TIERS["paper"].base, corpus="fineweb-7")) == ""
+    tokens = len(load_corpus("facts-6").train)
+    facts = TrainConfig(corpus="facts-6", steps=3 * tokens, batch=1, context=1)
+    assert "3.0 passes over facts-6\n" in cost.passes(facts)
+    assert cost.passes(replace(facts, corpus="regression-4")) == ""  # new prompts at each step
+
+
 # Measured
 
 

@@ -148,6 +148,18 @@ def test_fineweb_is_one_training_shard_and_the_held_out_one(hub):
     assert (len(found.train), len(found.held_out)) == (7, 5)
 
 
+def test_fineweb_may_be_several_training_shards(hub):
+    found = load_corpus("fineweb-2")
+    assert found.name == "fineweb-2"
+    assert len(found.train) == 10
+    assert sorted(hub)[:2] == ["fineweb_train_000001.bin", "fineweb_train_000002.bin"]
+    for name in ("fineweb-0", "fineweb-104", "fineweb-", "fineweb-x"):
+        with pytest.raises(
+            ValueError, match=f"N of 1 to 103 shards, such as fineweb-7; got '{name}'"
+        ):
+            load_corpus(name)
+
+
 def test_a_shard_on_the_machine_needs_no_network(folder, monkeypatch):
     def fetch(repository, name, *, repo_type, local_files_only=False):
         assert local_files_only, "the network was asked"

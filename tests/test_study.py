@@ -81,6 +81,13 @@ def test_missing_trials_are_counted_and_the_command_that_runs_them_is_named(tmp_
     assert HERE.command("some") == "muonlab ablate some"
 
 
+def test_a_place_with_little_memory_takes_batches_in_pieces(tmp_path):
+    at = Place(tmp_path, pieces=2)
+    put(TUNING.grid(at), at.path("some-tuning"), [1.0, 2.0, 1.0, 2.0])
+    assert {c.pieces for c in (*TUNING.grid(at), *STUDY.phases()["some"](at))} == {2}
+    assert "--pieces 2" in at.command("some")
+
+
 def test_a_study_of_several_texts_takes_no_other():
     both = replace(TUNING, trials=cross(CONFIG, corpus=["docs", "code"]))
     assert both.grid(HERE) == both.trials

@@ -6,6 +6,7 @@ A product of m×k by k×n is 2mkn operations; all that is no product is left out
 import math
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 from itertools import compress
 
@@ -13,7 +14,8 @@ import psutil
 import torch
 from torch import Tensor, nn
 
-from muonlab.data.load import shape_for
+from muonlab.data.load import shape_for, training_tokens
+from muonlab.data.shards import TOKENS
 from muonlab.machine import pick_device
 from muonlab.models.gpt import GPTConfig
 from muonlab.models.regressor import build
@@ -118,8 +120,14 @@ def memory(config: TrainConfig) -> float:
     A process on a CPU held half as much again (measured on Linux).
     """
     counts, bf16 = _counts(config), picks_bf16(config, pick_device("auto"))
-    tokens = config.batch * config.context
+    tokens = config.batch * config.context / config.pieces
     return counts.states() + counts.activations(tokens, "bf16" if bf16 else "fp32")
+
+
+def least_pieces(config: TrainConfig, free: float) -> int | None:
+    """Returns the fewest pieces of its batches with which a run fits so many bytes; None: none."""
+    counts = (n for n in range(1, config.batch + 1) if config.batch % n == 0)
+    return next((n for n in counts if memory(replace(config, pieces=n)) <= free), None)
 
 
 def check_memory(config: TrainConfig) -> None:
@@ -128,11 +136,23 @@ def check_memory(config: TrainConfig) -> None:
     cuda = device.type == "cuda"
     free = torch.cuda.mem_get_info(device)[0] if cuda else psutil.virtual_memory().available
     if needed > free:
+        enough = least_pieces(config, free)
+        remedy = f"--pieces {enough}" if enough else "a smaller tier or batch, or a larger machine"
         raise ValueError(
             f"a run of size {config.size!r} with {config.batch} × {config.context} tokens a step "
             f"needs about {needed / 2**30:.1f} GiB, and {device.type} has {free / 2**30:.1f} GiB "
-            "free: take a smaller tier or batch, or a larger machine"
+            f"free: take {remedy}"
         )
+
+
+def passes(config: TrainConfig) -> str:
+    """Returns a line that says how often a run passes over its text; "" for a part of it."""
+    read, there = config.steps * config.batch * config.context, training_tokens(config.corpus)
+    if not there or read <= there:
+        return ""
+    fineweb = config.corpus.startswith("fineweb")
+    more = f"; fineweb-{math.ceil(read / TOKENS)} has enough" if fineweb else ""
+    return f"each run reads {read:,} tokens: {read / there:.1f} passes over {config.corpus}{more}\n"
 
 
 def summary(configs: list[TrainConfig]) -> str:

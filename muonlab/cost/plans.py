@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from muonlab.cost.formulas import CARD, SHARE, Counts, flops, memory
+from muonlab.cost.formulas import CARD, SHARE, Counts, flops, least_pieces, memory
 from muonlab.cost.timeline import ends, timeline
 from muonlab.data.corpus import Corpus
 from muonlab.distributed.traffic import sharded_bytes
@@ -22,6 +22,7 @@ from muonlab.training.config import TrainConfig
 from muonlab.training.run import Run
 
 GPUS = 8  # of one server
+SMALL_CARD = 24e9  # bytes of a GPU that a person may own
 TOKENS_PER_PARAMETER = 20  # Hoffmann et al., arXiv 2203.15556
 
 GPT_1B = GPTConfig(vocab_size=50_304, context=2048, layers=16, width=2048, heads=16)
@@ -44,6 +45,7 @@ class Estimate(NamedTuple):
     hours: float  # on this machine, one run after the other
     gpu_hours: float  # on one GPU that reaches SHARE of CARD
     eight_gpus: float  # hours on eight such GPUs, a run on each
+    pieces: int | None  # of a batch, with which each run fits SMALL_CARD; None: none do
 
 
 def estimate(configs: Sequence[TrainConfig], speed: float) -> Estimate:
@@ -51,14 +53,16 @@ def estimate(configs: Sequence[TrainConfig], speed: float) -> Estimate:
     if not configs or not speed > 0:
         raise ValueError(f"expected runs and a speed above 0, got {len(configs)} and {speed}")
     each = list(map(flops, configs))
+    largest = max(configs, key=memory)
     rounds = math.ceil(len(configs) / GPUS)  # the last round may leave GPUs idle
     return Estimate(
         runs=len(configs),
         flop=sum(each),
-        bytes=max(map(memory, configs)),
+        bytes=memory(largest),
         hours=sum(each) / speed / 3600,
         gpu_hours=sum(each) / (CARD * SHARE) / 3600,
         eight_gpus=rounds * max(each) / (CARD * SHARE) / 3600,
+        pieces=least_pieces(largest, SMALL_CARD),
     )
 
 

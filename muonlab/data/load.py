@@ -19,6 +19,7 @@ from muonlab.data.corpus import (
 )
 from muonlab.data.facts import load_facts
 from muonlab.data.regression import load_regression
+from muonlab.data.shards import TOKENS, training_names
 from muonlab.data.shards import VOCABULARY as GPT2_WORDS
 from muonlab.data.task import Task, with_words
 from muonlab.models.gpt import GPTConfig
@@ -33,6 +34,7 @@ MADE: dict[str, Callable[[str], Task]] = {  # by rule; the name goes on: "facts-
     "regression-": load_regression,
     "docs-": load_docs,
     "code-": load_code,
+    "fineweb-": load_fineweb,
 }
 
 
@@ -41,9 +43,10 @@ def load_corpus(name: str | Path = "docs") -> Task:
 
     Args:
         name: "docs", the documentation on this machine; "code", source files in the tokens of
-            docs; "docs-V" and "code-V", the same with a vocabulary of V; "fineweb", public GPT-2
-            tokens (a download); "facts-M" (or -zipfS), biographies of `facts`; "regression-D", the
-            prompts of `regression`; or a folder, of text files or of shards of tokens.
+            docs; "docs-V" and "code-V", the same with a vocabulary of V; "fineweb", 100 million
+            public GPT-2 tokens (a download), "fineweb-N", N times as many; "facts-M" (or -zipfS),
+            biographies of `facts`; "regression-D", the prompts of `regression`; or a folder, of
+            text files or of shards of tokens.
 
     Raises:
         ValueError: an unknown name, or a file with the wrong content.
@@ -72,9 +75,22 @@ def shape_for(name: str, model: GPTConfig) -> GPTConfig:
     """
     if name.startswith(("docs-", "code-")):
         return with_words(model, words_of(name))
+    if name.split("-")[0] == "fineweb":
+        return with_words(model, GPT2_WORDS)
     if make := _maker(name):
         return make(name).shape(model)
-    return with_words(model, GPT2_WORDS if name == "fineweb" else VOCABULARY)
+    return with_words(model, VOCABULARY)
+
+
+def training_tokens(name: str) -> int | None:
+    """Returns how many tokens a run can train on; None where each step makes new ones.
+
+    FineWeb is not downloaded for that; other texts are read.
+    """
+    if name.split("-")[0] == "fineweb":
+        return TOKENS * len(training_names(name))
+    tokens = getattr(load_corpus(name), "train", None)
+    return None if tokens is None else len(tokens)
 
 
 def _maker(name: str) -> Callable[[str], Task] | None:

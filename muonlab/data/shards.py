@@ -22,7 +22,17 @@ MAGIC, VERSION, HEADER = 20240520, 1, 256 * 4  # the last in bytes
 VOCABULARY = 50_257  # GPT-2's; its last token ends a document
 END = VOCABULARY - 1
 TRAINING, HELD_OUT = "fineweb_train_000001.bin", "fineweb_val_000000.bin"
+TOKENS, PUBLISHED = 100_000_000, 103  # in a training shard of FineWeb, and how many there are
 DISK = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
+
+
+def training_names(name: str) -> list[str]:
+    """Returns the first shard for "fineweb", the first N for "fineweb-N", ValueError for others."""
+    _, dash, count = name.partition("-")
+    if dash and not (count.isdecimal() and 1 <= int(count) <= PUBLISHED):
+        wanted = f"fineweb-N with N of 1 to {PUBLISHED} shards, such as fineweb-7"
+        raise ValueError(f"expected {wanted}; got {name!r}")
+    return [f"fineweb_train_{number + 1:06d}.bin" for number in range(int(count or 1))]
 
 
 def download(name: str) -> Path:

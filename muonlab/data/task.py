@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
-from muonlab.models.gpt import GPT, GPTConfig
+from muonlab.models.gpt import GPTConfig
 
 
 class Task(Protocol):
@@ -32,8 +32,8 @@ class Task(Protocol):
     def shape(self, model: GPTConfig) -> GPTConfig:
         """Returns a shape with this task's tokens; `models.regressor.build` makes the model."""
 
-    def measure(self, model: GPT, batch: int, context: int, tokens: int) -> dict[str, Any]:
-        """Returns what the model knows, asked with about so many held-out tokens.
+    def measure(self, model: Any, batch: int, context: int, tokens: int) -> dict[str, Any]:
+        """Returns what the model, called as a `GPT`, knows of about so many held-out tokens.
 
         Numbers, None, or lists of them: "overall", the loss that judges a run; "accuracy", a list
         of shares that judges it instead; and whatever else a table shows. `muonlab.records` knows

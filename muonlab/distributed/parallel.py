@@ -10,8 +10,9 @@ together are too much for one device, `sharded` divides them.
 Source: Jordan 2024, whose Muon also divides its matrices among processes.
 """
 
+import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -19,8 +20,12 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.distributed.fsdp import FSDPModule
+from torch.nn.parallel import DistributedDataParallel
 
 from muonlab.exchange import divide
+from muonlab.models.feedforward import Experts
+from muonlab.models.gpt import GPT
 from muonlab.optim.muon import Muon
 from muonlab.optim.orthogonalize import is_finite
 from muonlab.optim.update import matrix_shape
@@ -65,19 +70,20 @@ def world(device: torch.device | str = "cpu", timeout: float = 60) -> Iterator[N
         dist.destroy_process_group()
 
 
-def share(batch: Tensor) -> Tensor:
+def share(batch: Tensor, pieces: int = 1) -> Tensor:
     """Returns the rows (B / processes, …) of the batch (B, …) that this process takes.
 
-    Shares are equal, so that the mean over the batch is the mean of the processes' means. If B is
-    no multiple of their number, that is a ValueError.
+    Shares, and their pieces, are equal, so that the mean over the batch is the mean of their means.
+    If B is no multiple of the number of pieces of all processes, that is a ValueError.
     """
-    if len(batch) % size():
-        why = f"cannot be divided equally among {size()} processes: choose a multiple of {size()}"
+    if len(batch) % (shares := size() * pieces):
+        who = f"{size()} processes{f', in {pieces} pieces each' if pieces > 1 else ''}"
+        why = f"cannot be divided equally among {who}: choose a multiple of {shares}"
         raise ValueError(f"a batch of {len(batch)} rows {why}")
     return batch.chunk(size())[rank()]
 
 
-def replicate(model: nn.Module) -> Callable[..., Tensor]:
+def replicate(model: GPT) -> nn.Module:
     """Returns what to call instead of the model: backward then leaves it the mean gradients.
 
     They are the means over all processes, the same bits in each. Every parameter must take part in
@@ -86,7 +92,51 @@ def replicate(model: nn.Module) -> Callable[..., Tensor]:
     if size() == 1:
         return model
     # the buffers are equal already: `feedforward` counts the tokens of all processes
-    return nn.parallel.DistributedDataParallel(model, forward_sync_buffers=False)
+    return DistributedDataParallel(model, forward_sync_buffers=False)
+
+
+@contextmanager
+def piece(replica: nn.Module, last: bool) -> Iterator[None]:
+    """Takes forward and backward of one piece of a batch; gradients add up, and travel at the last.
+
+    Of sharded weights they travel with every piece, since only rows fit the memory; but from copy
+    to copy at the last.
+    """
+    for part in replica.modules():
+        if isinstance(part, Experts):
+            part.waiting = not last
+    if isinstance(replica, FSDPModule):
+        replica.set_requires_all_reduce(last)
+    if isinstance(replica, DistributedDataParallel) and not last:
+        with replica.no_sync():
+            yield
+    else:
+        yield
+
+
+class Shared:
+    """A model whose answers to a batch all processes work out together, each those of some rows.
+
+    All must call it, with the same batch; each gets all answers. For measurements: no gradients.
+    """
+
+    def __init__(self, model: GPT, rows: int | None) -> None:
+        """Takes at most so many rows in a process at once; None: all that fall to it."""
+        self.model, self.rows, self.head = model, rows, model.head
+
+    def __call__(self, *batch: Tensor, **options: Any) -> Tensor:
+        count = len(batch[0])
+        each = math.ceil(count / size())
+        # where they are no multiple, some rows are done twice: all must gather weights as often
+        mine = torch.arange(rank() * each, (rank() + 1) * each).clamp_(max=count - 1)
+        some = mine.split(self.rows or each)
+        parts = [self.model(*(t[rows] for t in batch), **options) for rows in some]
+        answers = torch.cat(parts)
+        if size() == 1:
+            return answers
+        found = [torch.empty_like(answers) for _ in range(size())]
+        dist.all_gather(found, answers)
+        return torch.cat(found)[:count]
 
 
 def mean(loss: Tensor) -> float:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from muonlab.distributed import parallel
 from muonlab.distributed.processes import together
-from muonlab.distributed.sharded import shard, whole
+from muonlab.distributed.sharded import build, whole
 from muonlab.distributed.traffic import Traffic, replicated_bytes, sharded_bytes, wire_bytes
 from muonlab.models.gpt import GPT, GPTConfig
 from muonlab.optim.muon import Muon
@@ -87,9 +87,7 @@ def start(sharded: bool, rule: str, dtype: torch.dtype, shape: GPTConfig) -> tup
     """Returns model and optimizer, the same in every process, or its share of them."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        model = GPT(shape).to(dtype)
-    if sharded:
-        shard(model)
+        model = build(lambda: GPT(shape).to(dtype)) if sharded else GPT(shape).to(dtype)
     return model, RULES[rule](route(model).groups(0.01, 3e-3, adjust_lr_fn="match_rms_adamw"))
 
 

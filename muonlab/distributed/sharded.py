@@ -7,29 +7,118 @@ knows such parameters: `muonlab.exchange` says how; `orthogonalize_apart` shows 
     torchrun --nproc-per-node=2 --no-python muonlab train --shard …
 """
 
+import math
+from collections.abc import Callable
+from typing import Any
+
 import torch
 from torch import Tensor, nn
-from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
+from torch.distributed.checkpoint.state_dict import StateDictOptions, set_model_state_dict
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+from torch.distributed.tensor import DTensor
+from torch.nn.modules.module import register_module_parameter_registration_hook
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from muonlab.distributed.parallel import size
+from muonlab.models.gpt import GPT
 from muonlab.optim.orthogonalize import polar
 
+# The stream between blocks stays float32, as under autocast; gradients are summed in float32.
+BF16 = MixedPrecisionPolicy(torch.bfloat16, torch.float32, cast_forward_inputs=False)
 
-def shard(model: nn.Module) -> nn.Module:
-    """Returns the model, whose parameters are DTensors now: each process keeps some of the rows.
 
-    The optimizer must be built afterwards. The model is on its device; each of `model.blocks`, if
-    it has some, is gathered by itself. The rows need not be a multiple of the number of processes:
-    the last ones keep fewer, or none. In one process the model stays as it is.
+def build(
+    make: Callable[[], GPT],
+    device: torch.device | str = "cpu",
+    *,
+    replicas: int = 1,
+    bf16: bool = False,
+) -> GPT:
+    """Returns the model that `make` draws, whose parameters are DTensors, with the same weights.
+
+    No process ever holds it whole: its parameters are made on the meta device, without memory; each
+    draw fills one of them on the CPU, and the process keeps its rows. The last processes may keep
+    fewer rows, or none. In one process the model is made whole.
+
+    Args:
+        make: draws each parameter from torch's default generator, seeded alike in all processes.
+        replicas: copies of the weights. With R of them, P/R neighbours of P processes divide one,
+            say those of a server, and only gradients go from copy to copy. ValueError if R does
+            not divide P.
+        bf16: gather weights in bf16, for products under autocast. The embedding is gathered as it
+            is, since its gradient adds up all tokens that are one word.
     """
+    if size() % replicas:
+        raise ValueError(f"{size()} processes cannot hold {replicas} equal copies of the weights")
     if size() == 1:
-        return model
-    mesh = init_device_mesh(next(model.parameters()).device.type, (size(),))
-    for part in (*getattr(model, "blocks", ()), model):
-        # freed after the forward pass, the outermost part too: no copy of weights outlives a step
-        fully_shard(part, mesh=mesh, reshard_after_forward=True)
-    return model
+        return make().to(device)
+    shape = (size(),) if replicas == 1 else (replicas, size() // replicas)
+    names = ("rows",) if replicas == 1 else ("copies", "rows")
+    mesh = init_device_mesh(torch.device(device).type, shape, mesh_dim_names=names)
+    with _Draw(mesh) as draw:
+        handle = register_module_parameter_registration_hook(_on_meta)
+        try:
+            model = make()
+        finally:
+            handle.remove()
+    rows = {name: draw.rows.pop(p) for name, p in model.named_parameters()}
+    policy = BF16 if bf16 else MixedPrecisionPolicy()
+    for part in (*model.blocks, model.head, model.embedding, model):
+        # freed after the forward pass: no copy of weights outlives a step
+        own_policy = MixedPrecisionPolicy() if part is model.embedding else policy
+        fully_shard(part, mesh=mesh, reshard_after_forward=True, mp_policy=own_policy)
+    weights = {name: _like(p, rows.pop(name).to(device)) for name, p in model.named_parameters()}
+    model.load_state_dict(weights, strict=False, assign=True)  # buffers are there already
+    return model.to(device)
+
+
+def _like(p: Any, rows: Tensor) -> DTensor:
+    """Returns these rows as a DTensor that is divided as p is."""
+    place, shape = (p.device_mesh, p.placements), {"shape": p.shape, "stride": p.stride()}
+    return DTensor.from_local(rows.to(p.dtype), *place, run_check=False, **shape)
+
+
+class _Draw(TorchDispatchMode):
+    """Fills parameters that are on the meta device, by chance, and keeps this process's rows."""
+
+    def __init__(self, mesh: DeviceMesh) -> None:
+        super().__init__()
+        self.parts, self.number = mesh.size(mesh.ndim - 1), mesh.get_local_rank(mesh.ndim - 1)
+        self.rows: dict[Tensor, Tensor] = {}
+
+    def __torch_dispatch__(
+        self, function: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        by_chance = torch.Tag.nondeterministic_seeded in function.tags
+        if not (by_chance and isinstance(args[0], Tensor) and args[0].is_meta):
+            return function(*args, **(kwargs or {}))
+        whole = torch.empty(args[0].shape, dtype=args[0].dtype)
+        function(whole, *args[1:], **(kwargs or {}))
+        parts = dict(enumerate(whole.chunk(self.parts)))
+        self.rows[args[0]] = parts.get(self.number, whole[:0]).clone()
+        return args[0]
+
+
+def _on_meta(module: nn.Module, name: str, p: nn.Parameter) -> Any:
+    return nn.Parameter(torch.empty_like(p, device="meta"), p.requires_grad)
+
+
+def fill(model: nn.Module, weights: dict[str, Any]) -> None:
+    """Gives the model whole weights, or each process its rows of them."""
+    set_model_state_dict(model, weights, options=StateDictOptions(full_state_dict=True))
+
+
+def clip(model: nn.Module, largest: float) -> None:
+    """Scales all gradients down together, if their norm is larger; NaN and Inf are left as found.
+
+    What that does to Muon stands at `TrainConfig`.
+    """
+    gradients = [p.grad for p in model.parameters() if p.grad is not None]
+    norm = whole(nn.utils.get_total_norm(gradients)).item()
+    if largest < norm < math.inf:
+        for gradient in gradients:
+            gradient.mul_(largest / norm)
 
 
 def whole(p: Tensor) -> Tensor:

@@ -62,8 +62,10 @@ class Experts(nn.Module):
     fewer tokens than the mean, and falls for the others. It moves the choice and not the gates,
     so it has no gradient, and the loss needs no second term. The paper's rate is 0.001, for runs of
     many thousand steps; in a hundred it moves little. The bias belongs to the state, and rests
-    without gradients or in eval mode. Where torch.distributed connects several processes, all
-    their tokens count, so that all hold the same bias: each has to take every training step.
+    without gradients or in eval mode. While `waiting` is set, tokens are only counted: where a
+    batch comes in pieces, the bias moves with the last. Where torch.distributed connects several
+    processes, all their tokens count, so that all hold the same bias: each has to take every
+    training step.
 
     An expert that no token chose has a gradient of zeros; `muonlab.Muon` then leaves it alone.
     After each call `load` (E,) holds how many tokens each expert had.
@@ -74,6 +76,8 @@ class Experts(nn.Module):
 
     bias: Tensor  # (E,)
     load: Tensor  # (E,) int64
+    counted: Tensor  # (E,) int64, since the bias has moved
+    waiting = False
 
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()
@@ -86,7 +90,8 @@ class Experts(nn.Module):
         n = config.shared_experts
         self.shared = FeedForward(config, n * hidden) if n else None
         self.register_buffer("bias", torch.zeros(E))
-        self.register_buffer("load", torch.zeros(E, dtype=torch.long), persistent=False)
+        for name in ("load", "counted"):
+            self.register_buffer(name, torch.zeros(E, dtype=torch.long), persistent=False)
 
     @property
     def unused(self) -> int:
@@ -106,7 +111,9 @@ class Experts(nn.Module):
         answers = torch.cat(self._answers(inputs))[order.argsort()]  # (N·k, C), token by token
         y = (gates[..., None] * answers.unflatten(0, gates.shape)).sum(1).view_as(x)
         if self.training and torch.is_grad_enabled():
-            self._balance()
+            self.counted = self.counted + self.load
+            if not self.waiting:
+                self._balance()
         return y if self.shared is None else y + self.shared(x)
 
     def _answers(self, inputs: tuple[Tensor, ...]) -> list[Tensor]:
@@ -118,7 +125,7 @@ class Experts(nn.Module):
 
     @torch.no_grad()
     def _balance(self) -> None:
-        load = self.load.clone()
+        load, self.counted = self.counted, torch.zeros_like(self.load)
         if dist.is_available() and dist.is_initialized():
             dist.all_reduce(load)
         self.bias += self.rate * (load.sum() - len(load) * load).sign()  # mean − load, in integers

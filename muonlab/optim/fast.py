@@ -83,9 +83,14 @@ def fast_newton_schulz(
     return result.view(G.shape)
 
 
+def entries_at_once(dtype: torch.dtype) -> int:
+    """Returns how many entries make a good stack of matrices."""
+    return STACK if dtype == torch.bfloat16 else STACK_ELSE
+
+
 def matrices_at_once(entries: int, dtype: torch.dtype) -> int:
     """Returns how many matrices of so many entries make a good stack."""
-    count = max(1, (STACK if dtype == torch.bfloat16 else STACK_ELSE) // entries)
+    count = max(1, entries_at_once(dtype) // entries)
     if torch.compiler.is_compiling() or count < (threads := torch.get_num_threads()):
         return count
     return count - count % threads  # one too many would keep one core busy and the others idle

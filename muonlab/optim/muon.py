@@ -19,10 +19,10 @@ import torch
 from torch import Tensor
 from torch.optim.adamw import adamw
 
-from muonlab.exchange import add_up, at_owners, check_rows, is_sharded, mesh_of, own
+from muonlab.exchange import add_up, at_owners, check_rows, group_of, is_sharded, own, plan
 from muonlab.optim import update
 from muonlab.optim.coefficients import JORDAN, Schedule, Triple, schedule
-from muonlab.optim.fast import Scratch
+from muonlab.optim.fast import Scratch, entries_at_once
 from muonlab.optim.orthogonalize import NORMS, Norm, is_finite
 from muonlab.optim.update import Group, LRScale, gradient, is_stack, lr_scale, matrix_shape
 
@@ -160,18 +160,28 @@ class Muon(torch.optim.Optimizer):
         """Steps the matrices of a group: average, orthogonalize, rescale, add."""
         orthogonalized = partial(update.orthogonalize, group=group, scratch=self.scratch)  # D → O
         wanted = torch.float64 if group["ns_coefficients"] == "exact" else group["ns_dtype"]
-        sharded = defaultdict(list)
+        sharded: dict[Any, list[Tensor]] = defaultdict(list)
         for stack, dtype in update.as_stacks(with_gradient(group), wanted):
             if by_rows(stack[0], group):
-                sharded[dtype, mesh_of(stack[0])].append(stack)
+                sharded[dtype, group_of(stack[0])] += stack
             else:
                 self._add(orthogonalized(self._average(stack, group), dtype), stack, group)
-        for (dtype, _), stacks in sharded.items():  # the rows of all travel in one message
-            # copied, as the next average takes the same scratch
-            averages = [self._average(stack, group).to(dtype, copy=True) for stack in stacks]
-            results = at_owners(stacks, averages, partial(orthogonalized, dtype=dtype))
-            for stack, result in zip(stacks, results, strict=True):
-                self._add(result, stack, group)
+        for (dtype, processes), params in sharded.items():
+            # of XXᵀ, up to a factor
+            costs = {p: p.numel() * min(matrix_shape(p, group["kernels"])) for p in params}
+            entries, most = {p: p.numel() for p in params}, entries_at_once(dtype)
+            owner_of, pieces = plan(costs, entries, processes.size(), most)
+            for piece in pieces:
+                alike: dict[Any, list[Tensor]] = defaultdict(list)
+                for p in piece:
+                    alike[p.shape, p.dtype].append(p)
+                stacks = list(alike.values())
+                # copied, as the next average takes the same scratch
+                averages = [self._average(stack, group).to(dtype, copy=True) for stack in stacks]
+                orthogonal = partial(orthogonalized, dtype=dtype)
+                results = at_owners(stacks, averages, owner_of, orthogonal)
+                for stack, result in zip(stacks, results, strict=True):
+                    self._add(result, stack, group)
 
     def _average(self, stack: list[Tensor], group: Group) -> Tensor:
         """Moves the momenta on; returns what to orthogonalize, (b, e, m, n), in the scratch."""

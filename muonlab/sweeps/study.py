@@ -49,24 +49,27 @@ class Place:
 
     folder: Path = RESULTS
     corpus: str | None = None  # None: the study's own
+    pieces: int | None = None  # of a batch, as the memory here asks for; None: the study's own
 
     def path(self, phase: str) -> Path:
         """Returns the file of a phase's records."""
         return path_of(phase, self.corpus, self.folder)
 
     def on_its_text(self, grid: Grid) -> Grid:
-        """Returns the grid on this place's text; ValueError if it compares several."""
+        """Returns the grid on this place's text, in its pieces; ValueError if it compares texts."""
         texts = sorted({config.corpus for config in grid})
         if self.corpus and len(texts) > 1:
             raise ValueError(
                 f"this study compares the texts {', '.join(texts)}: no --corpus can replace them"
             )
-        return cross(grid, corpus=self.corpus) if self.corpus else grid
+        own = {"corpus": self.corpus, "pieces": self.pieces}
+        return cross(grid, **{name: value for name, value in own.items() if value})
 
     def command(self, phase: str) -> str:
         """Returns the line for a terminal that runs a phase here."""
         words = ["muonlab", "ablate", phase]
         words += ["--corpus", self.corpus] if self.corpus else []
+        words += ["--pieces", str(self.pieces)] if self.pieces else []
         words += [] if self.folder == RESULTS else ["--results", str(self.folder)]
         return shlex.join(words)
 

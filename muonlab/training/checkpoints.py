@@ -17,6 +17,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -66,8 +67,10 @@ def save(tensors: dict[str, Tensor], rest: dict[str, Any], path: Path | str) -> 
         with _failing_as(OSError, f"nothing was saved in {folder}", "the last checkpoint stands"):
             writer = dcp.HuggingFaceStorageWriter(str(data), save_distributed=True)
             dcp.save(dict(tensors), storage_writer=writer, no_dist=parallel.size() == 1)
+        mine = data.glob(f"shard-{parallel.rank() + 1:05d}-*")  # so torch names what this one wrote
+        each = parallel.gather({file.name: _checksum(file) for file in mine})
         if parallel.rank() == 0:
-            sums = {file.name: _checksum(file) for file in data.iterdir()}
+            sums = dict(chain.from_iterable(map(dict.items, each)))
             index = {**rest, "data": name, "checksums": sums}
             content = json.dumps(index | {"checksum": _digest(index)})
             replace_file(folder / INDEX, content.encode())
@@ -100,9 +103,10 @@ def load(tensors: dict[str, Tensor], path: Path | str) -> None:
     data = Path(path) / index["data"]
     with _failing_as(ValueError, f"{data} cannot be read", ADVICE):
         names = index["checksums"].keys() | {file.name for file in data.glob("*.safetensors")}
-        for name in sorted(names):
-            if _checksum(data / name) != index["checksums"].get(name):
-                raise ValueError(f"{name} is changed or missing")
+        mine = sorted(names)[parallel.rank() :: parallel.size()]
+        wrong = [n for n in mine if _checksum(data / n) != index["checksums"].get(n)]
+        for name in chain(*parallel.gather(wrong)):
+            raise ValueError(f"{name} is changed or missing")
         reader = dcp.HuggingFaceStorageReader(str(data))
         dcp.load(dict(tensors), storage_reader=reader, no_dist=parallel.size() == 1)
 

@@ -37,6 +37,10 @@ class TrainConfig:
 
     A field's default never changes, and that of a later field is what was done before it: records
     that lack a field are read so.
+
+    `grad_clip` scales all gradients of a step down together. Muon's step stays as long as it was,
+    since to orthogonalize forgets the size of the momentum: a clipped gradient only weighs less
+    among the others in the momentum.
     """
 
     corpus: str = _option("docs", "docs[-V], code[-V], facts-M[-zipfS], fineweb, a folder, …")
@@ -76,6 +80,9 @@ class TrainConfig:
     eval_every: int = _option(50, "steps between two measurements of the held-out loss")
     eval_tokens: int = _option(16_384, "held-out tokens that a measurement reads")
     spectra_every: int = _option(0, "steps between two measurements of the spectra; 0: none")
+    eval_batch: int = _option(0, "sequences a process reads at once there; 0: as in training")
+    pieces: int = _option(1, "equal pieces of a batch, one after the other, for smaller memories")
+    grad_clip: float = _option(0.0, "largest norm of all gradients together; 0: any")
     precision: str = _option("auto", "fp32, bf16, or auto: bf16 where it is faster")
     device: str = _option("auto", "cpu, cuda, or auto: the GPU where there is one")
 
@@ -106,11 +113,13 @@ class TrainConfig:
     def _check_numbers(self) -> None:
         if not isinstance(self.betas, tuple) or len(self.betas) != 2:
             raise ValueError(f"betas must be two numbers in [0, 1), got {self.betas}")
-        for name in ("steps", "batch", "context", "eval_every", "eval_tokens", "ns_steps"):
+        counts = ("steps", "batch", "context", "eval_every", "eval_tokens", "ns_steps", "pieces")
+        for name in counts:
             _within(name, getattr(self, name), 1, math.inf, whole=True)
-        for name in ("experts", "pretraining", "seed", "spectra_every"):
+        for name in ("experts", "pretraining", "seed", "spectra_every", "eval_batch"):
             _within(name, getattr(self, name), 0, 2**63, whole=True)
-        for name in ("noise", "lr", "adamw_lr", "weight_decay", "matrix_decay", "warmup", "decay"):
+        rates = ("lr", "adamw_lr", "weight_decay", "matrix_decay", "warmup", "decay")
+        for name in (*rates, "noise", "grad_clip"):
             _within(name, getattr(self, name), 0, math.inf)
         if self.adamw_matrix_lr is not None:
             _within("adamw_matrix_lr", self.adamw_matrix_lr, 0, math.inf)
@@ -133,6 +142,8 @@ class TrainConfig:
         if self.context > size.context:
             longest = f"{size.context} for size={self.size!r}, got {self.context}"
             raise ValueError(f"context must be at most {longest}: larger sizes take more")
+        if self.batch % self.pieces:
+            raise ValueError(f"batch must be a multiple of pieces={self.pieces}, got {self.batch}")
         if self.eval_tokens < self.context:
             tokens = f"one context of {self.context}, got {self.eval_tokens}"
             raise ValueError(f"eval_tokens must be at least {tokens}")

@@ -4,7 +4,7 @@ import dataclasses
 import json
 import math
 import time
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +69,8 @@ def train(
     *,
     checkpoint: Path | str | None = None,
     shard: bool = False,
+    replicas: int = 1,
+    timeout: float = 10,
     progress: bool = True,
 ) -> Record:
     """Returns the record of the run; `load_model(checkpoint)` gives the model it left.
@@ -79,7 +81,10 @@ def train(
             An interrupted and resumed run gives the same bits as an unbroken one; it may go on in
             another number of processes, sharded or not, with the same numbers up to rounding.
         shard: under torchrun, let each process keep some rows of weights, gradients and momenta
-            instead of all. Each still builds the whole model once, at the start, on its device.
+            instead of all. No process ever holds the whole model, unless it is pretrained.
+        replicas: with shard, copies of the weights (see `sharded.build`).
+        timeout: minutes that a process waits for one that stands still. One that ends is an error
+            in the others at once.
         progress: show a bar; the environment variable TQDM_DISABLE=1 hides it too.
 
     Raises:
@@ -89,8 +94,9 @@ def train(
     """
     if checkpoint is not None:
         checkpoints.prepare(checkpoint)
-    with parallel.world(pick_device(config.device)):
-        run = Run(config, load_corpus(config.corpus) if corpus is None else corpus, shard)
+    with parallel.world(pick_device(config.device), 60 * timeout):
+        task = load_corpus(config.corpus) if corpus is None else corpus
+        run = Run(config, task, shard, replicas)
         if checkpoint is not None and checkpoints.exists(checkpoint):
             run.resume(checkpoint)
         if config.spectra_every and run.step == 0:
@@ -163,18 +169,25 @@ class Run:
     `machine.keep_freed_memory`), and the weights of two pretrainings stay for the next runs.
     """
 
-    def __init__(self, config: TrainConfig, corpus: Task, shard: bool = False) -> None:
+    def __init__(
+        self, config: TrainConfig, corpus: Task, shard: bool = False, replicas: int = 1
+    ) -> None:
         self.config, self.corpus, self.shard = config, corpus, shard
         self.started = now()
         code_version()  # asked for before anybody edits the files that are loaded
         keep_freed_memory()
         self.device = pick_device(config.device)
-        self.model = build_model(config, corpus).to(self.device)
-        if config.pretraining:
-            self.model.load_state_dict(pretrained(first_run(config)))
-        self.replica = sharded.shard(self.model) if shard else parallel.replicate(self.model)
-        self.optimizer = build_optimizer(config, self.model)
         self.autocast = picks_bf16(config, self.device)
+        self.rows = config.batch // (config.pieces * parallel.size())  # at once, in a process
+        make = partial(build_model, config, corpus)
+        if shard:
+            self.model = sharded.build(make, self.device, replicas=replicas, bf16=self.autocast)
+        else:
+            self.model = make().to(self.device)
+        if config.pretraining:
+            sharded.fill(self.model, pretrained(first_run(config)))
+        self.replica = self.model if shard else parallel.replicate(self.model)
+        self.optimizer = build_optimizer(config, self.model)
         self.step, self.cpu_seconds = 0, 0.0  # of all threads: other programs do not count
         self._set_rates()
         self.train_loss: list[float] = []
@@ -186,13 +199,20 @@ class Run:
         """Returns the loss on the next batch, after one update of the weights."""
         config, start, worked = self.config, time.perf_counter(), time.process_time()
         batch = self.corpus.batch(self.step, config.batch, config.context, config.seed)
-        inputs, targets = (parallel.share(t).to(self.device) for t in batch)  # (B, T, …) each
-        with self._precision():
-            loss = self.replica(inputs, targets)
-        loss.backward()
-        value = parallel.mean(loss)
+        inputs, targets = (parallel.share(t, config.pieces).to(self.device) for t in batch)
+        losses: list[Tensor] = []
+        for piece in zip(inputs.split(self.rows), targets.split(self.rows), strict=True):
+            last = len(losses) + 1 == config.pieces
+            with parallel.piece(self.replica, last):
+                with self._precision():
+                    loss = self.replica(*piece) / config.pieces
+                loss.backward()
+            losses.append(loss.detach())
+        value = parallel.mean(torch.stack(losses).sum())
         if not math.isfinite(value):
             raise self._diverged(f"the training loss is {value}")
+        if config.grad_clip:
+            sharded.clip(self.model, config.grad_clip)
         try:
             self.optimizer.step() if self.shard else parallel.step_shared(self.optimizer)
         except ValueError as error:  # the optimizer checks gradients before it changes anything
@@ -211,7 +231,9 @@ class Run:
         """Returns and keeps what the held-out text, or the questions, say about the model now."""
         sizes = (self.config.batch, self.config.context, self.config.eval_tokens)
         with torch.no_grad(), self._precision():
-            found = self.corpus.measure(self.model, *sizes)
+            rows = self.rows if self.config.pieces > 1 else None
+            model = parallel.Shared(self.model, self.config.eval_batch or rows)
+            found = self.corpus.measure(model, *sizes)
         if not math.isfinite(found["overall"]):
             raise self._diverged(f"the held-out loss is {found['overall']}")
         clocks = {"seconds": sum(self.step_seconds), "cpu_seconds": self.cpu_seconds}
@@ -252,7 +274,10 @@ class Run:
     def resume(self, path: Path | str) -> None:
         """Goes back to where the checkpoint was written; refuses that of another run."""
         state = checkpoints.read(path)
-        found, wanted = state["config"], self._identity()["config"]
+        wanted = self._identity()["config"]
+        # a checkpoint that lacks an option was written before it: by a run with its default
+        found = {field.name: field.default for field in dataclasses.fields(TrainConfig)}
+        found = json.loads(json.dumps(found)) | state["config"]
         pairs = {name: (found.get(name), wanted.get(name)) for name in sorted(found | wanted)}
         differing = [f"{k} is {a!r} there and {b!r} here" for k, (a, b) in pairs.items() if a != b]
         if differing:
