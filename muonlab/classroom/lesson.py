@@ -12,10 +12,12 @@ import torch
 from IPython.display import display
 from matplotlib.figure import Figure
 
+from muonlab import checks
 from muonlab.classroom import claims, exercise, figures, handin, output, svg
 from muonlab.classroom.explore import Explorer
 from muonlab.classroom.predict import Prediction
 from muonlab.classroom.quiz import Quiz
+from muonlab.classroom.widget import LESSONS
 from muonlab.records.record import Record, contestant
 from muonlab.records.runs import Contrast, by_contestant, contrasted
 from muonlab.statistics import Interval, mean_interval
@@ -26,8 +28,10 @@ Rows = Iterable[Iterable[Any]] | Mapping[Any, Iterable[Any]]
 
 def start(lesson: str) -> "Lesson":
     """Returns the lesson; seeds torch, sets its threads, and shows what the lesson runs on."""
-    if not re.fullmatch(r"\d\d", lesson):
-        raise ValueError(f"a lesson is called by two digits, like start('02'); {lesson!r} came")
+    if not (isinstance(lesson, str) and re.fullmatch("[0-9][0-9]", lesson)):
+        came = f"{lesson!r} came"
+        raise ValueError(f"a lesson is called by two digits, like start('02'); {came}")
+    checks.choice("lesson", lesson, numbers())
     torch.manual_seed(SEED)
     if "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(min(2, os.cpu_count() or 1))
@@ -47,6 +51,11 @@ def _show_machine() -> None:
     }
     table = output.Table(list(facts), [list(facts.values())])
     output.show(table.text, html=table.html())
+
+
+def numbers() -> list[str]:
+    """Returns the lessons that exist, by their two digits."""
+    return sorted(path.stem for path in (LESSONS / "claims").glob("[0-9][0-9].toml"))
 
 
 def _cell(value: Any, digits: int) -> str:
@@ -89,6 +98,7 @@ class Lesson:
 
     def show(self, figure: Figure, alt: str) -> None:
         """Shows a figure whose text alternative states the finding, in 20 characters or more."""
+        checks.kind("a text as alt", alt, str)
         if len(alt.strip()) < 20:
             raise ValueError(f"alt must state what the figure shows, in a sentence; {alt!r} came")
         if not isinstance(figure, Figure):
@@ -100,6 +110,8 @@ class Lesson:
 
         A number with a fraction is written with `digits` after the point, all else as it prints.
         """
+        checks.number("digits", digits, 0, 20, whole=True)
+        checks.kind("rows, a list of lists", rows, Iterable)
         lists = [[n, *cells] for n, cells in rows.items()] if isinstance(rows, Mapping) else rows
         shown = [[_cell(cell, digits) for cell in row] for row in lists]
         table = output.Table([*map(str, heads)], shown)
@@ -131,6 +143,8 @@ class Lesson:
         if not isinstance(results, Mapping):
             results = by_contestant(results, contestant)
         found = contrasted(results, contrasts)
+        if not found:
+            raise ValueError(f"expected at least one effect to show, got {found}")
         effects = Effects({n: mean_interval(each) for n, each in found.items()})
         figure = figures.forest(found, xlabel=unit, matters=matters)
         self.show(figure, f"{alt} " + "; ".join(f"{n} {e}" for n, e in effects.items()) + ".")
@@ -142,6 +156,7 @@ class Lesson:
 
     def say(self, text: str) -> None:
         """Shows Markdown, usually with numbers computed in this run."""
+        checks.kind("a text", text, str)
         output.show(text, markdown=text)
 
     def claim(self, id: str, value: Any) -> None:
@@ -189,12 +204,15 @@ class Lesson:
     def recap(self) -> None:
         """Shows the lesson's claims with what was measured in this run, and how to hand in."""
         table = claims.as_table(self.claims.values())
-        output.show(table.text, html=table.html())
+        if self.claims:
+            output.show(table.text, html=table.html())
+        else:
+            output.show("No claim has been measured yet: run the cells of the lesson first.")
         chosen = any(asked.choice >= 0 for asked in self.predictions.values())
         if chosen or {*self.checks.values()} - {"not yet"}:  # a lesson as stored has neither
             output.show("For your class: lesson.hand_in() writes your predictions to a small file.")
 
     def _own(self, id: str, kind: str) -> None:
-        if not re.fullmatch(rf"{self.id}-{kind}\d+", id):
+        if not (isinstance(id, str) and re.fullmatch(rf"{self.id}-{kind}[0-9]+", id)):
             wanted = f"{self.id}-{kind}1"
             raise ValueError(f"in lesson {self.id} an id looks like {wanted!r}; {id!r} came")

@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import muonlab
+from muonlab import checks
 from muonlab.classroom import figures, svg
 from muonlab.classroom.looks import INK
 from muonlab.classroom.output import Table
@@ -52,11 +53,14 @@ def page(
 
     ValueError: the runs cannot answer (see `hypothesis.judge`).
     """
+    checks.kind("a conclusion, a text", conclusion, str)
+    if stated:
+        checks.word("the time of a statement", stated, "2026-11-22T21:55:21+00:00", r"\d[\dT:+.-]+")
     finding = judge(hypothesis, runs := list(runs))
     figures.style()
     sides = dict(zip(hypothesis.names, both_sides(hypothesis, runs), strict=True))
     used = [side[seed] for seed in finding.seeds for side in sides.values()]
-    commands = (f"<p><code>{escape(run.provenance['command'])}</code></p>" for run in used)
+    commands = (f"<p><code>{escape(run.provenance.get('command', '?'))}</code></p>" for run in used)
     trials = [r for rounds in _trials(hypothesis, *tuned).values() for r in rounds] if tuned else []
     return Template(script("report.html")).substitute(
         hypothesis=escape(str(hypothesis)),

@@ -20,6 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from muonlab import checks
 from muonlab.data.windows import chance
 from muonlab.models.gpt import GPT, GPTConfig
 
@@ -50,6 +51,9 @@ class Regression:
         Each x comes twice: as (x, 0, 1, 0), a question, then as (x, y, 0, 1), an example. All
         follow from `seed` and `step` alone. A context of half a pair raises ValueError.
         """
+        checks.number("batch", batch, 1, whole=True)
+        checks.number("context", context, whole=True)
+        checks.memory(24 * batch * context * self.dimension, f"a batch of {batch:,} × {context:,}")
         if context < 2 or context % 2:
             raise ValueError(
                 f"expected a context of 2, 4, 6, … tokens, since a question and its answer take "

@@ -15,6 +15,7 @@ import huggingface_hub
 import numpy as np
 from huggingface_hub.errors import LocalEntryNotFoundError
 
+from muonlab import checks
 from muonlab.files import replace_file
 
 REPOSITORY = "kjj0/fineweb10B-gpt2"
@@ -70,6 +71,12 @@ def find(folder: Path) -> tuple[list[Path], list[Path]]:
 
 def write_shard(tokens: np.ndarray, vocabulary: int, path: Path) -> None:
     """Writes tokens (n,) as a shard; what was there stays until the new file is whole."""
+    checks.number("vocabulary", vocabulary, 1, 2**16 + 1, whole=True)  # what two bytes can hold
+    if not len(tokens):
+        raise ValueError("expected at least one token in a shard, got 0")
+    if tokens.min() < 0 or tokens.max() >= vocabulary:
+        ends = f"{tokens.min():,} to {tokens.max():,}"
+        raise ValueError(f"expected tokens from 0 to below {vocabulary:,}, got {ends}")
     header = np.zeros(HEADER // 4, "<i4")
     header[:4] = MAGIC, VERSION, len(tokens), vocabulary
     replace_file(path, header.tobytes() + tokens.astype("<u2").tobytes())

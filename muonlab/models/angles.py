@@ -7,6 +7,8 @@ Figure 4a.
 import torch
 from torch import Tensor, nn
 
+from muonlab import checks
+
 OUT = ("w_out", "mlp.c_proj", "down_proj", "fc2", "dense_4h_to_h", "fc_out")
 """What the last matrix of a feed-forward layer is called, here and in Hugging Face's models."""
 
@@ -51,6 +53,9 @@ def pair_angles(vectors: Tensor) -> Tensor:
     >>> pair_angles(torch.eye(3)).tolist()
     [90.0, 90.0, 90.0]
     """
+    checks.kind("rows (N, d) as a tensor", vectors, Tensor)
+    if not vectors.isfinite().all():
+        raise ValueError("expected rows of finite numbers, got NaN or Inf")
     if vectors.ndim != 2 or len(vectors) < 2 or (vectors == 0).all(dim=1).any():
         raise ValueError(
             f"expected two or more rows that are not zero, got shape {tuple(vectors.shape)}"

@@ -7,7 +7,9 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
+from muonlab import checks
 from muonlab.optim.muon import Muon
 from muonlab.optim.update import is_stack, matrix_shape
 
@@ -69,7 +71,7 @@ class Routing:
         """
         known = {*inspect.signature(Muon).parameters, "betas"} - {"params", "lr", "own"}
         if unknown := options.keys() - known:
-            raise ValueError(f"no option {sorted(unknown)}; Muon has {', '.join(sorted(known))}")
+            checks.choice("an option of Muon", sorted(unknown)[0], sorted(known))
         kinds = [("muon", False, lr), ("muon", True, lr), ("adamw", False, adamw_lr)]
         groups = []
         for rule, kernel, rate in kinds:
@@ -81,6 +83,7 @@ class Routing:
 
     def count(self, rule: str) -> int:
         """Returns how many numbers the parameters of this rule hold."""
+        checks.choice("rule", rule, ("muon", "adamw", "frozen"))
         return sum(self._parameters[r.name].numel() for r in self.routes if r.rule == rule)
 
     @property
@@ -124,13 +127,20 @@ def route(
     norm.bias    8      adamw  a vector has no singular spectrum
     numbers: muon 32 · adamw 16 · frozen 0
     """
+    checks.kind("a model, an nn.Module", model, nn.Module)
     for side, patterns in (("muon", muon), ("adamw", adamw)):
         if isinstance(patterns, str):
             raise ValueError(f"{side} takes several names: write {side}=({patterns!r},)")
+        checks.kind(f"names for {side}", patterns, Iterable)
     muon, adamw = tuple(muon), tuple(adamw)
+    for each in (*muon, *adamw):
+        checks.kind("names for muon and adamw", each, str)
     parameters = dict(model.named_parameters())  # tied weights once, by their first name
     if not parameters:
         raise ValueError(f"expected a model with parameters, {type(model).__name__} has none")
+    if lazy := next((n for n, p in parameters.items() if is_lazy(p)), None):
+        what = f"{lazy!r} of {type(model).__name__}"
+        raise ValueError(f"expected parameters with a shape; {what} has none: run a batch first")
     names: Names = {}
     for name, p in model.named_parameters(remove_duplicate=False):
         names.setdefault(p, []).append(name)

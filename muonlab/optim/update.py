@@ -7,11 +7,12 @@ one (see `fast`). Every pass over memory here is one that Muon needs.
 import math
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
 
+from muonlab import checks
 from muonlab.machine import work_dtype
 from muonlab.optim.coefficients import schedule
 from muonlab.optim.fast import Scratch, iterate, matrices_at_once
@@ -39,14 +40,15 @@ def lr_scale(name: LRScale | None, rows: int, columns: int) -> float:
     >>> lr_scale("match_rms_adamw", 256, 1024)
     6.4
     """
+    checks.choice("adjust_lr_fn", name, (None, *get_args(LRScale)))
+    checks.number("rows", rows, 1)
+    checks.number("columns", columns, 1)
     factors = {
         "original": math.sqrt(max(1.0, rows / columns)),
         "match_rms_adamw": 0.2 * math.sqrt(max(rows, columns)),
         "spectral": math.sqrt(rows / columns),
         "update_rms": 0.2 * math.sqrt(rows * columns),
     }
-    if name is not None and name not in factors:
-        raise ValueError(f"adjust_lr_fn must be None or one of {[*factors]}, got {name!r}")
     return factors[name or "original"]
 
 

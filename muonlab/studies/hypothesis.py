@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -10,7 +9,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from muonlab.files import replace_file
+from muonlab import checks
+from muonlab.files import prepare_file, replace_file
 from muonlab.records.record import Record, contestant
 from muonlab.records.table import measures, shown
 from muonlab.statistics import Interval, paired_interval
@@ -55,8 +55,8 @@ class Hypothesis:
             if not isinstance(fields, Mapping):
                 wanted = 'fields and their values, such as {"momentum": 0.8}'
                 raise ValueError(f"{name} takes {wanted}; got {fields!r}")
-            if unknown := sorted(fields.keys() - known):
-                raise ValueError(f"{name}: a setting has no {unknown[0]!r}; {sorted(known)}")
+            for each in fields:
+                checks.choice(f"a field of {name}", each, sorted(known))
         named = [*dict.fromkeys([*self.better, *self.than])]
         if twice := sorted(self.shared.keys() & {*named}):
             raise ValueError(f"{twice[0]} is shared, so it cannot be named for one side too")
@@ -66,11 +66,7 @@ class Hypothesis:
         object.__setattr__(self, "shared", {f: getattr(sides[0], f) for f in self.shared})
         if self.better == self.than or len({*self.names}) < 2:
             raise ValueError(f"both sides are {self.names[0]}: name two that differ")
-        if not 0 <= self.by < math.inf:
-            raise ValueError(
-                f"by must be a finite number, 0 or more, got {self.by}: to predict the other "
-                "direction, exchange better and than"
-            )
+        checks.number("by", self.by, 0)  # to predict the other direction, exchange the sides
 
     def __str__(self) -> str:
         size = f"at least {self.by:g} {self.unit} " if self.by else ""
@@ -165,7 +161,10 @@ def state(hypothesis: Hypothesis, folder: Path, **plan: float) -> Statement:
     Raises:
         ValueError: runs recorded for another hypothesis or for none, or a broken statement.
     """
-    path = folder / STATEMENT
+    for name, value in plan.items():
+        checks.number(name, value)
+    folder = Path(folder)
+    path = prepare_file(folder / STATEMENT)
     old = _read(path) if path.exists() else None
     if old and old.hypothesis == hypothesis and (old.plan == plan or old.runs.exists()):
         return old
@@ -176,7 +175,6 @@ def state(hypothesis: Hypothesis, folder: Path, **plan: float) -> Statement:
             f"become: {hypothesis}. State a new hypothesis in a new folder, for new runs"
         )
     utc = datetime.now(UTC).isoformat(timespec="seconds")
-    folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps(dataclasses.asdict(hypothesis) | {"utc": utc, "plan": plan}, indent=1)
     replace_file(path, f"{text}\n".encode())
     return Statement(hypothesis, utc, folder, plan)
@@ -217,6 +215,7 @@ def judge(hypothesis: Hypothesis, runs: Iterable[Record]) -> Finding:
         ValueError: a side without runs, with a failed run, with a seed twice or with runs of
             several settings; fewer than two seeds, or not the same for both; no such metric.
     """
+    checks.kind("a Hypothesis", hypothesis, Hypothesis)
     runs = list(runs)
     better, than = both_sides(hypothesis, runs)
     if odd := sorted(better.keys() ^ than.keys()):

@@ -6,27 +6,31 @@ from the records of earlier ones, in the same folder and on the same text: its `
 
 import shlex
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+from muonlab import checks
 from muonlab.records.record import Record
 from muonlab.records.store import RESULTS, path_of
 from muonlab.sweeps.results import by_config, read_runs
 from muonlab.training.config import TrainConfig
 
 Grid = list[TrainConfig]
+FIELDS = [field.name for field in fields(TrainConfig)]
 
 
-def cross(base: TrainConfig | Grid, **fields: Any) -> Grid:
-    """Returns the base with every combination of the fields; a list holds values to try.
+def cross(base: TrainConfig | Grid, **tries: Any) -> Grid:
+    """Returns the base with every combination of values of fields; a list holds those to try.
 
     >>> [(c.steps, c.seed) for c in cross(TrainConfig(), steps=[10, 20], seed=[1, 2])]
     [(10, 1), (10, 2), (20, 1), (20, 2)]
     """
-    bases, *tried = (v if isinstance(v, list) else [v] for v in (base, *fields.values()))
-    return [replace(b, **dict(zip(fields, v, strict=True))) for b, *v in product(bases, *tried)]
+    for name in tries:
+        checks.choice("a field of TrainConfig", name, FIELDS)
+    bases, *tried = (v if isinstance(v, list) else [v] for v in (base, *tries.values()))
+    return [replace(b, **dict(zip(tries, v, strict=True))) for b, *v in product(bases, *tried)]
 
 
 def badness(record: Record) -> float:
@@ -39,7 +43,7 @@ def best_trial(trials: Iterable[Record], by: Callable[[Record], float] = badness
     """Returns the record that ended best, for which `by` is lowest."""
     finished = [record for record in trials if not record.failure]
     if not finished:
-        raise ValueError("every trial diverged: choose lower rates")
+        raise ValueError("expected a finished trial, got none: run them, or choose lower rates")
     return min(finished, key=by)
 
 
@@ -49,6 +53,12 @@ class Place:
 
     folder: Path = RESULTS
     corpus: str | None = None  # None: the study's own
+
+    def __post_init__(self) -> None:
+        checks.kind("a folder", self.folder, Path, str)
+        object.__setattr__(self, "folder", Path(self.folder))
+        if self.corpus == "":
+            raise ValueError("expected a text's name or folder as corpus, or None, got ''")
 
     def path(self, phase: str) -> Path:
         """Returns the file of a phase's records."""

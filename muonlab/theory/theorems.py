@@ -16,8 +16,11 @@ from dataclasses import astuple, dataclass
 import torch
 from torch import Tensor
 
+from muonlab import checks
 from muonlab.optim.orthogonalize import polar
 from muonlab.theory.memory import Rule, Run, two_block
+
+ROW = 200  # bytes of what a step leaves: two probabilities and a loss, as Python keeps them
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,10 @@ class TwoBlock:
     c12: float = 0.0
     c21: float = 0.0
     c22: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.L < self.K:
+            raise ValueError(f"expected 0 < L < K facts, got K={self.K}, L={self.L}")
 
     def dense(self) -> Tensor:
         """Returns it as (K, K), float64."""
@@ -67,7 +74,8 @@ class TwoBlock:
             return self._sign()
         if rule == "muon":
             return self._polar()
-        raise ValueError(f"rule must be gd, sign or muon in two blocks, got {rule!r}")
+        checks.choice("rule in two blocks", rule, ("gd", "sign", "muon"))
+        raise AssertionError(f"{rule} is a rule without a branch here")
 
     def _core(self) -> Tensor:
         """Returns what it does to the two vectors of ones of its blocks, at unit length (2, 2)."""
@@ -113,6 +121,9 @@ def run_blocks(K: int, L: int, alpha: float, rule: Rule, lr: float, steps: int) 
     Raises:
         ValueError: unless 0 < L < K and L/K < alpha < 1; a step size after which W is not finite.
     """
+    checks.number("lr", lr)
+    checks.number("steps", steps, 0, whole=True)
+    checks.memory(ROW * steps, f"steps={steps}")
     p = two_block(K, L, alpha)
     p_frequent, p_rare = p[0].item(), p[-1].item()
     W, rows, losses = TwoBlock(K, L), [], []
@@ -144,6 +155,8 @@ def imbalance_exponent(alpha: float, beta: float) -> float:
     Raises:
         ValueError: unless α and β are between 0 and 1.
     """
+    checks.number("alpha", alpha)
+    checks.number("beta", beta)
     if not (0 < alpha < 1 and 0 < beta < 1):
         raise ValueError(f"expected alpha and beta in (0, 1), got {alpha} and {beta}")
     ratio = alpha * (1 - beta) / (beta * (1 - alpha))
@@ -155,6 +168,7 @@ def gd_worst(K: int, L: int, alpha: float, epsilon: float) -> float:
 
     Source: the proof of Theorem 5.3.
     """
+    checks.number("epsilon", epsilon, 0, 1, above=True)
     r = imbalance_exponent(alpha, L / K)
     odds = (1 - epsilon) ** r * epsilon**-r * (K - 1) ** (r - 1)
     return odds / (1 + odds)

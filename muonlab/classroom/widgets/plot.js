@@ -36,6 +36,7 @@ function names(ticks) { // alike on one axis
 }
 
 function ticks([low, high], log, room) {
+  if (!(low < high && Number.isFinite(high - low))) return [low]; // no scale at all
   if (log) {
     const first = Math.ceil(Math.log10(low) - 1e-9), last = Math.floor(Math.log10(high) + 1e-9);
     const every = Math.max(1, Math.ceil((last - first + 1) / room));
