@@ -8,6 +8,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
+import numpy
 import psutil
 
 LARGEST = sys.float_info.max  # what a float can hold
@@ -23,20 +24,22 @@ def number(
     *,
     whole: bool = False,
     above: bool = False,
+    each: float = 0,
 ) -> None:
     """Raises ValueError unless it is a finite number with low <= value < end; `above`: low < value.
 
-    True and False are no numbers; those of NumPy are.
+    True and False are no numbers; those of NumPy are. Of a count, `each` takes so many bytes.
     """
     fits = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
     if fits and low <= value < end and not (above and value == low):
+        memory(each * value, f"{name}={value}")
         return
     wanted = "a whole number" if whole else "a number"
     if fits and end < LARGEST:
         wanted += f" above {low} and below {end}" if above else f" in [{low}, {end})"
     elif fits:
-        least = f"{'above' if above else '>='} {low} and "
-        wanted += f" {least if low > -LARGEST else ''}finite"
+        least = f" {'above' if above else '>='} {low}" if low > -LARGEST else ","
+        wanted += f"{least} and finite"
     raise ValueError(f"{name} must be {wanted}, got {told(value)}")
 
 
@@ -54,16 +57,18 @@ def meant(value: Any, known: Iterable[Any]) -> str:
     return f": did you mean {near[0]!r}?" if near else ""
 
 
-def flag(name: str, value: Any) -> None:
-    """Raises ValueError unless the value is True or False."""
-    if not isinstance(value, bool):
-        raise ValueError(f"{name} must be True or False, got {told(value)}")
-
-
 def kind(wanted: str, value: Any, *kinds: type) -> None:
     """Raises TypeError unless the value is of one of these types."""
     if not isinstance(value, kinds):
         raise TypeError(f"expected {wanted}, got {told(value)}")
+
+
+def array(wanted: str, values: Any) -> numpy.ndarray:
+    """Returns the values as an array of floats; ValueError where they are none, or ragged."""
+    try:
+        return numpy.asarray(values, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"expected {wanted}, got {told(values)}") from error
 
 
 def word(what: str, value: Any, example: str, pattern: str = r"\w[\w.-]*") -> None:
@@ -94,7 +99,8 @@ def text(path: Path | str, wanted: str) -> str:
         return content(path, wanted).decode()
     except UnicodeDecodeError as error:
         byte = f"byte {error.object[error.start]:#04x} at position {error.start:,}"
-        raise ValueError(f"expected {wanted}, in UTF-8, in {path}; got {byte}") from error
+        told = f"expected {wanted} in UTF-8 in {path}, got {byte}: save it as UTF-8, or move it"
+        raise ValueError(told) from error
 
 
 def told(value: Any) -> str:

@@ -14,9 +14,7 @@ import psutil
 
 RECORDS = "data/results/manifest.json"
 UNFINISHED = ".part"  # how the name of a file ends while it is being written
-LEFT = re.compile(
-    rf".+-(\d+)-[0-9a-f]{{8}}{re.escape(UNFINISHED)}"
-)  # by the process of that number
+LEFT = re.compile(rf".+-(\d+)-[0-9a-f]{{8}}\{UNFINISHED}")  # by the process of that number
 MINUTE = 60  # seconds without a byte: on another machine that shares the folder, it may go on
 
 
@@ -38,8 +36,6 @@ def replace_file(path: Path, content: bytes) -> None:
 
     What a killed process had begun in this folder is removed.
     """
-    if path.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "expected a file, got a folder", str(path))
     _remove_abandoned(path.parent)
     beside = path.with_name(f"{path.name}-{os.getpid()}-{secrets.token_hex(4)}{UNFINISHED}")
     try:
@@ -57,10 +53,10 @@ def replace_file(path: Path, content: bytes) -> None:
 
 def _remove_abandoned(folder: Path) -> None:
     for old in folder.glob(f"*{UNFINISHED}"):
+        found = LEFT.fullmatch(old.name)
         with suppress(OSError):  # another process was faster, or still holds it
-            found = LEFT.fullmatch(old.name)
-            idle = time.time() - old.lstat().st_mtime > MINUTE
-            if found and idle and not psutil.pid_exists(int(found[1])):
+            idle = time.time() - old.lstat().st_mtime
+            if found and idle > MINUTE and not psutil.pid_exists(int(found[1])):
                 old.unlink()
 
 

@@ -109,14 +109,11 @@ def contrast(results: ArrayLike, *factors: int) -> Interval:
 
 def contrast_by_seed(results: ArrayLike, *factors: int) -> list[float]:
     """Returns what `contrast` is the interval of: one number a seed."""
-    wanted = "expected results (2, …, 2, seeds) and different factors among its first axes"
-    try:
-        found = numpy.asarray(results, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{wanted}, got {checks.told(results)}") from error
+    wanted = "results (2, …, 2, seeds) and different factors among its first axes"
+    found = checks.array(wanted, results)
     some = {*factors} <= {*range(found.ndim - 1)} and len({*factors}) == len(factors) > 0
     if not some or set(found.shape[:-1]) != {2}:
-        raise ValueError(f"{wanted}, got the shape {found.shape} and factors {factors}")
+        raise ValueError(f"expected {wanted}, got the shape {found.shape} and factors {factors}")
     for axis in factors:
         found = numpy.diff(found, axis=axis)
     return found.reshape(-1, found.shape[-1]).mean(axis=0).tolist()
@@ -187,13 +184,7 @@ def _check(seeds: int, spread: float) -> None:
 
 def _numbers(values: Sequence[float] | numpy.ndarray) -> numpy.ndarray:
     """Returns one finite number a seed, (n,), or raises ValueError."""
-    try:
-        found = numpy.asarray(values, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"expected numbers, one a seed; got {checks.told(values)}") from error
-    if found.ndim != 1:
-        came = checks.told(values) if not found.ndim else f"the shape {found.shape}"
-        raise ValueError(f"expected one number a seed, got {came}")
-    if not numpy.isfinite(found).all():
-        raise ValueError(f"expected finite numbers, got {checks.told(found.tolist())}")
+    found = checks.array("numbers, one a seed", values)
+    if found.ndim != 1 or not numpy.isfinite(found).all():
+        raise ValueError(f"expected one finite number a seed, got {checks.told(found.tolist())}")
     return found

@@ -211,14 +211,9 @@ def claim(id: str, value: Any, folder: Path = LESSONS) -> Claim:
         )
     if not size:
         values = tuple(v.item() if getattr(v, "numel", lambda: 0)() == 1 else v for v in values)
-        values = tuple(float(_number(id, v)) for v in values)
-    return replace(known[id], value=values)
-
-
-def _number(id: str, value: Any) -> Any:
-    """Returns a value that is a number, NaN and Inf included; else raises TypeError."""
-    checks.kind(f"a number for claim {id}", value, Real)
-    return value
+        for each in values:
+            checks.kind(f"a number for claim {id}", each, Real)  # NaN, too: it does not hold
+    return replace(known[id], value=values if size else tuple(map(float, values)))
 
 
 def as_table(claims: Iterable[Claim]) -> Table:

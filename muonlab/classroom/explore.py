@@ -10,6 +10,7 @@ on another. A cell shows it by `lesson.explore(NAME, data)`; data that come from
 """
 
 import json
+import math
 import tomllib
 from typing import Any
 
@@ -41,7 +42,7 @@ export default explorer(chosen);
 
 def names() -> list[str]:
     """Returns the explorers that exist."""
-    return sorted(path.stem for path in FOLDER.glob("*.js"))
+    return sorted(path.stem for path in FOLDER.glob("*.toml"))
 
 
 def controls(name: str) -> list[dict[str, Any]]:
@@ -91,11 +92,8 @@ class Explorer(Widget):
 
 def _check(control: dict[str, Any], value: Any) -> None:
     """Raises ValueError unless a control can have this value."""
-    name = control["name"]
     if "options" in control:
-        checks.choice(name, value, control["options"])
-        return
-    low, high = (control["min"], control["max"]) if "min" in control else (0, control["cells"] - 1)
-    checks.number(name, value)
-    if not low <= value <= high:
-        raise ValueError(f"{name} must be a number from {low} to {high}, got {value}")
+        checks.choice(control["name"], value, control["options"])
+    else:
+        end = math.nextafter(control.get("max", control.get("cells", 0) - 1), math.inf)
+        checks.number(control["name"], value, control.get("min", 0), end)

@@ -109,10 +109,6 @@ def draw_lines(
     seeds: set[int] = set()
     for (label, y), look in zip(series.items(), looks(series), strict=True):
         runs, at = np.atleast_2d(_numbers(y)), _numbers(x[label] if isinstance(x, Mapping) else x)
-        if runs.shape[1] != len(at):
-            raise ValueError(
-                f"x has {len(at)} numbers; expected as many of {label!r}, got {runs.shape[1]}"
-            )
         axes.plot(at, runs.mean(0), label=label, markersize=5, markevery=_every(at), **look)
         if len(runs) > 1:
             seeds.add(len(runs))
@@ -223,9 +219,6 @@ def matrix(matrices: Mapping[str, Any], *, shared: bool = True, logy: bool = Fal
     """
     demand(matrices)
     found = {name: np.asarray(matrix, dtype=float) for name, matrix in matrices.items()}
-    for name, each in found.items():
-        if each.ndim != 2 or not np.isfinite(each).all():
-            raise ValueError(f"expected a finite matrix (m, n), {name!r} has shape {each.shape}")
     figure, maps, below = _places(len(found))
     ends = [np.abs(each).max() or 1.0 for each in found.values()]
     ends = [max(ends)] * len(ends) if shared else ends

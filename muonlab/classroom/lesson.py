@@ -17,7 +17,6 @@ from muonlab.classroom import claims, exercise, figures, handin, output, svg
 from muonlab.classroom.explore import Explorer
 from muonlab.classroom.predict import Prediction
 from muonlab.classroom.quiz import Quiz
-from muonlab.classroom.widget import LESSONS
 from muonlab.records.record import Record, contestant
 from muonlab.records.runs import Contrast, by_contestant, contrasted
 from muonlab.statistics import Interval, mean_interval
@@ -28,10 +27,8 @@ Rows = Iterable[Iterable[Any]] | Mapping[Any, Iterable[Any]]
 
 def start(lesson: str) -> "Lesson":
     """Returns the lesson; seeds torch, sets its threads, and shows what the lesson runs on."""
-    if not (isinstance(lesson, str) and re.fullmatch("[0-9][0-9]", lesson)):
-        came = f"{lesson!r} came"
-        raise ValueError(f"a lesson is called by two digits, like start('02'); {came}")
-    checks.choice("lesson", lesson, numbers())
+    checks.word("a lesson, by two digits,", lesson, "02", r"\d\d")
+    claims.defined(lesson)  # it says if there is no such lesson
     torch.manual_seed(SEED)
     if "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(min(2, os.cpu_count() or 1))
@@ -51,11 +48,6 @@ def _show_machine() -> None:
     }
     table = output.Table(list(facts), [list(facts.values())])
     output.show(table.text, html=table.html())
-
-
-def numbers() -> list[str]:
-    """Returns the lessons that exist, by their two digits."""
-    return sorted(path.stem for path in (LESSONS / "claims").glob("[0-9][0-9].toml"))
 
 
 def _cell(value: Any, digits: int) -> str:
@@ -110,8 +102,6 @@ class Lesson:
 
         A number with a fraction is written with `digits` after the point, all else as it prints.
         """
-        checks.number("digits", digits, 0, 20, whole=True)
-        checks.kind("rows, a list of lists", rows, Iterable)
         lists = [[n, *cells] for n, cells in rows.items()] if isinstance(rows, Mapping) else rows
         shown = [[_cell(cell, digits) for cell in row] for row in lists]
         table = output.Table([*map(str, heads)], shown)

@@ -64,13 +64,10 @@ class Prediction(Widget):
 
     def __init__(self, id: str, question: str, options: list[str]) -> None:
         checks.kind("a text as the question", question, str)
-        checks.kind("options, a list of texts", options, list, tuple)
-        for option in options:
-            checks.kind("options, each a text", option, str)
-            if list(options).count(option) > 1:
-                raise ValueError(f"prediction {id} needs each option once; {option!r} came twice")
-        if len(options) < 2:
-            raise ValueError(f"prediction {id} needs two options or more; {len(options)} came")
+        texts = isinstance(options, list | tuple) and all(isinstance(o, str) for o in options)
+        if not texts or not 2 <= len({*options}) == len(options):
+            needs = "two options or more, each another text"
+            raise ValueError(f"prediction {id} needs {needs}; {options!r} came")
         recorded = load().get(id)
         choice = options.index(recorded) if recorded in options else -1
         note = SAVED if choice >= 0 else ""

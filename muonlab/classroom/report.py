@@ -54,8 +54,6 @@ def page(
     ValueError: the runs cannot answer (see `hypothesis.judge`).
     """
     checks.kind("a conclusion, a text", conclusion, str)
-    if stated:
-        checks.word("the time of a statement", stated, "2026-11-22T21:55:21+00:00", r"\d[\dT:+.-]+")
     finding = judge(hypothesis, runs := list(runs))
     figures.style()
     sides = dict(zip(hypothesis.names, both_sides(hypothesis, runs), strict=True))
@@ -84,6 +82,8 @@ def page(
 
 def write(html: str, path: Path) -> None:
     """Puts a page at `path`, whole or not at all; FileNotFoundError names a missing folder."""
+    if path.is_dir():
+        raise IsADirectoryError(f"expected a file for the page, got the folder {path}")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {path.parent}: make it, or name another file")
     replace_file(path, html.encode())

@@ -13,7 +13,6 @@ import psutil
 import torch
 from torch import Tensor, nn
 
-from muonlab import checks
 from muonlab.data.load import shape_for
 from muonlab.machine import pick_device
 from muonlab.models.gpt import GPTConfig
@@ -49,8 +48,6 @@ def muon_overhead(
     >>> round(muon_overhead(768, 65_536), 4), round(muon_overhead(7168, 2**26, 32, 2048), 4)
     (0.0488, 0.0037)
     """
-    checks.number("width", width, 0, above=True)
-    checks.number("tokens", tokens, 0, above=True)
     weight = 5 * width
     if expert_hidden is not None:
         k, M = sorted((expert_hidden, width))

@@ -71,12 +71,8 @@ def find(folder: Path) -> tuple[list[Path], list[Path]]:
 
 def write_shard(tokens: np.ndarray, vocabulary: int, path: Path) -> None:
     """Writes tokens (n,) as a shard; what was there stays until the new file is whole."""
-    checks.number("vocabulary", vocabulary, 1, 2**16 + 1, whole=True)  # what two bytes can hold
-    if not len(tokens):
-        raise ValueError("expected at least one token in a shard, got 0")
-    if tokens.min() < 0 or tokens.max() >= vocabulary:
-        ends = f"{tokens.min():,} to {tokens.max():,}"
-        raise ValueError(f"expected tokens from 0 to below {vocabulary:,}, got {ends}")
+    for end in (tokens.min(), tokens.max()):
+        checks.number("a token", end, 0, min(vocabulary, 2**16), whole=True)  # it has two bytes
     header = np.zeros(HEADER // 4, "<i4")
     header[:4] = MAGIC, VERSION, len(tokens), vocabulary
     replace_file(path, header.tobytes() + tokens.astype("<u2").tobytes())

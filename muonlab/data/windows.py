@@ -22,11 +22,10 @@ def windows(tokens: Tensor, start: Tensor, context: int) -> tuple[Tensor, Tensor
 
 def check_sizes(batch: int, context: int, length: int, which: str) -> None:
     """Raises ValueError unless a text of so many tokens holds a window and its last target."""
-    checks.number("batch", batch, 1, whole=True)
     checks.number("context", context, 1, whole=True)
     if length <= context:
         raise ValueError(
             f"expected a context below {length:,}, the tokens of the {which} text, "
             f"got {context:,}: shorten the context, or add text"
         )
-    checks.memory(24 * batch * (context + 1), f"a batch of {batch:,} × {context:,} tokens")
+    checks.number("batch", batch, 1, whole=True, each=24 * (context + 1))

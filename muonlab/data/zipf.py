@@ -19,9 +19,8 @@ BLOCKS = 100  # of text that are counted, and as many that decide the ranks
 
 def zipf(words: int, exponent: float) -> torch.Tensor:
     """Returns the probability of each rank under Zipf's law, (words,) float64, sum 1."""
-    checks.number("words", words, 1, whole=True)
+    checks.number("words", words, 1, whole=True, each=24)
     checks.number("exponent", exponent)
-    checks.memory(24 * words, f"words={words}")
     logits = -exponent * torch.arange(1, words + 1, dtype=torch.float64).log()
     return logits.softmax(0)
 
@@ -43,10 +42,7 @@ def exponent(counts: Sequence[float] | np.ndarray, first: int = 1) -> float:
     1.0
     """
     checks.number("first", first, whole=True)
-    try:
-        c = np.asarray(counts, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"expected a count for each rank, got {checks.told(counts)}") from error
+    c = checks.array("a count for each rank", counts)
     if c.ndim != 1 or len(c) < 2 or not ((c >= 0) & (c < np.inf)).all() or first < 1:
         raise ValueError(
             "expected one finite count of 0 or more for each of at least two ranks from rank 1 on, "

@@ -54,12 +54,10 @@ def pair_angles(vectors: Tensor) -> Tensor:
     [90.0, 90.0, 90.0]
     """
     checks.kind("rows (N, d) as a tensor", vectors, Tensor)
-    if not vectors.isfinite().all():
-        raise ValueError("expected rows of finite numbers, got NaN or Inf")
-    if vectors.ndim != 2 or len(vectors) < 2 or (vectors == 0).all(dim=1).any():
-        raise ValueError(
-            f"expected two or more rows that are not zero, got shape {tuple(vectors.shape)}"
-        )
+    size = vectors.abs().amax(-1) if vectors.ndim == 2 and vectors.numel() else vectors.new_zeros(1)
+    if len(size) < 2 or not ((size > 0) & (size < torch.inf)).all():
+        wanted = "two or more rows of finite numbers, none of zeros alone"
+        raise ValueError(f"expected {wanted}; got shape {tuple(vectors.shape)}")
     unit = torch.nn.functional.normalize(vectors.double(), dim=1)
     first, second = torch.triu_indices(len(unit), len(unit), offset=1)
     return torch.rad2deg((unit @ unit.mT)[first, second].clamp(-1, 1).acos())

@@ -35,7 +35,7 @@ class GPTConfig:
         for field in fields(self):
             name, value, default = field.name, getattr(self, field.name), field.default
             if isinstance(default, bool):
-                checks.flag(name, value)
+                checks.choice(name, value, (True, False))
             elif isinstance(default, int) or (default is None and value is not None):
                 least = 0 if name in ("experts", "shared_experts", "active_experts") else 1
                 checks.number(name, value, least, whole=True)

@@ -114,13 +114,10 @@ class Muon(torch.optim.Optimizer):
         for key in param_group.keys() - options:  # others may keep keys of their own here
             if meant := get_close_matches(key, options, n=1, cutoff=0.85):
                 raise ValueError(f"no option {key!r} of a group: did you mean {meant[0]!r}?")
-        listed = param_group["params"]
-        listed = [listed] if isinstance(listed, Tensor) else list(listed)
-        check_params(listed, [p for group in self.param_groups for p in group["params"]])
-        super().add_param_group({**param_group, "params": listed})
+        super().add_param_group(param_group)
         try:
             self._check_group(len(self.param_groups) - 1)
-            check_schedule(self.param_groups[-1])
+            check_once(self.param_groups[-1])
         except ValueError:
             self.param_groups.pop()
             raise
@@ -162,29 +159,20 @@ class Muon(torch.optim.Optimizer):
 
     def _check_state(self, state_dict: dict[str, Any]) -> None:
         """Raises ValueError unless a saved state fits these parameters; nothing is loaded yet."""
-        groups = state_dict["param_groups"]
-        sizes = [[len(g["params"]) for g in each] for each in (self.param_groups, groups)]
-        if sizes[0] != sizes[1]:
-            raise ValueError(
-                f"expected groups of {sizes[0]} parameters in the saved state, got {sizes[1]}: "
-                "build the optimizer as it was when it was saved"
-            )
-        numbers = [number for group in groups for number in group["params"]]
+        numbers = [number for group in state_dict["param_groups"] for number in group["params"]]
         pairs = [pair for n, g in enumerate(self.param_groups) for pair in named(g, n)]
-        for number, (name, p) in zip(numbers, pairs, strict=True):
+        for number, (name, p) in zip(numbers, pairs, strict=False):  # torch counts them
             for key, value in state_dict["state"].get(number, {}).items():
-                if isinstance(value, Tensor) and value.ndim:
-                    self._check_saved(key, name, value, p)
-
-    def _check_saved(self, key: str, name: str, value: Tensor, p: Tensor) -> None:
-        what = f"{key} of parameter {name!r}"
-        if (wanted := self._shape_of(key, value, p)) != value.shape:
-            shapes = f"{tuple(wanted)}, got {tuple(value.shape)}"
-            raise ValueError(f"the saved {what} must have the shape {shapes}")
-        if "square" in key and bool((value < 0).any()):
-            raise ValueError(f"the saved {what} must be 0 or more, got a negative number")
-        if not is_sharded(value) and not is_finite(value):
-            raise ValueError(f"the saved {what} must be finite, got NaN or Inf: take an older one")
+                if not isinstance(value, Tensor) or not value.ndim:
+                    continue
+                what, wanted = f"the saved {key} of {name!r}", self._shape_of(key, value, p)
+                if value.shape != wanted:
+                    found = tuple(value.shape)
+                    raise ValueError(f"{what} must have the shape {tuple(wanted)}, got {found}")
+                if not is_sharded(value) and not is_finite(value):
+                    raise ValueError(f"{what} must be finite, got NaN or Inf: take an older one")
+                if "square" in key and bool((value < 0).any()):
+                    raise ValueError(f"{what} must be 0 or more, got a negative number")
 
     def _shape_of(self, key: str, value: Tensor, p: Tensor) -> torch.Size:
         """Returns what shape a state must have; a subclass may keep others."""
@@ -251,8 +239,8 @@ class Muon(torch.optim.Optimizer):
         group = self.param_groups[number]
         check_options(group)
         for name, p in named(group, number):
-            if p.is_complex():
-                raise ValueError(f"expected real parameters; {name!r} is {p.dtype}")
+            if not p.is_floating_point():
+                raise ValueError(f"expected real floating-point numbers; {name!r} is {p.dtype}")
             if group["rule"] == "muon" and p.ndim < 2:
                 raise ValueError(
                     f"Muon takes matrices; parameter {name!r} has shape {tuple(p.shape)}: "
@@ -299,30 +287,12 @@ def named(group: Group, number: int) -> list[tuple[str, Tensor]]:
 
 def parameters(params: Any) -> list[Any]:
     """Returns what an optimizer is given as a list; TypeError or ValueError for something else."""
-    wanted = "parameters, or groups of them, such as route(model).groups()"
-    if isinstance(params, Tensor | dict):
-        listed = "a list of groups" if isinstance(params, dict) else "several"
-        raise TypeError(f"expected {wanted}: {listed}, got one {type(params).__name__}")
-    if isinstance(params, str) or not isinstance(params, Iterable):
+    wanted = "several parameters, or a list of groups, such as route(model).groups()"
+    if isinstance(params, Tensor | dict | str) or not isinstance(params, Iterable):
         raise TypeError(f"expected {wanted}, got {checks.told(params)}")
     if not (found := list(params)):
         raise ValueError(f"expected {wanted}, got none: was the iterator used before?")
     return found
-
-
-def check_params(given: list[Any], others: list[Tensor]) -> None:
-    """Raises unless these are parameters that can be stepped, each once."""
-    seen = {*others}
-    for p in (each[1] if isinstance(each, tuple) and len(each) == 2 else each for each in given):
-        checks.kind("parameters", p, Tensor)
-        what = f"one of shape {tuple(p.shape)}"
-        if p in seen:
-            raise ValueError(f"expected each parameter once, got {what} twice")
-        if not (p.is_leaf or p.retains_grad):
-            raise ValueError(f"expected parameters, the leaves of a graph; {what} was computed")
-        if not (p.is_floating_point() or p.is_complex()):
-            raise ValueError(f"expected floating-point parameters, got {what} of {p.dtype}")
-        seen.add(p)
 
 
 def check_options(group: Group) -> None:
@@ -333,7 +303,7 @@ def check_options(group: Group) -> None:
     checks.number("lr", lr.item() if isinstance(lr, Tensor) and lr.numel() == 1 else lr, 0)
     checks.number("weight_decay", group["weight_decay"], 0)
     checks.number("momentum", group["momentum"], 0, 1)
-    checks.flag("nesterov", group["nesterov"])
+    checks.choice("nesterov", group["nesterov"], (True, False))
     if group["rule"] == "adamw":
         checks.number("eps", group["eps"], 0, above=True)  # a gradient of zeros would divide by it
         if not isinstance(group["betas"], tuple | list) or len(group["betas"]) != 2:
@@ -347,8 +317,10 @@ def check_options(group: Group) -> None:
     lr_scale(group["adjust_lr_fn"], 1, 1)
 
 
-def check_schedule(group: Group) -> None:
-    """Raises ValueError where Newton-Schulz would blow up, or leave nothing."""
+def check_once(group: Group) -> None:
+    """Raises ValueError for a parameter twice; and where Newton-Schulz would blow up, or vanish."""
+    if len({*group["params"]}) < len(group["params"]):
+        raise ValueError("expected each parameter once, got one twice in a group")
     if group["rule"] == "adamw" or group["ns_coefficients"] == "exact":
         return
     triples = schedule(group["ns_coefficients"], group["ns_steps"])

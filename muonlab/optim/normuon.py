@@ -9,7 +9,6 @@ Orthogonalization evens out the singular values, not the rows. With O from Muon 
 Source: Li et al., arXiv 2510.05491, Algorithm 1.
 """
 
-import inspect
 from collections.abc import Iterable
 from itertools import chain
 from typing import Any
@@ -69,10 +68,6 @@ class NorMuon(Muon):
         row_eps: float = 1e-8,
         **options: Any,
     ) -> None:
-        known = inspect.signature(Muon).parameters
-        if unknown := next((name for name in options if name not in known), None):
-            near = checks.meant(unknown, [*known, "scale", "beta2", "row_eps"])
-            raise TypeError(f"NorMuon has no option {unknown!r}{near}")
         options["own"] = {"scale": scale, "beta2": beta2, "row_eps": row_eps}
         super().__init__(params, lr, **options)
 

@@ -7,7 +7,6 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from torch import Tensor, nn
-from torch.nn.parameter import is_lazy
 
 from muonlab import checks
 from muonlab.optim.muon import Muon
@@ -138,9 +137,6 @@ def route(
     parameters = dict(model.named_parameters())  # tied weights once, by their first name
     if not parameters:
         raise ValueError(f"expected a model with parameters, {type(model).__name__} has none")
-    if lazy := next((n for n, p in parameters.items() if is_lazy(p)), None):
-        what = f"{lazy!r} of {type(model).__name__}"
-        raise ValueError(f"expected parameters with a shape; {what} has none: run a batch first")
     names: Names = {}
     for name, p in model.named_parameters(remove_duplicate=False):
         names.setdefault(p, []).append(name)

@@ -7,7 +7,7 @@ one (see `fast`). Every pass over memory here is one that Muon needs.
 import math
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -40,15 +40,14 @@ def lr_scale(name: LRScale | None, rows: int, columns: int) -> float:
     >>> lr_scale("match_rms_adamw", 256, 1024)
     6.4
     """
-    checks.choice("adjust_lr_fn", name, (None, *get_args(LRScale)))
-    checks.number("rows", rows, 1)
-    checks.number("columns", columns, 1)
     factors = {
         "original": math.sqrt(max(1.0, rows / columns)),
         "match_rms_adamw": 0.2 * math.sqrt(max(rows, columns)),
         "spectral": math.sqrt(rows / columns),
         "update_rms": 0.2 * math.sqrt(rows * columns),
     }
+    if name is not None:
+        checks.choice("adjust_lr_fn", name, factors)
     return factors[name or "original"]
 
 

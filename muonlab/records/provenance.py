@@ -55,14 +55,8 @@ def unchanged(folder: Path, paths: Iterable[Path]) -> list[Path]:
     """
     if not folder.is_relative_to(home := Path(muonlab.__file__).parents[1]):
         return []
-    known = (_git(home, "ls-files", "-z", "--", str(folder)) or "").split("\0")
-    changes = _git(home, "diff", "--name-only", "-z", "HEAD", "--", str(folder))
-    names = {*known} - {*(changes or "").split("\0")} if changes is not None else set()
-    return [path for path in paths if not path.is_symlink() and _name(path, home) in names]
-
-
-def _name(path: Path, home: Path) -> str:
-    return path.relative_to(home).as_posix()
+    odd = _git(home, "status", "--porcelain", "-z", "-uall", "--ignored", "--", str(folder))
+    return [path for path in paths if odd is not None and path.name not in odd]
 
 
 def _git(folder: Path, *arguments: str) -> str | None:

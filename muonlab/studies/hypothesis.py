@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -55,8 +56,8 @@ class Hypothesis:
             if not isinstance(fields, Mapping):
                 wanted = 'fields and their values, such as {"momentum": 0.8}'
                 raise ValueError(f"{name} takes {wanted}; got {fields!r}")
-            for each in fields:
-                checks.choice(f"a field of {name}", each, sorted(known))
+            if unknown := sorted(fields.keys() - known):
+                raise ValueError(f"{name}: a setting has no {unknown[0]!r}; {sorted(known)}")
         named = [*dict.fromkeys([*self.better, *self.than])]
         if twice := sorted(self.shared.keys() & {*named}):
             raise ValueError(f"{twice[0]} is shared, so it cannot be named for one side too")
@@ -66,7 +67,11 @@ class Hypothesis:
         object.__setattr__(self, "shared", {f: getattr(sides[0], f) for f in self.shared})
         if self.better == self.than or len({*self.names}) < 2:
             raise ValueError(f"both sides are {self.names[0]}: name two that differ")
-        checks.number("by", self.by, 0)  # to predict the other direction, exchange the sides
+        if not 0 <= self.by < math.inf:
+            raise ValueError(
+                f"by must be a finite number, 0 or more, got {self.by}: to predict the other "
+                "direction, exchange better and than"
+            )
 
     def __str__(self) -> str:
         size = f"at least {self.by:g} {self.unit} " if self.by else ""

@@ -17,7 +17,7 @@ from muonlab import checks
 from muonlab.records.record import Record
 from muonlab.records.table import table
 from muonlab.sweeps.results import by_config, read_runs
-from muonlab.sweeps.study import FIELDS, Contest, Grid, Phase, Place, Tuning, badness, cross
+from muonlab.sweeps.study import Contest, Grid, Phase, Place, Tuning, badness, cross
 from muonlab.training.config import TrainConfig
 
 NEAR = 1 / 3  # of a range: what a later round covers
@@ -35,7 +35,7 @@ class Knob:
 
     def __post_init__(self) -> None:
         for option in self.options:
-            checks.choice("a field of a knob", option, FIELDS)
+            checks.choice("a field of a knob", option, vars(TrainConfig()))
         checks.number("low", self.low, 0, above=True)  # logarithms
         checks.number("high above low", self.high, self.low, above=True)
 
@@ -92,12 +92,6 @@ class Search:
     near: bool = False  # whether the first round, too, looks around the sides alone
     last: Phase | None = None  # what the last round looks around, instead of the best so far
     by: Callable[[Record], float] = badness  # lowest for the best trial
-
-    def __post_init__(self) -> None:
-        if not self.rounds:
-            raise ValueError("expected at least one round of trials, got rounds ()")
-        for trials in self.rounds:
-            checks.number("rounds", trials, 1, whole=True)
 
     @property
     def tunings(self) -> tuple[Tuning, ...]:

@@ -18,7 +18,6 @@ from muonlab.optim.coefficients import MOST, QUINTIC, SAFETY, Schedule, Triple, 
 CUSHION = 0.02407327424182761
 """Singular values under this share of the largest count as this large when a step is derived; the
 very best polynomial for a wider interval would push some large values close to 0."""
-NARROWEST, FARTHEST = 1e-14, 1e-20  # beyond them a fit is lost in rounding
 
 
 def scalar_map(coefficients: str | Triple | Schedule, steps: int = 5) -> Callable[[Tensor], Tensor]:
@@ -52,9 +51,9 @@ def minimax_quintic(lower: float, upper: float) -> tuple[Triple, float]:
     checks.number("upper", upper)
     if not 0 < lower < upper:
         raise ValueError(f"expected 0 < lower < upper, got lower={lower}, upper={upper}")
-    if not (lower > NARROWEST * upper and lower > FARTHEST and upper < 1 / FARTHEST):
-        wanted = f"an interval with lower above {NARROWEST} · upper, within {FARTHEST} to 1e+20"
-        raise ValueError(f"expected {wanted}: floats hold no more; got {lower=}, {upper=}")
+    if lower < max(1e-14 * upper, 1e-20) or upper > 1e20:  # a fit is lost in rounding
+        wanted = "lower >= 1e-14 · upper, and both from 1e-20 to 1e20"
+        raise ValueError(f"expected {wanted}; got lower={lower}, upper={upper}")
     if 1 - lower / upper < 1e-4:  # the four points meet: the classical quintic is the limit
         a, b, c = QUINTIC[0]
         middle = (lower + upper) / 2

@@ -20,8 +20,6 @@ from muonlab import checks
 from muonlab.optim.orthogonalize import polar
 from muonlab.theory.memory import Rule, Run, two_block
 
-ROW = 200  # bytes of what a step leaves: two probabilities and a loss, as Python keeps them
-
 
 @dataclass(frozen=True)
 class TwoBlock:
@@ -35,10 +33,6 @@ class TwoBlock:
     c12: float = 0.0
     c21: float = 0.0
     c22: float = 0.0
-
-    def __post_init__(self) -> None:
-        if not 0 < self.L < self.K:
-            raise ValueError(f"expected 0 < L < K facts, got K={self.K}, L={self.L}")
 
     def dense(self) -> Tensor:
         """Returns it as (K, K), float64."""
@@ -68,14 +62,10 @@ class TwoBlock:
 
     def direction(self, rule: Rule) -> "TwoBlock":
         """Returns what `memory.direction` makes of it (with decoupled embeddings, for "sign")."""
+        checks.choice("rule in two blocks", rule, ("gd", "sign", "muon"))
         if rule == "gd":
             return self
-        if rule == "sign":
-            return self._sign()
-        if rule == "muon":
-            return self._polar()
-        checks.choice("rule in two blocks", rule, ("gd", "sign", "muon"))
-        raise AssertionError(f"{rule} is a rule without a branch here")
+        return self._sign() if rule == "sign" else self._polar()
 
     def _core(self) -> Tensor:
         """Returns what it does to the two vectors of ones of its blocks, at unit length (2, 2)."""
@@ -122,8 +112,7 @@ def run_blocks(K: int, L: int, alpha: float, rule: Rule, lr: float, steps: int) 
         ValueError: unless 0 < L < K and L/K < alpha < 1; a step size after which W is not finite.
     """
     checks.number("lr", lr)
-    checks.number("steps", steps, 0, whole=True)
-    checks.memory(ROW * steps, f"steps={steps}")
+    checks.number("steps", steps, 0, whole=True, each=200)  # two probabilities and a loss
     p = two_block(K, L, alpha)
     p_frequent, p_rare = p[0].item(), p[-1].item()
     W, rows, losses = TwoBlock(K, L), [], []

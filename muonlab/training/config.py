@@ -91,7 +91,7 @@ class TrainConfig:
         for field in dataclasses.fields(self):
             value, kind = getattr(self, field.name), type(field.default)
             if kind is bool:
-                checks.flag(field.name, value)
+                checks.choice(field.name, value, (True, False))
             if kind is str and not (isinstance(value, str) and value):
                 raise ValueError(f"{field.name} must be a name, got {value!r}")
             if value is not None and not isinstance(value, str | int | float | tuple):
