@@ -105,7 +105,7 @@ def text(path: Path | str, wanted: str) -> str:
 
 def told(value: Any) -> str:
     """Returns what came, on one short line."""
-    if hasattr(value, "shape") and getattr(value, "ndim", 0):
+    if hasattr(value, "shape") and getattr(value, "ndim", False):
         return f"{type(value).__name__.lower()} of shape {tuple(value.shape)}"
     return printable(repr(value))
 

@@ -145,7 +145,10 @@ class Muon(torch.optim.Optimizer):
         """Updates every parameter that has a gradient, and returns closure's loss, if any."""
         loss = None
         if closure is not None:
-            checks.kind("a closure, a function that returns the loss", closure, Callable)
+            if not callable(closure):
+                raise TypeError(
+                    f"expected a closure, a function that gives the loss; got {closure!r}"
+                )
             with torch.enable_grad():
                 loss = closure()
         if not torch.compiler.is_compiling():  # a compiled step cannot stop half-way

@@ -116,6 +116,8 @@ def _difference(group: Sequence[Record], reference: Sequence[Record]) -> str:
 def measures(run: Record) -> dict[str, float | None]:
     """Returns what a task measured at the end; numbers in a list count from 0."""
     found: dict[str, float | None] = {}
+    if not run.held_out:
+        raise ValueError("expected a finished run, got a record whose held_out is []")
     for name, value in run.held_out[-1].items():
         if isinstance(value, list):
             found |= {f"{name} {i}": v for i, v in enumerate(value)}
