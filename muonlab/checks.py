@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy
 import psutil
+from torch import Tensor
 
 LARGEST = sys.float_info.max  # what a float can hold
 SMALL = 2**26  # bytes: so much is there, or will be in a moment
@@ -28,8 +29,10 @@ def number(
 ) -> None:
     """Raises ValueError unless it is a finite number with low <= value < end; `above`: low < value.
 
-    True and False are no numbers; those of NumPy are. Of a count, `each` takes so many bytes.
+    True and False are no numbers; those of NumPy and torch are. `each`: bytes of one, of a count.
     """
+    if isinstance(value, Tensor) and value.numel() == 1:
+        value = value.item()
     fits = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
     if fits and low <= value < end and not (above and value == low):
         memory(each * value, f"{name}={value}")

@@ -210,7 +210,8 @@ def claim(id: str, value: Any, folder: Path = LESSONS) -> Claim:
             "Intervals, as of paired_interval; without one it takes numbers."
         )
     if not size:
-        values = tuple(v.item() if getattr(v, "numel", lambda: 0)() == 1 else v for v in values)
+        one = [math.prod(getattr(v, "shape", (2,))) == 1 for v in values]  # in a tensor or an array
+        values = tuple(v.item() if o else v for v, o in zip(values, one, strict=True))
         for each in values:
             checks.kind(f"a number for claim {id}", each, Real)  # NaN, too: it does not hold
     return replace(known[id], value=values if size else tuple(map(float, values)))

@@ -302,8 +302,7 @@ def check_options(group: Group) -> None:
     """Raises ValueError unless all options of a group are in range."""
     for key, choices in CHOICES.items():
         checks.choice(key, group[key], choices)
-    lr = group["lr"]
-    checks.number("lr", lr.item() if isinstance(lr, Tensor) and lr.numel() == 1 else lr, 0)
+    checks.number("lr", group["lr"], 0)
     checks.number("weight_decay", group["weight_decay"], 0)
     checks.number("momentum", group["momentum"], 0, 1)
     checks.choice("nesterov", group["nesterov"], (True, False))

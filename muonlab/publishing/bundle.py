@@ -20,7 +20,7 @@ To run the lessons: Python 3.11 or newer, and a network once, for the libraries.
     python -m venv .venv
     .venv\Scripts\activate            (on Linux and macOS: source .venv/bin/activate)
     pip install -c constraints.txt ./WHEEL
-    muonlab lab
+    muonlab lab --trust               (it shows what the notebooks have stored)
 """
 
 
