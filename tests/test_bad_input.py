@@ -819,7 +819,7 @@ CLI = [
     ("cli('report lesson-4 --better muon=QK --than muon=none')", "lesson-4 recorded"),
     ("cli('report latin.jsonl --better muon=QK --than muon=none')", "UTF-8 latin.jsonl"),
     ("cli('results --results .')", "record line 1"),
-    ("cli('report no-end.jsonl --better muon=QK+VO+FFN --than muon=none')", "run muon=none"),
+    ("cli('report no-end.jsonl --better muon=QK+VO+FFN --than muon=none')", "Muon seed twice"),
     ("cli('claims --lesson 99')", "lesson 99"),
     ("cli('claims --lesson \"\"')", "lesson ''"),
     ("cli('claims --lesson \"*\"')", "lesson '*'"),

@@ -58,7 +58,7 @@ def clone(tmp_path, monkeypatch):
 
 def test_ids_are_escaped_in_html():
     assert "<img" not in exercise.Verdict(MARKUP, "right", "").html
-    assert "<img" not in claims.Claim(MARKUP, "so", value=(1.0,)).html
+    assert "<img" not in claims.Claim(MARKUP, "so", lower=0.0, value=(1.0,)).html
 
 
 def test_an_option_is_escaped_where_it_was_chosen(tmp_path, monkeypatch):
