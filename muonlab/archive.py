@@ -16,6 +16,7 @@ from io import BytesIO
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
+from muonlab import checks
 from muonlab.files import cache_folder, replace_file
 
 LARGEST = 200_000_000  # bytes, of an archive and of a text: ten times what the lessons need
@@ -41,9 +42,9 @@ def pack(texts: Mapping[str, bytes]) -> bytes:
 
 def read(path: Path) -> bytes:
     """Returns the bytes of a file that is no larger than an archive may be, else a ValueError."""
-    if (size := path.stat().st_size) > LARGEST:
+    if path.is_file() and (size := path.stat().st_size) > LARGEST:
         raise ValueError(f"{path} has {size:,} bytes; expected an archive of {LARGEST:,} at most")
-    return path.read_bytes()
+    return checks.content(path, "an archive that `muonlab corpus export` wrote")
 
 
 def hashes(archive: bytes) -> dict[str, str]:

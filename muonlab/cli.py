@@ -12,13 +12,14 @@ from typing import Any
 from tqdm import tqdm
 
 import muonlab
-from muonlab import doctor
+from muonlab import checks, doctor
 from muonlab.benchmark.bench import bench, bench_report, read_bench, write_bench
 from muonlab.classroom import claims, report
 from muonlab.cost import formulas as cost
 from muonlab.distributed import parallel
-from muonlab.files import course
-from muonlab.records.record import Record, append
+from muonlab.files import course, prepare_file
+from muonlab.records.provenance import unchanged
+from muonlab.records.record import Record, append, prepare
 from muonlab.records.store import RESULTS, path_of, write_manifest
 from muonlab.records.table import runs_table
 from muonlab.studies.evidence import SEARCHES
@@ -33,6 +34,7 @@ from muonlab.training.config import TrainConfig
 from muonlab.training.run import train
 
 LESSONS = course() / "lessons"
+LONGEST = 10_000  # characters in a line of an error
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -46,7 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, OSError, ArithmeticError) as error:  # our own messages need no traceback
         if os.environ.get("MUONLAB_TRACEBACK"):
             raise
-        print(f"muonlab {options.verb}: {error}", file=sys.stderr)
+        told = "\n".join(checks.printable(line, LONGEST) for line in str(error).splitlines())
+        print(f"muonlab {options.verb}: {told}", file=sys.stderr)
         return 2
 
 
@@ -62,7 +65,9 @@ def _parser() -> argparse.ArgumentParser:
     folder: dict[str, Any] = {"type": _folder, "metavar": "FOLDER", "default": RESULTS}
     values: dict[str, Any] = {"nargs": "+", "type": _pair, "metavar": "FIELD=VALUE", "default": []}
 
-    _verb(verbs, "lab", _lab, "open JupyterLab at lesson 00")
+    lab = _verb(verbs, "lab", _lab, "open JupyterLab at lesson 00")
+    text = "show what notebooks have stored, also in those that did not come with this package"
+    lab.add_argument("--trust", action="store_true", help=text)
     text = "say what this machine has, and what to do about the rest"
     _verb(verbs, "doctor", lambda options: doctor.main(), text)
     text = "the claims of the lessons: value, bound, verdict"
@@ -173,7 +178,10 @@ def _typed(pair: tuple[str, str]) -> tuple[str, Any]:
     if isinstance(default, tuple):
         parts = [] if text == "none" else text.split("+")
         return name, tuple(map(type(default[0]), parts))
-    return name, (float if default is None else type(default))(text)
+    try:
+        return name, (float if default is None else type(default))(text)
+    except ValueError:  # TrainConfig says it, with the field's name
+        return name, text
 
 
 def _lab(options: argparse.Namespace) -> int:
@@ -183,11 +191,15 @@ def _lab(options: argparse.Namespace) -> int:
             f"no lessons in {LESSONS}: run `muonlab lab` in the unpacked bundle, or from a clone "
             "of the repository, installed with pip install -e ."
         )
-    jupyter = [sys.executable, "-m", "jupyter"]
+    jupyter = [sys.executable, "-P", "-m", "jupyter"]  # -P: no code of the working folder
     # stored figures and widgets show only in trusted notebooks
-    trust = [*jupyter, "trust", *map(str, notebooks)]
-    if subprocess.run(trust, check=False, stdout=subprocess.DEVNULL).returncode:
+    ours = notebooks if options.trust else unchanged(LESSONS, notebooks)
+    trust = [*jupyter, "trust", *map(str, ours)]
+    if ours and subprocess.run(trust, check=False, stdout=subprocess.DEVNULL).returncode:
         print("stored figures show only after the cells have run: jupyter trust failed")
+    elif len(ours) < len(notebooks):
+        print(f"{len(notebooks) - len(ours)} notebooks are not as this package came with them:")
+        print("their stored figures show after you run the cells. --trust shows all, at your risk")
     root = ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []  # a container
     return subprocess.run([*jupyter, "lab", *root, str(notebooks[0])], check=False).returncode
 
@@ -195,6 +207,10 @@ def _lab(options: argparse.Namespace) -> int:
 def _train(options: argparse.Namespace) -> int:
     values = {field.name: getattr(options, field.name) for field in dataclasses.fields(TrainConfig)}
     names, config = ("checkpoint", "shard", "replicas", "timeout"), TrainConfig(**values)
+    if options.record:
+        prepare(options.record)  # rather now than after the work
+    if parallel.size() == 1:
+        cost.check_memory(config)
     if not parallel.rank():
         print(cost.passes(config), end="", flush=True)
     record = train(config, **{name: getattr(options, name) for name in names})
@@ -212,7 +228,7 @@ def _ablate(options: argparse.Namespace) -> int:
         return 0
     at = Place(options.results, options.corpus, options.pieces)
     for phase, grid in phases(options.name).items():
-        configs, path = grid(at), at.path(phase)
+        configs, path = grid(at), prepare_file(at.path(phase))
         print(f"{path.name}: {cost.summary(configs)}, {cost.hours_here(configs)}", flush=True)
         if options.engine == "local":  # another machine has another memory
             cost.check_memory(max(configs, key=cost.memory))
@@ -228,6 +244,8 @@ def _ablate(options: argparse.Namespace) -> int:
 
 def _results(options: argparse.Namespace) -> int:
     folder = options.results
+    if not folder.is_dir():
+        raise FileNotFoundError(f"expected a folder of records, got {folder}, which is not there")
     if options.check:
         if folder.resolve() != RESULTS.resolve():
             raise ValueError(f"--check is about the course's records in {RESULTS}: no --results")
@@ -289,6 +307,8 @@ def _corpus(options: argparse.Namespace) -> int:
 
 
 def _bench(options: argparse.Namespace) -> int:
+    if options.record:
+        prepare_file(options.record)  # rather now than after the measuring
     record = read_bench(options.show) if options.show else bench()
     if options.record:
         write_bench(record, options.record)

@@ -22,7 +22,10 @@ def pick_device(name: str) -> torch.device:
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if name.startswith("cuda") and not torch.cuda.is_available():
         raise ValueError(f"device {name!r} needs a GPU that torch can use; take device='cpu'")
-    return torch.device(name)
+    device = torch.device(name)
+    if device.type == "cuda" and not (device.index or 0) < (count := torch.cuda.device_count()):
+        raise ValueError(f"device {name!r} is not one of the {count} GPUs here, cuda:0 and so on")
+    return device
 
 
 def device_name(device: torch.device | str = "cpu") -> str:

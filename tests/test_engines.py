@@ -178,7 +178,7 @@ def test_an_unknown_engine_and_impossible_workers_are_refused(capsys, tmp_path):
     error = ablate("--engine", "dask", *there, capsys=capsys)
     assert "engine must be one of local, ray, slurm; got 'dask'" in error
     error = ablate("--engine", "ray", "--workers", "0", *there, capsys=capsys)
-    assert "workers must be at least 1, got 0" in error
+    assert "workers must be a whole number >= 1 and finite, got 0" in error
     error = ablate("--workers", "2", *there, capsys=capsys)
     assert "start the same command several times" in error
 

@@ -193,8 +193,8 @@ def test_bad_targets_are_refused():
     [
         ({"heads": 5}, "multiple of 2·heads, got width=32 and heads=5"),
         ({"width": 12}, "width=12 and heads=4"),  # heads of odd width: RoPE needs pairs
-        ({"layers": 0}, "layers must be at least 1, got 0"),
-        ({"vocab_size": -1}, "vocab_size must be at least 1"),
+        ({"layers": 0}, "layers must be a whole number >= 1 and finite, got 0"),
+        ({"vocab_size": -1}, "vocab_size must be a whole number >= 1"),
     ],
 )
 def test_impossible_shapes_are_refused(change, message):
@@ -204,5 +204,25 @@ def test_impossible_shapes_are_refused(change, message):
 
 @pytest.mark.parametrize(("n", "temperature"), [(-1, 1.0), (1, -0.5), (1, math.nan)])
 def test_impossible_requests_to_generate_are_refused(n, temperature):
-    with pytest.raises(ValueError, match="temperature"):
+    with pytest.raises(ValueError, match=r"must be a .*number >= 0"):
         build().generate(some_tokens(), n, temperature)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"gated": True, "fused_qkv": True},
+        {"attention": "latent", "latent": 6, "rotary": 4},
+        {"experts": 5, "active_experts": 2, "shared_experts": 3, "gated": True},
+        {"experts": 4, "shared_experts": 0, "expert_hidden": 7},
+    ],
+)
+def test_the_size_is_known_before_it_is_built(change):
+    config = replace(CONFIG, **change)
+    assert config.numbers == sum(p.numel() for p in GPT(config).parameters())
+
+
+def test_a_model_that_cannot_fit_may_still_be_planned():
+    with torch.device("meta"):
+        assert len(GPT(replace(CONFIG, vocab_size=10**12)).head.weight) == 10**12

@@ -137,6 +137,19 @@ def viewed(page, name):
     return page.evaluate(VIEWED, [explore.module(name), POINTS[name], data(name)])
 
 
+TICKED = """async ([source, ranges]) => {
+  const end = "export default (range) => ticks(extent({ range }, []), false, 5).length;";
+  const url = URL.createObjectURL(new Blob([source + end], { type: "text/javascript" }));
+  const module = (await import(url)).default;
+  return ranges.map(module);
+}"""
+
+
+def test_an_axis_without_length_has_an_end(page):
+    ranges = [[1, 1], [0, 0], [1e16, 1e16 + 2], [3, 1], [0, 1]]
+    assert all(0 < count < 20 for count in page.evaluate(TICKED, [script("plot.js"), ranges]))
+
+
 def test_every_explorer_has_an_oracle():
     assert sorted(ORACLES) == sorted(POINTS) == explore.names()
 

@@ -251,8 +251,8 @@ def test_a_state_of_muon_is_taken_up_with_new_statistics():
     [
         ({"scale": "rms"}, "scale must be one of"),
         ({"beta2": 1.0}, "beta2 must be a number in"),
-        ({"beta2": "0.9"}, "beta2 must be a number in"),
-        ({"row_eps": 0.0}, "row_eps must be above 0"),
+        ({"beta2": "0.9"}, "beta2 must be a number, got '0.9'"),
+        ({"row_eps": 0.0}, "row_eps must be a number above 0"),
         ({"row_eps": -1.0}, "row_eps must be a number"),
         ({"lr": -0.1}, "lr must be a number"),
         ({"ns_coefficients": "no"}, "no"),

@@ -188,7 +188,7 @@ def test_minimax_beats_every_nearby_quintic(interval):
         assert largest_error(*(torch.tensor(triple, dtype=torch.float64) + nudge)) > error
 
 
-@pytest.mark.parametrize("interval", [(0, 1), (-1, 1), (1, 1), (2, 1), (0.5, math.inf)])
+@pytest.mark.parametrize("interval", [(0, 1), (-1, 1), (1, 1), (2, 1)])
 def test_minimax_refuses_a_bad_interval(interval):
     with pytest.raises(ValueError, match="0 < lower < upper"):
         minimax_quintic(*interval)

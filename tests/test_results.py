@@ -159,7 +159,7 @@ def test_a_table_of_nothing_or_against_several_says_so():
         runs_table(runs, where={"lr": "0.3"})
     with pytest.raises(ValueError, match="2 of 2 settings have steps=2: name exactly one"):
         runs_table(runs, against={"steps": "2"})
-    with pytest.raises(ValueError, match=r"no field \['learning_rate'\]"):
+    with pytest.raises(ValueError, match=r"one of corpus, .*; got 'learning_rate'"):
         runs_table(runs, where={"learning_rate": "1"})
 
 

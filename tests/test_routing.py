@@ -138,7 +138,7 @@ def test_a_group_that_finds_nothing_says_what_it_looks_for():
 
 
 def test_a_mistyped_option_is_refused():
-    with pytest.raises(ValueError, match=r"no option \['momentun'\]; Muon has .*momentum"):
+    with pytest.raises(ValueError, match="did you mean 'momentum'"):
         route(Model()).groups(momentun=0.5)
 
 

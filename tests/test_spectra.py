@@ -103,7 +103,7 @@ def test_a_matrix_without_a_spectrum_is_refused(W, message):
 
 
 def test_top_counts_at_least_one_direction():
-    with pytest.raises(ValueError, match="top must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="top must be a whole number >= 1 and finite, got 0"):
         isotropy(torch.eye(3), top=0)
 
 

@@ -104,7 +104,7 @@ def test_no_two_bars_of_a_lane_meet(way, cards):
 
 
 def test_an_unknown_way_is_refused():
-    with pytest.raises(ValueError, match="expected one of AdamW"):
+    with pytest.raises(ValueError, match="way must be one of AdamW"):
         timeline(C, 2048, 2048, way="everyone")
 
 

@@ -16,11 +16,12 @@ from test_classroom import outputs
 from test_live_figures import opened
 
 from muonlab import cli
+from muonlab.checks import printable
 from muonlab.classroom import Lesson, handin, predict
 from muonlab.classroom.handin import HandIn, parse
 from muonlab.files import course
 from muonlab.teaching import collected, together
-from muonlab.teaching.collected import collect, printable
+from muonlab.teaching.collected import collect
 from muonlab.teaching.together import page, stored, summary, write_page
 
 browser = browser  # the fixture of test_browser

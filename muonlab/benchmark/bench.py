@@ -17,9 +17,10 @@ from torch import Tensor
 from torch.optim import AdamW, Optimizer
 from torch.optim._muon import _zeropower_via_newtonschulz as torch_newton_schulz
 
+from muonlab import checks
 from muonlab.benchmark.rivals import CONTEXT, GPT_SHAPES, VOCABULARY, rivals, trainer
 from muonlab.benchmark.timing import race
-from muonlab.files import replace_file
+from muonlab.files import prepare_file, replace_file
 from muonlab.machine import fast_bf16, keep_freed_memory, work_dtype
 from muonlab.optim.coefficients import JORDAN, schedule
 from muonlab.optim.fast import fast_newton_schulz, steps_together
@@ -53,17 +54,15 @@ def bench() -> dict[str, Any]:
 
 def write_bench(record: dict[str, Any], path: Path) -> None:
     """Writes a record of `bench` as JSON, whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(path, (json.dumps(rounded(record), indent=1) + "\n").encode())
+    replace_file(prepare_file(path), (json.dumps(rounded(record), indent=1) + "\n").encode())
 
 
 def read_bench(path: Path) -> dict[str, Any]:
     """Returns a record that `write_bench` wrote; ValueError if the file holds something else."""
+    text = checks.text(path, "a record of `muonlab bench`")
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        for part in ("provenance", *PARTS):
-            record[part]
-    except (json.JSONDecodeError, KeyError, TypeError) as error:
+        bench_report(record := json.loads(text))  # it can be shown
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"{path}: expected a record of `muonlab bench` ({error!r})") from error
     return record
 
@@ -92,7 +91,8 @@ def bench_report(record: Mapping[str, Any]) -> str:
         f"Every figure is the median of samples taken in turns; {accepted} samples count, "
         f"{rejected} were rejected because other processes were busy.",
     ]
-    return "\n\n".join(lines) + "\n"
+    shown = (checks.printable(line, 10_000) for line in "\n\n".join(lines).splitlines())
+    return "\n".join(shown) + "\n"
 
 
 @cache

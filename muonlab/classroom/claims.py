@@ -20,9 +20,11 @@ import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from html import escape
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
+from muonlab import checks
 from muonlab.classroom.output import Table
 from muonlab.classroom.widget import LESSONS
 from muonlab.statistics import Interval, verdict
@@ -125,9 +127,10 @@ class Claim:
         notes |= {"paper": self.paper, "the paper's result": told}
         facts = [f"{name} <b>{escape(text)}</b>" for name, text in notes.items() if text]
         look = LOOK.format("#949494" if self.verdict == "open" else "#029e73")
+        id = escape(self.id)
         return (
-            f'<div id="claim-{self.id}" style="{look}"><b>{self.sign}</b> · '
-            f"{escape(self.sentence)}<br><small>claim {self.id} · {' · '.join(facts)}</small></div>"
+            f'<div id="claim-{id}" style="{look}"><b>{self.sign}</b> · '
+            f"{escape(self.sentence)}<br><small>claim {id} · {' · '.join(facts)}</small></div>"
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -149,6 +152,7 @@ def defined(lesson: str, folder: Path = LESSONS) -> dict[str, Claim]:
 
     `folder` holds the lessons and claims/.
     """
+    checks.word("a lesson", lesson, "02")
     path = folder / "claims" / f"{lesson}.toml"
     if not path.exists():
         raise ValueError(f"lesson {lesson} has no claims: expected {path.name} in lessons/claims")
@@ -205,6 +209,11 @@ def claim(id: str, value: Any, folder: Path = LESSONS) -> Claim:
             f"claim {id} got {value!r}. With a size it is about a difference and takes whole "
             "Intervals, as of paired_interval; without one it takes numbers."
         )
+    if not size:
+        one = [math.prod(getattr(v, "shape", (2,))) == 1 for v in values]  # in a tensor or an array
+        values = tuple(v.item() if o else v for v, o in zip(values, one, strict=True))
+        for each in values:
+            checks.kind(f"a number for claim {id}", each, Real)  # NaN, too: it does not hold
     return replace(known[id], value=values if size else tuple(map(float, values)))
 
 
@@ -218,14 +227,22 @@ def collect(path: Path) -> list[Claim]:
 
     Each is checked against its bound when it is asked.
     """
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    outputs = [output.get("data", {}) for cell in cells for output in cell.get("outputs", [])]
-    stored = [data[MIME] for data in outputs if MIME in data]
-    return [claim(s["id"], [*map(_read, s["value"])], path.parent) for s in stored]
+    text = checks.text(path, "a notebook")
+    try:
+        cells = json.loads(text)["cells"]
+        outputs = [output.get("data", {}) for cell in cells for output in cell.get("outputs", [])]
+        stored = [(data[MIME]["id"], [*data[MIME]["value"]]) for data in outputs if MIME in data]
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"expected a notebook in {path}, got something else: {error!r}") from error
+    return [claim(id, [*map(_read, values)], path.parent) for id, values in stored]
 
 
 def _read(value: Any) -> Any:
-    return Interval(*value) if isinstance(value, list) else value
+    if not isinstance(value, list):
+        return value
+    for each in value:
+        checks.kind("an interval of numbers", each, int, float)  # no text, which a page would show
+    return Interval(*value)
 
 
 def stored_claims(lessons: Path, before: str = "99") -> dict[str, tuple[Claim, str]]:
@@ -242,6 +259,8 @@ def missing(path: Path) -> list[str]:
 
 def print_stored(folder: Path, lesson: str | None = None) -> int:
     """Prints the stored claims, all or one lesson's; returns 1 when one fails or is missing."""
+    if lesson is not None:
+        checks.word("a lesson", lesson, "02", r"\d\d")
     name = f"{lesson or '[0-9][0-9]'}-*"
     notebooks = sorted(folder.glob(f"{name}.ipynb"))
     if not notebooks:

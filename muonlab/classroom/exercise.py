@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from muonlab import checks as given
 from muonlab.classroom.asking import NotYet, call, package_calls, shown, unpatched
 from muonlab.classroom.kinds import Kind, Wrong, apart, equal, rounded, shape
 from muonlab.files import course
@@ -51,7 +52,7 @@ class Verdict:
         lines = (re.sub("`(.+?)`", r"<code>\1</code>", escape(text)) for text in told)
         return (
             f'<div role="status" style="border-left:4px solid {colour};padding:0.3em 0.8em;'
-            f'margin:0.4em 0"><b>{symbol} {self.exercise}: {self.status}.</b> '
+            f'margin:0.4em 0"><b>{symbol} {escape(self.exercise)}: {self.status}.</b> '
             f"{'<br>'.join(lines)}</div>"
         )
 
@@ -61,6 +62,7 @@ def judge(exercise: str, answer: Any, swaps: Swaps = ()) -> Verdict:
 
     swaps: what stands in the check's source, and what shall stand there instead, for a variant.
     """
+    given.word("an exercise", exercise, "02-e1", r"\d\d-e\d+")
     lesson, _, name = exercise.partition("-")
     known = checks(lesson, swaps)
     if name not in known:
@@ -89,6 +91,7 @@ def checks(lesson: str, swaps: Swaps = ()) -> dict[str, Callable[[Any], str | No
 
     A check returns what a right answer is told, or None for its docstring. `swaps` as in `judge`.
     """
+    given.word("a lesson", lesson, "02", r"\d\d")
     path = course() / "lessons" / "checks" / f"lesson_{lesson}.py"
     if not path.is_file():
         raise ValueError(f"no lesson {lesson!r} has checks; an exercise is called like '02-e1'")

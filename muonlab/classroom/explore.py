@@ -10,11 +10,13 @@ on another. A cell shows it by `lesson.explore(NAME, data)`; data that come from
 """
 
 import json
+import math
 import tomllib
 from typing import Any
 
 import traitlets
 
+from muonlab import checks
 from muonlab.classroom.widget import LESSONS, Widget, script
 
 FOLDER = LESSONS / "explorers"
@@ -40,11 +42,12 @@ export default explorer(chosen);
 
 def names() -> list[str]:
     """Returns the explorers that exist."""
-    return sorted(path.stem for path in FOLDER.glob("*.js"))
+    return sorted(path.stem for path in FOLDER.glob("*.toml"))
 
 
 def controls(name: str) -> list[dict[str, Any]]:
     """Returns an explorer's controls in order; ValueError names one of no known kind."""
+    checks.choice("explorer", name, names())
     declared = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
     for control, spec in declared.items():
         if spec.keys() not in KINDS:
@@ -73,13 +76,24 @@ class Explorer(Widget):
     data = traitlets.Dict().tag(sync=True)
 
     def __init__(self, name: str, data: dict[str, Any] | None = None, **values: Any) -> None:
-        if name not in names():
-            raise ValueError(f"no explorer {name!r}; there are {', '.join(names())}")
-        known = [control["name"] for control in controls(name)]
-        if unknown := sorted(values.keys() - set(known)):
-            raise ValueError(f"explorer {name} has no {unknown}; its controls are {known}")
+        if data is not None:
+            checks.kind("data, a dict", data, dict)
+        known = {control["name"]: control for control in controls(name)}
+        if unknown := sorted(values.keys() - known.keys()):
+            raise ValueError(f"explorer {name} has no {unknown}; its controls are {[*known]}")
+        for control, value in values.items():
+            _check(known[control], value)
         self._esm = module(name)
         super().__init__(name=name, data=data or {}, values=values)
 
     def __repr__(self) -> str:
         return f"Explorer {self.name}"
+
+
+def _check(control: dict[str, Any], value: Any) -> None:
+    """Raises ValueError unless a control can have this value."""
+    if "options" in control:
+        checks.choice(control["name"], value, control["options"])
+    else:
+        end = math.nextafter(control.get("max", control.get("cells", 0) - 1), math.inf)
+        checks.number(control["name"], value, control.get("min", 0), end)

@@ -11,6 +11,7 @@ from matplotlib.colors import LinearSegmentedColormap, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
+from muonlab import checks
 from muonlab.classroom.looks import INK, SERIES, looks
 from muonlab.statistics import Interval, mean_interval
 
@@ -59,6 +60,10 @@ def lines(
         series: the numbers of each line; or a list of such lines, one a seed: their mean is then
             the line and their range a band, and the legend says so.
     """
+    demand(series)
+    for label, y in series.items():
+        if logy and not (np.atleast_1d(_numbers(y)) > 0).any():
+            raise ValueError(f"logy needs numbers above 0; {label!r} has none")
     figure, axes = plt.subplots()
     seeds = draw_lines(axes, x, series)
     axes.set(xlabel=xlabel, ylabel=ylabel)
@@ -117,6 +122,7 @@ def strips(rows: Mapping[str, Mapping[str, float]], *, xlabel: str) -> Figure:
 
     Parts whose names begin alike ("k₁", "k₂") have one colour.
     """
+    demand(rows)
     figure, axes = plt.subplots(figsize=(WIDTH, 0.8 + 0.55 * len(rows)))
     _rows(axes, list(rows))
     kinds = list(dict.fromkeys(part[0] for parts in rows.values() for part in parts))
@@ -133,6 +139,7 @@ def strips(rows: Mapping[str, Mapping[str, float]], *, xlabel: str) -> Figure:
 
 def spectra(values: Mapping[str, Numbers], *, logy: bool = True) -> Figure:
     """Returns a figure of singular values, largest first; zeros are left out of a log axis."""
+    demand(values)
     figure, axes = plt.subplots()
     _spectra(axes, values, logy)
     legend(figure)
@@ -141,6 +148,7 @@ def spectra(values: Mapping[str, Numbers], *, logy: bool = True) -> Figure:
 
 def dots(values: Mapping[str, Sequence[float]], *, xlabel: str) -> Figure:
     """Returns one row a name: each seed as a dot, and the 95 % interval of their mean as a bar."""
+    demand(values)
     found = {name: _numbers(v) for name, v in values.items()}
     figure, axes = plt.subplots(figsize=_size(found, 1))
     _rows(axes, list(found))
@@ -162,6 +170,7 @@ def forest(
         xlabel: what is contrasted, with its unit.
         matters: the size from which on an effect matters; what is smaller is shaded.
     """
+    demand(differences)
     figure, axes = plt.subplots(figsize=_size(differences, 2))
     draw_forest(axes, differences, matters)
     n = _count({len(each) for each in differences.values()})
@@ -177,6 +186,7 @@ def bars(settings: Mapping[str, Mapping[str, Sequence[float]]], *, xlabel: str) 
     Args:
         settings: by its name the effects of each setting, the same in all: differences, one a seed.
     """
+    demand(settings)
     names, high = list(next(iter(settings.values()))), 0.8 / len(settings)
     size = WIDTH, 0.9 + 0.42 * len(settings) * len(names)
     figure, axes = plt.subplots(figsize=size)
@@ -207,6 +217,7 @@ def matrix(matrices: Mapping[str, Any], *, shared: bool = True, logy: bool = Fal
         shared: one scale of colours for all, symmetric around 0; else each has its own.
         logy: the axis of the singular values.
     """
+    demand(matrices)
     found = {name: np.asarray(matrix, dtype=float) for name, matrix in matrices.items()}
     figure, maps, below = _places(len(found))
     ends = [np.abs(each).max() or 1.0 for each in found.values()]
@@ -244,6 +255,7 @@ def maps(
         sides: two contestants; the first one's colour stands for numbers under `below`, the
             second one's for those above.
     """
+    demand(grids)
     high = 0.64 if len(grids) < 3 else 0.42
     figure, places = plt.subplots(1, len(grids), figsize=(WIDTH, high * WIDTH), sharey=bool(sides))
     found = np.array([[[*row.values()] for row in grid.values()] for grid in grids.values()])
@@ -419,4 +431,14 @@ def _count(seeds: set[int]) -> str:
 
 def _numbers(values: Any) -> np.ndarray:
     """Returns numbers, or one row of them a seed, whatever holds them."""
-    return np.array([_numbers(v) if np.ndim(v) else float(v) for v in values])
+    try:
+        return np.array([_numbers(v) if np.ndim(v) else float(v) for v in values])
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"expected numbers to draw, got {checks.told(values)}") from error
+
+
+def demand(series: Any) -> None:
+    """Raises unless there is something to draw, by name."""
+    checks.kind("series by name, a dict", series, Mapping)
+    if not series:
+        raise ValueError(f"expected at least one of the series to draw, got {series}")

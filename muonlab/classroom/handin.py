@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from muonlab import checks as given
 from muonlab.classroom.exercise import LOOK
 from muonlab.classroom.predict import Prediction, home
 from muonlab.files import replace_file
@@ -61,6 +62,7 @@ def write(
     Predictions without a choice are left out. ValueError: there is nothing to hand in yet, or the
     name is too long. OSError: the folder cannot be written; an older file stays.
     """
+    given.kind("a name as a text", name, str)
     said = {
         id: {"question": p.question, "options": p.options, "choice": p.choice}
         for id, p in predictions.items()

@@ -12,6 +12,7 @@ import torch
 from IPython.display import display
 from matplotlib.figure import Figure
 
+from muonlab import checks
 from muonlab.classroom import claims, exercise, figures, handin, output, svg
 from muonlab.classroom.explore import Explorer
 from muonlab.classroom.predict import Prediction
@@ -26,8 +27,8 @@ Rows = Iterable[Iterable[Any]] | Mapping[Any, Iterable[Any]]
 
 def start(lesson: str) -> "Lesson":
     """Returns the lesson; seeds torch, sets its threads, and shows what the lesson runs on."""
-    if not re.fullmatch(r"\d\d", lesson):
-        raise ValueError(f"a lesson is called by two digits, like start('02'); {lesson!r} came")
+    checks.word("a lesson, by two digits,", lesson, "02", r"\d\d")
+    claims.defined(lesson)  # it says if there is no such lesson
     torch.manual_seed(SEED)
     if "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(min(2, os.cpu_count() or 1))
@@ -89,6 +90,7 @@ class Lesson:
 
     def show(self, figure: Figure, alt: str) -> None:
         """Shows a figure whose text alternative states the finding, in 20 characters or more."""
+        checks.kind("a text as alt", alt, str)
         if len(alt.strip()) < 20:
             raise ValueError(f"alt must state what the figure shows, in a sentence; {alt!r} came")
         if not isinstance(figure, Figure):
@@ -131,6 +133,8 @@ class Lesson:
         if not isinstance(results, Mapping):
             results = by_contestant(results, contestant)
         found = contrasted(results, contrasts)
+        if not found:
+            raise ValueError(f"expected at least one effect to show, got {found}")
         effects = Effects({n: mean_interval(each) for n, each in found.items()})
         figure = figures.forest(found, xlabel=unit, matters=matters)
         self.show(figure, f"{alt} " + "; ".join(f"{n} {e}" for n, e in effects.items()) + ".")
@@ -142,6 +146,7 @@ class Lesson:
 
     def say(self, text: str) -> None:
         """Shows Markdown, usually with numbers computed in this run."""
+        checks.kind("a text", text, str)
         output.show(text, markdown=text)
 
     def claim(self, id: str, value: Any) -> None:
@@ -189,12 +194,15 @@ class Lesson:
     def recap(self) -> None:
         """Shows the lesson's claims with what was measured in this run, and how to hand in."""
         table = claims.as_table(self.claims.values())
-        output.show(table.text, html=table.html())
+        if self.claims:
+            output.show(table.text, html=table.html())
+        else:
+            output.show("No claim has been measured yet: run the cells of the lesson first.")
         chosen = any(asked.choice >= 0 for asked in self.predictions.values())
         if chosen or {*self.checks.values()} - {"not yet"}:  # a lesson as stored has neither
             output.show("For your class: lesson.hand_in() writes your predictions to a small file.")
 
     def _own(self, id: str, kind: str) -> None:
-        if not re.fullmatch(rf"{self.id}-{kind}\d+", id):
+        if not (isinstance(id, str) and re.fullmatch(rf"{self.id}-{kind}[0-9]+", id)):
             wanted = f"{self.id}-{kind}1"
             raise ValueError(f"in lesson {self.id} an id looks like {wanted!r}; {id!r} came")

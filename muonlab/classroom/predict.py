@@ -10,6 +10,7 @@ from typing import Any
 import platformdirs
 import traitlets
 
+from muonlab import checks
 from muonlab.classroom.widget import Widget, script
 from muonlab.files import replace_file
 
@@ -18,7 +19,8 @@ SAVED = "Saved on this machine."
 
 def home() -> Path:
     """Returns the folder of the learner's own data; MUONLAB_HOME overrides it."""
-    return Path(os.environ.get("MUONLAB_HOME") or platformdirs.user_data_dir("muonlab"))
+    chosen = os.environ.get("MUONLAB_HOME") or platformdirs.user_data_dir("muonlab")
+    return Path(os.path.expanduser(chosen))
 
 
 def load() -> dict[str, str]:
@@ -30,7 +32,7 @@ def load() -> dict[str, str]:
             raise ValueError(f"expected an object, {type(recorded).__name__} came")
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         aside = path.with_name(path.name + ".bad")
         try:
             path.replace(aside)
@@ -61,15 +63,25 @@ class Prediction(Widget):
     note = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, id: str, question: str, options: list[str]) -> None:
-        if len(options) < 2:
-            raise ValueError(f"prediction {id} needs two options or more; {len(options)} came")
+        checks.kind("a text as the question", question, str)
+        texts = isinstance(options, list | tuple) and all(isinstance(o, str) for o in options)
+        if not texts or not 2 <= len({*options}) == len(options):
+            needs = "two options or more, each another text"
+            raise ValueError(f"prediction {id} needs {needs}; {options!r} came")
         recorded = load().get(id)
         choice = options.index(recorded) if recorded in options else -1
         note = SAVED if choice >= 0 else ""
         super().__init__(id=id, question=question, options=options, choice=choice, note=note)
         self.observe(self._record, "choice")
 
+    @traitlets.validate("choice")
+    def _known(self, proposal: dict[str, Any]) -> int:
+        """A page can send any number; one that is no option is none."""
+        return proposal["value"] if 0 <= proposal["value"] < len(self.options) else -1
+
     def _record(self, change: dict[str, Any]) -> None:
+        if change["new"] < 0:
+            return
         try:
             save(self.id, self.options[change["new"]])
             self.note = SAVED
@@ -84,15 +96,17 @@ class Prediction(Widget):
 
         The Markdown names the prediction, so that a page without a kernel can put in the reader's.
         """
-        if not 0 <= answer < len(self.options):
+        if type(answer) is not int or not 0 <= answer < len(self.options):
             last = len(self.options) - 1
-            raise ValueError(f"prediction {self.id} has options 0 to {last}; {answer} came")
+            raise ValueError(f"prediction {self.id} has options 0 to {last}; {answer!r} came")
         right = self.options[answer]
         first = "You have not predicted."
         if self.choice >= 0:
             first = f"You predicted: *{self.options[self.choice]}*."
         if self.choice == answer:
             first = "Your prediction came true."
-        span = f'<span data-prediction="{self.id}" data-right="{escape(right)}">{first}</span>'
+        first = first.replace("<", "&lt;")
+        id, shown = escape(self.id), escape(right)
+        span = f'<span data-prediction="{id}" data-right="{shown}">{first}</span>'
         rest = f"What happened: **{right}**. {because}"
         return f"{first} {rest}", f"{span} {rest}"

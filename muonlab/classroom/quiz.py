@@ -6,6 +6,7 @@ from typing import Any
 
 import traitlets
 
+from muonlab import checks
 from muonlab.classroom.widget import LESSONS, Widget, script
 
 WRONG_KEYS = {"option", "misconception", "because", "section"}
@@ -13,6 +14,7 @@ WRONG_KEYS = {"option", "misconception", "because", "section"}
 
 def questions(lesson: str) -> list[dict[str, Any]]:
     """Returns a lesson's questions: text and options, in an order fixed by the question's words."""
+    checks.word("the quiz of a lesson", lesson, "02")
     path = LESSONS / "quizzes" / f"{lesson}.toml"
     if not path.exists():
         raise ValueError(f"lesson {lesson} has no quiz: expected {path.name} in lessons/quizzes")

@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import muonlab
+from muonlab import checks
 from muonlab.classroom import figures, svg
 from muonlab.classroom.looks import INK
 from muonlab.classroom.output import Table
@@ -52,11 +53,12 @@ def page(
 
     ValueError: the runs cannot answer (see `hypothesis.judge`).
     """
+    checks.kind("a conclusion, a text", conclusion, str)
     finding = judge(hypothesis, runs := list(runs))
     figures.style()
     sides = dict(zip(hypothesis.names, both_sides(hypothesis, runs), strict=True))
     used = [side[seed] for seed in finding.seeds for side in sides.values()]
-    commands = (f"<p><code>{escape(run.provenance['command'])}</code></p>" for run in used)
+    commands = (f"<p><code>{escape(run.provenance.get('command', '?'))}</code></p>" for run in used)
     trials = [r for rounds in _trials(hypothesis, *tuned).values() for r in rounds] if tuned else []
     return Template(script("report.html")).substitute(
         hypothesis=escape(str(hypothesis)),
@@ -80,6 +82,8 @@ def page(
 
 def write(html: str, path: Path) -> None:
     """Puts a page at `path`, whole or not at all; FileNotFoundError names a missing folder."""
+    if path.is_dir():
+        raise IsADirectoryError(f"expected a file for the page, got the folder {path}")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {path.parent}: make it, or name another file")
     replace_file(path, html.encode())

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from muonlab import checks
 from muonlab.cost.formulas import CARD, SHARE, Counts, flops, least_pieces, memory
 from muonlab.cost.timeline import ends, timeline
 from muonlab.data.corpus import Corpus
@@ -50,8 +51,8 @@ class Estimate(NamedTuple):
 
 def estimate(configs: Sequence[TrainConfig], speed: float) -> Estimate:
     """Returns the cost of runs; `speed` is this machine's, in FLOP/s. ValueError without runs."""
-    if not configs or not speed > 0:
-        raise ValueError(f"expected runs and a speed above 0, got {len(configs)} and {speed}")
+    checks.number("speed", speed, 0, above=True)
+    checks.number("runs", len(configs), 1)
     each = list(map(flops, configs))
     largest = max(configs, key=memory)
     rounds = math.ceil(len(configs) / GPUS)  # the last round may leave GPUs idle

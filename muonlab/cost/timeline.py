@@ -20,6 +20,7 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from muonlab import checks
 from muonlab.cost.formulas import CARD, SHARE, Counts
 from muonlab.exchange import divide
 
@@ -76,8 +77,10 @@ def timeline(
         tokens: of the step, on all GPUs together, which share them equally.
         context: tokens of a sequence.
     """
-    if way not in WAYS:
-        raise ValueError(f"expected one of {', '.join(WAYS)}; got {way!r}")
+    checks.choice("way", way, WAYS)
+    checks.number("gpus", gpus, 1, 10**6, whole=True)
+    checks.number("tokens", tokens, 1)
+    checks.number("context", context, 1)
     model = counts.flops(tokens, context) / gpus / machine.speed
     weights = 4 * counts.numbers * (gpus - 1) / gpus / machine.to_all(gpus)
     turn = max(model / 3, weights)  # backward takes twice as long as forward

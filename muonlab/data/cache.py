@@ -3,17 +3,15 @@
 A file is the line `muonlab corpus 1 SHA256`, then the content, which the hash covers.
 """
 
-import time
 import warnings
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
-from muonlab.files import UNFINISHED, cache_folder, replace_file
+from muonlab.files import cache_folder, replace_file
 
 FORMAT = 1
 MAGIC = f"muonlab corpus {FORMAT} "
-HOUR = 3600  # seconds; a file that has been unfinished for an hour was left by a killed process
 
 
 def load_or_build(name: str, build: Callable[[], bytes]) -> tuple[bytes, str]:
@@ -57,7 +55,6 @@ def write(path: Path, file: bytes) -> None:
     """Puts a file in place whole, or leaves everything as it was and raises OSError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _remove_abandoned(path.parent)
         replace_file(path, file)
     except OSError as error:
         raise _refused(f"write {len(file) / 1e6:.1f} MB to the cache", error, path) from error
@@ -70,12 +67,3 @@ def _refused(what: str, error: OSError, path: Path) -> OSError:
         "make room or give access there, or set MUONLAB_CACHE to another folder",
         str(path),
     )
-
-
-def _remove_abandoned(folder: Path) -> None:
-    for path in folder.glob(f"*{UNFINISHED}"):
-        try:
-            if time.time() - path.stat().st_mtime > HOUR:
-                path.unlink()
-        except OSError:  # another process was faster, or still holds it: it can wait
-            continue

@@ -17,7 +17,7 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from muonlab import archive
+from muonlab import archive, checks
 from muonlab.data import documents, shards, tokenization
 from muonlab.data.cache import FORMAT, load_or_build
 from muonlab.data.task import with_words
@@ -114,6 +114,7 @@ class Corpus:
 
         There `load_corpus(folder)` gives the same tokens, without the tokenizer.
         """
+        checks.word("a saved corpus", self.name, "docs")  # its files are
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         for tokens, part in ((self.train, "train"), (self.held_out, "val")):
@@ -135,6 +136,7 @@ def load_code(name: str = "code") -> Corpus:
     if text := archive.of_class(name):
         return unpacked(name, *text)
     # the hash of docs stands for the versions of Python and of the tokenizer
+    words_of(name)  # a wrong name is named as it came
     docs = load_docs(name.replace("code", "docs"))
 
     def build() -> bytes:

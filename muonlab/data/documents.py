@@ -17,6 +17,8 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from pydoc_data.topics import topics
 
+from muonlab import checks
+
 # What the course's own dependencies bring, never its extras: so the text does not depend on them.
 PACKAGES = (
     *("torch", "numpy", "scipy", "pandas", "matplotlib", "seaborn", "networkx", "einops"),
@@ -181,13 +183,7 @@ def _clean(text: str) -> str:
 
 
 def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"expected UTF-8 text in {path}, got byte {error.object[error.start]:#04x} at position "
-            f"{error.start:,}: save it as UTF-8, or move it out of the folder"
-        ) from error
+    return checks.text(path, "text").removeprefix("\N{BYTE ORDER MARK}")
 
 
 def _cut(text: str) -> Iterator[str]:

@@ -22,6 +22,7 @@ from numpy.random import RandomState  # numpy promises never to change its numbe
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from muonlab import checks
 from muonlab.data.task import with_words
 from muonlab.data.windows import chance, check_sizes, windows
 from muonlab.models.gpt import GPT, GPTConfig
@@ -88,6 +89,7 @@ class Facts:
 
     def questions(self, people_per_group: int = 100) -> Questions:
         """Returns all six questions about the first people of each group, or all where fewer."""
+        checks.number("people_per_group", people_per_group, 1, whole=True)
         group = self.people["group"]
         rank = np.arange(len(group)) - np.searchsorted(group, group)  # within the group
         chosen = np.flatnonzero(rank < people_per_group)
@@ -144,9 +146,10 @@ def selections(m: int, exponent: float = 1.0) -> list[int]:
     >>> selections(4), selections(4, exponent=0), selections(4, exponent=1.5)
     ([16, 8, 4, 2, 1], [3, 3, 3, 3, 3], [22, 8, 3, 1, 1])
     """
-    if m not in range(1, LARGEST + 1) or not 0 <= exponent <= STEEPEST:
+    numbers = isinstance(exponent, int | float) and m in range(1, LARGEST + 1)
+    if not numbers or not 0 <= exponent <= STEEPEST:
         wanted = f"expected m of 1 to {LARGEST} and an exponent of 0 to {STEEPEST}"
-        raise ValueError(f"{wanted}, got {m} and {exponent}")
+        raise ValueError(f"{wanted}, got {m!r} and {exponent!r}")
     group = np.arange(m + 1)
     share = 2.0 ** (-exponent * group)
     # For each `last` the scale with which the people after group `last` count 1 and the total is

@@ -5,10 +5,12 @@
 >>> inputs, targets = corpus.batch(step=0, batch=16, context=64, seed=0)  # (16, 64) each
 """
 
+import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+from muonlab import checks
 from muonlab.data.corpus import (
     VOCABULARY,
     load_code,
@@ -52,16 +54,20 @@ def load_corpus(name: str | Path = "docs") -> Task:
         ValueError: an unknown name, or a file with the wrong content.
         OSError: a folder that cannot be read, a full disk, no network.
     """
+    checks.kind("the name of a text, or a folder", name, str, Path)
+    if not str(name):
+        raise ValueError(f"expected the name of a text, such as 'docs', or a folder; got {name!r}")
     if name in TEXTS:
         return TEXTS[str(name)]()
     if make := _maker(str(name)):
         return make(str(name))
-    folder = Path(name).expanduser()
+    folder = Path(os.path.expanduser(name))
     if not folder.is_dir():
         what = "a file" if folder.exists() else "neither"
+        near = checks.meant(name, [*TEXTS, *(f"{start}9" for start in MADE)])
         raise ValueError(
             f"expected {' or '.join(map(repr, TEXTS))} or the path of a folder, got {str(name)!r}, "
-            f"which is {what}: check the spelling, or the folder that paths start from"
+            f"which is {what}{near or ': check the folder that paths start from'}"
         )
     return load_folder(folder)
 

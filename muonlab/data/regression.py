@@ -20,6 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from muonlab import checks
 from muonlab.data.windows import chance
 from muonlab.models.gpt import GPT, GPTConfig
 
@@ -50,6 +51,8 @@ class Regression:
         Each x comes twice: as (x, 0, 1, 0), a question, then as (x, y, 0, 1), an example. All
         follow from `seed` and `step` alone. A context of half a pair raises ValueError.
         """
+        checks.number("context", context, whole=True)
+        checks.number("batch", batch, 1, whole=True, each=24 * abs(context) * self.dimension)
         if context < 2 or context % 2:
             raise ValueError(
                 f"expected a context of 2, 4, 6, … tokens, since a question and its answer take "

@@ -5,6 +5,8 @@ from hashlib import blake2b
 import torch
 from torch import Tensor
 
+from muonlab import checks
+
 
 def chance(seed: int, step: int) -> torch.Generator:
     """Returns a generator that starts alike for the same seed and step, and else differently."""
@@ -20,10 +22,10 @@ def windows(tokens: Tensor, start: Tensor, context: int) -> tuple[Tensor, Tensor
 
 def check_sizes(batch: int, context: int, length: int, which: str) -> None:
     """Raises ValueError unless a text of so many tokens holds a window and its last target."""
-    if batch < 1 or context < 1:
-        raise ValueError(f"expected batch and context of at least 1, got {batch} and {context}")
+    checks.number("context", context, 1, whole=True)
     if length <= context:
         raise ValueError(
             f"expected a context below {length:,}, the tokens of the {which} text, "
             f"got {context:,}: shorten the context, or add text"
         )
+    checks.number("batch", batch, 1, whole=True, each=24 * (context + 1))

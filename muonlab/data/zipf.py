@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from scipy.optimize import brentq
 
+from muonlab import checks
 from muonlab.data.corpus import Corpus
 
 LARGEST = 20.0  # exponents are sought between minus and plus this
@@ -18,6 +19,8 @@ BLOCKS = 100  # of text that are counted, and as many that decide the ranks
 
 def zipf(words: int, exponent: float) -> torch.Tensor:
     """Returns the probability of each rank under Zipf's law, (words,) float64, sum 1."""
+    checks.number("words", words, 1, whole=True, each=24)
+    checks.number("exponent", exponent)
     logits = -exponent * torch.arange(1, words + 1, dtype=torch.float64).log()
     return logits.softmax(0)
 
@@ -38,11 +41,12 @@ def exponent(counts: Sequence[float] | np.ndarray, first: int = 1) -> float:
     >>> round(exponent([120, 60, 40, 30]), 6)
     1.0
     """
-    c = np.asarray(counts, dtype=float)
-    if c.ndim != 1 or len(c) < 2 or (c < 0).any() or first < 1:
+    checks.number("first", first, whole=True)
+    c = checks.array("a count for each rank", counts)
+    if c.ndim != 1 or len(c) < 2 or not ((c >= 0) & (c < np.inf)).all() or first < 1:
         raise ValueError(
-            "expected one count of 0 or more for each of at least two ranks, from rank 1 on, got "
-            f"the shape {c.shape} from rank {first}: pass counts in the order of their ranks"
+            "expected one finite count of 0 or more for each of at least two ranks from rank 1 on, "
+            f"got the shape {c.shape} from rank {first}: pass counts in the order of their ranks"
         )
     log_rank = np.log(np.arange(first, first + len(c)))
     seen = c @ log_rank / (c.sum() or 1.0)

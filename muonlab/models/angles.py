@@ -7,6 +7,8 @@ Figure 4a.
 import torch
 from torch import Tensor, nn
 
+from muonlab import checks
+
 OUT = ("w_out", "mlp.c_proj", "down_proj", "fc2", "dense_4h_to_h", "fc_out")
 """What the last matrix of a feed-forward layer is called, here and in Hugging Face's models."""
 
@@ -51,10 +53,11 @@ def pair_angles(vectors: Tensor) -> Tensor:
     >>> pair_angles(torch.eye(3)).tolist()
     [90.0, 90.0, 90.0]
     """
-    if vectors.ndim != 2 or len(vectors) < 2 or (vectors == 0).all(dim=1).any():
-        raise ValueError(
-            f"expected two or more rows that are not zero, got shape {tuple(vectors.shape)}"
-        )
+    checks.kind("rows (N, d) as a tensor", vectors, Tensor)
+    size = vectors.abs().amax(-1) if vectors.ndim == 2 and vectors.numel() else vectors.new_zeros(1)
+    if len(size) < 2 or not ((size > 0) & (size < torch.inf)).all():
+        wanted = "two or more rows of finite numbers, none of zeros alone"
+        raise ValueError(f"expected {wanted}; got shape {tuple(vectors.shape)}")
     unit = torch.nn.functional.normalize(vectors.double(), dim=1)
     first, second = torch.triu_indices(len(unit), len(unit), offset=1)
     return torch.rad2deg((unit @ unit.mT)[first, second].clamp(-1, 1).acos())

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from muonlab import checks
 from muonlab.models.attention import LatentAttention
 
 
@@ -36,8 +37,8 @@ class QKClip:
         if not self.layers or any(layer.qk_norm for layer in self.layers):
             wanted = "GPTConfig(attention='latent', qk_norm=False)"
             raise ValueError(f"expected latent attention without QK-norm: build it with {wanted}")
-        if not tau > 0:
-            raise ValueError(f"tau must be above 0, got {tau}")
+        if tau != math.inf:
+            checks.number("tau", tau, 0, above=True)
         self.tau = tau
         shape = len(self.layers), self.layers[0].heads
         self.largest = torch.zeros(shape, device=self.layers[0].q.weight.device)  # (layers, H)

@@ -1,7 +1,9 @@
 """The shapes that a GPT may have, and the named ones."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+
+from muonlab import checks
 
 ATTENTIONS = ("multi-head", "latent")
 
@@ -30,11 +32,15 @@ class GPTConfig:
     inputs: int | None = None  # numbers that describe a token, where it is no id; see `Regressor`
 
     def __post_init__(self) -> None:
-        sizes = ("vocab_size", "context", "layers", "width", "heads", "latent", "rotary")
-        for name in (*sizes, "expert_hidden", "inputs", "experts", "shared_experts"):
-            least, value = 0 if name in ("experts", "shared_experts") else 1, getattr(self, name)
-            if value is not None and value < least:
-                raise ValueError(f"{name} must be at least {least}, got {value}")
+        for field in fields(self):
+            name, value, default = field.name, getattr(self, field.name), field.default
+            if isinstance(default, bool):
+                checks.choice(name, value, (True, False))
+            elif isinstance(default, int) or (default is None and value is not None):
+                least = 0 if name in ("experts", "shared_experts", "active_experts") else 1
+                checks.number(name, value, least, whole=True)
+        checks.number("rope_base", self.rope_base, 0, above=True)
+        checks.number("balance", self.balance, 0)
         self._check_attention()
         if self.experts and not 1 <= self.active_experts <= self.experts:
             raise ValueError(
@@ -43,10 +49,7 @@ class GPTConfig:
             )
 
     def _check_attention(self) -> None:
-        if self.attention not in ATTENTIONS:
-            raise ValueError(
-                f"attention must be one of {', '.join(ATTENTIONS)}; got {self.attention!r}"
-            )
+        checks.choice("attention", self.attention, ATTENTIONS)
         if self.fused_qkv and self.attention != "multi-head":
             raise ValueError(f"fused_qkv needs multi-head attention; got {self.attention!r}")
         if self.width % (2 * self.heads):
@@ -54,8 +57,9 @@ class GPTConfig:
                 f"width must be a multiple of 2·heads, got width={self.width} and "
                 f"heads={self.heads}: RoPE turns the numbers of each head in pairs"
             )
-        if self.rotary_width % 2:
-            raise ValueError(f"rotary must be even, got {self.rotary}: RoPE turns pairs")
+        if self.rotary_width % 2 or self.rotary_width > self.width:
+            wanted = f"rotary must be even, and at most width={self.width}"
+            raise ValueError(f"{wanted}, got {self.rotary}: RoPE turns pairs")
 
     @property
     def latent_width(self) -> int:
@@ -77,6 +81,19 @@ class GPTConfig:
     def hidden_used(self) -> int:
         """The width that one token uses (of the dense layer, or of all its experts)."""
         return self.expert_width * self._used if self.experts else self.hidden
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers the parameters of a GPT hold, known before one is built."""
+        C, heads, matrices = self.width, self.heads, 3 if self.gated else 2
+        attention, feedforward = 4 * C * C, matrices * C * self.hidden
+        if self.attention == "latent":
+            r, p = self.latent_width, self.rotary_width
+            attention = C * (2 * C + heads * p + p + 3 * r)
+        if self.experts:
+            each = matrices * C * self.expert_width
+            feedforward = C * self.experts + each * (self.experts + self.shared_experts)
+        return 2 * C * self.vocab_size + self.layers * (attention + feedforward)
 
     @property
     def _used(self) -> int:

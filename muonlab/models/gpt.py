@@ -13,11 +13,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from muonlab import checks
 from muonlab.models.attention import Attention, Cache, LatentAttention, norm, rope_tables
 from muonlab.models.config import ATTENTIONS, SIZES, GPTConfig
 from muonlab.models.feedforward import Experts, FeedForward
 
 __all__ = ["ATTENTIONS", "GPT", "SIZES", "GPTConfig"]
+COLD = 1e-6  # a temperature by which logits cannot be divided
 
 
 class Block(nn.Module):
@@ -55,6 +57,10 @@ class GPT(nn.Module):
 
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()
+        checks.kind("a GPTConfig, such as SIZES['tiny']", config, GPTConfig)
+        if torch.empty(0).device.type == "cpu":  # on the device "meta" nothing is allocated
+            tables = 4 * config.context * config.rotary_width  # and what they are made of
+            checks.memory(4 * (config.numbers + tables), "a GPT of these sizes")
         self.config = config
         self.embedding = nn.Embedding(config.vocab_size, config.width)
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
@@ -98,7 +104,11 @@ class GPT(nn.Module):
         logits = self.head(self._features(tokens)).float()  # (B, T, V)
         if targets is None:
             return logits
+        checks.choice("reduction", reduction, ("mean", "none"))
         self._check(targets)
+        if targets.shape != tokens.shape:
+            shapes = f"{tuple(tokens.shape)}, got {tuple(targets.shape)}"
+            raise ValueError(f"targets must have the shape of the tokens, {shapes}")
         losses = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction=reduction)
         return losses.view_as(targets) if reduction == "none" else losses
 
@@ -115,6 +125,10 @@ class GPT(nn.Module):
             ValueError: as in `forward`, or more than `config.context` tokens, old and new.
         """
         self._check(tokens)
+        layers = len(self.blocks)
+        if not (caches is None or (isinstance(caches, list) and len(caches) == layers)):
+            wanted = f"None, or a list of {layers}: one for each layer"
+            raise ValueError(f"caches must be {wanted}, got {checks.told(caches)}")
         x, after = self.embedding(tokens), []
         blocks = [block for block in self.blocks if isinstance(block, Block)]
         before: Sequence[Cache | None] = caches or [None] * len(self.blocks)
@@ -133,10 +147,13 @@ class GPT(nn.Module):
         return norm(x)
 
     def _check(self, tokens: Tensor) -> None:
-        if tokens.ndim != 2 or not 1 <= tokens.shape[1] <= self.config.context:
+        checks.kind("tokens (B, T) as a tensor", tokens, Tensor)
+        if tokens.dtype != torch.long:
+            raise ValueError(f"expected token ids of int64, got {tokens.dtype}: tokens.long()")
+        if tokens.ndim != 2 or not (len(tokens) and 1 <= tokens.shape[1] <= self.config.context):
             raise ValueError(
-                f"expected tokens (B, T) with 1 <= T <= context={self.config.context}, got shape "
-                f"{tuple(tokens.shape)}: cut the text, or build the model with a longer context"
+                f"expected tokens (B, T), 1 <= B, 1 <= T <= context={self.config.context}, got "
+                f"shape {tuple(tokens.shape)}: cut the text, or build a model of longer context"
             )
         if tokens.device.type == "cpu" and tokens.numel():  # elsewhere it would stall the device
             lowest, highest = (bound.item() for bound in tokens.aminmax())
@@ -164,11 +181,8 @@ class GPT(nn.Module):
             temperature: under 1 favours likely tokens; 0 always takes the likeliest.
             generator: the source of chance; the same state gives the same tokens.
         """
-        if n < 0 or not 0 <= temperature < math.inf:
-            raise ValueError(
-                f"expected n >= 0 and a finite temperature >= 0, got n={n}, temperature="
-                f"{temperature}"
-            )
+        checks.number("n", n, 0, whole=True)
+        checks.number("temperature", temperature, 0)
         caches = None
         for _ in range(n):
             if tokens.shape[1] <= self.config.context:
@@ -177,7 +191,7 @@ class GPT(nn.Module):
             else:
                 logits = self(tokens[:, -self.config.context :])
             logits = logits[:, -1]  # (B, V)
-            if temperature == 0:
+            if temperature < COLD:
                 chosen = logits.argmax(dim=-1, keepdim=True)  # (B, 1)
             else:
                 chances = (logits / temperature).softmax(dim=-1)

@@ -9,6 +9,7 @@ from typing import Literal
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from muonlab import checks
 from muonlab.models.gpt import GPT, GPTConfig
 
 
@@ -38,6 +39,7 @@ class Regressor(GPT):
         return predicted if targets is None else F.mse_loss(predicted, targets, reduction=reduction)
 
     def _check(self, tokens: Tensor) -> None:
+        checks.kind("tokens (B, T, inputs) as a tensor", tokens, Tensor)
         inputs, context = self.config.inputs, self.config.context
         whole = tokens.ndim == 3 and tokens.shape[2] == inputs and tokens.shape[1] % 2 == 0
         if not whole or not 2 <= tokens.shape[1] <= context:

@@ -7,8 +7,11 @@ triple (a, b, c) for each step.
 import math
 from typing import Any
 
+from muonlab import checks
+
 Triple = tuple[float, float, float]  # (a, b, c) of p(x) = a x + b x³ + c x⁵
 Schedule = tuple[Triple, ...]  # one triple a step; the last one repeats
+MOST = 10_000  # steps: more are a mistake, and would seem to have no end
 
 CUBIC: Schedule = ((1.5, -0.5, 0.0),)
 """The lowest degree with p(1) = 1 and p'(1) = 0 (Newton's method for the polar factor)."""
@@ -63,19 +66,21 @@ def schedule(coefficients: str | Triple | Schedule, steps: int) -> Schedule:
     >>> schedule("cubic", 2)
     ((1.5, -0.5, 0.0), (1.5, -0.5, 0.0))
     """
-    if steps != int(steps) or steps < 0:
-        raise ValueError(f"steps must be a whole number >= 0, got {steps}")
+    checks.number("steps", steps, 0, MOST, whole=True)
     if isinstance(coefficients, str):
-        if coefficients not in COEFFICIENTS:
-            names = ", ".join(COEFFICIENTS)
-            raise ValueError(f"expected one of {names}, or triples; got {coefficients!r}")
+        checks.choice("coefficients", coefficients, COEFFICIENTS)
         coefficients = COEFFICIENTS[coefficients]
-    known: tuple[Any, ...] = tuple(coefficients)
+    known: tuple[Any, ...] = tuple(coefficients) if isinstance(coefficients, tuple | list) else ()
     if known and not isinstance(known[0], tuple | list):
         known = (known,)
-    if not known or any(len(t) != 3 or not all(map(math.isfinite, t)) for t in known):
+    if not known or not all(map(_is_triple, known)):
         raise ValueError(f"expected triples (a, b, c) of finite numbers, got {coefficients!r}")
-    return tuple(tuple(known[min(i, len(known) - 1)]) for i in range(int(steps)))
+    return tuple(tuple(known[min(i, len(known) - 1)]) for i in range(steps))
+
+
+def _is_triple(found: Any) -> bool:
+    numbers = isinstance(found, tuple | list) and [isinstance(x, int | float) for x in found]
+    return numbers == [True] * 3 and all(map(math.isfinite, found))
 
 
 def tolerates(triples: Schedule, error: float) -> bool:

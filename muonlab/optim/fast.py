@@ -19,9 +19,10 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from muonlab import checks
 from muonlab.machine import work_dtype
 from muonlab.optim.coefficients import Schedule, Triple, schedule, tolerates
-from muonlab.optim.orthogonalize import NORMS, Norm, check_matrix, largest_entry
+from muonlab.optim.orthogonalize import DTYPES, NORMS, Norm, check_matrix, largest_entry
 
 STACK = 2**23  # entries in one stack in bf16: enough for all cores, and it stays in the cache
 STACK_ELSE = 2**21  # in float32, whose products are slower, less is enough
@@ -66,8 +67,8 @@ def fast_newton_schulz(
 ) -> Tensor:
     """Returns what `newton_schulz` returns for the same arguments, up to rounding, sooner."""
     check_matrix(G)
-    if norm not in NORMS:
-        raise ValueError(f"norm must be one of {', '.join(NORMS)}; got {norm!r}")
+    checks.choice("norm", norm, NORMS)
+    checks.choice("dtype", dtype, DTYPES)
     triples = schedule(coefficients, steps)
     dtype = dtype or work_dtype(G.dtype, G.device, G.numel())
     if G.numel() == 0:

@@ -8,7 +8,6 @@ One step for a matrix W with gradient G (Keller Jordan 2024; torch.optim.Muon):
     W ← (1 − lr λ) W − lr s O       s from `lr_scale`, by the shape of W
 """
 
-import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
@@ -19,17 +18,18 @@ import torch
 from torch import Tensor
 from torch.optim.adamw import adamw
 
+from muonlab import checks
 from muonlab.exchange import add_up, at_owners, check_rows, group_of, is_sharded, own, plan
 from muonlab.optim import update
-from muonlab.optim.coefficients import JORDAN, Schedule, Triple, schedule
+from muonlab.optim.coefficients import JORDAN, Schedule, Triple, schedule, tolerates
 from muonlab.optim.fast import Scratch, entries_at_once
-from muonlab.optim.orthogonalize import NORMS, Norm, is_finite
+from muonlab.optim.orthogonalize import DTYPES, NORMS, Norm, is_finite
 from muonlab.optim.update import Group, LRScale, gradient, is_stack, lr_scale, matrix_shape
 
 CHOICES: dict[str, tuple[Any, ...]] = {
     "rule": ("muon", "adamw"),
     "ns_norm": NORMS,
-    "ns_dtype": (None, torch.bfloat16, torch.float32, torch.float64),
+    "ns_dtype": DTYPES,
 }
 ADAMW_STATE = ("exp_avg", "exp_avg_sq", "step")
 
@@ -91,7 +91,8 @@ class Muon(torch.optim.Optimizer):
         defaults: Group = {"rule": "muon", "kernels": False, "lr": lr, "weight_decay": weight_decay}
         defaults |= {"momentum": momentum, "nesterov": nesterov, "eps": eps, "ns_steps": ns_steps}
         defaults |= {"ns_coefficients": ns_coefficients, "ns_norm": ns_norm, "ns_dtype": ns_dtype}
-        super().__init__(params, defaults | {"adjust_lr_fn": adjust_lr_fn, **(own or {})})
+        defaults |= {"adjust_lr_fn": adjust_lr_fn, **(own or {})}
+        super().__init__(parameters(params), defaults)
         self.scratch = Scratch()
 
     whole_only = False  # a subclass may be unable to step sharded parameters
@@ -103,6 +104,9 @@ class Muon(torch.optim.Optimizer):
 
     def add_param_group(self, param_group: Group) -> None:
         """Adds a group of parameters, checked."""
+        checks.kind("a group, a dict with params", param_group, dict)
+        if "params" not in param_group:
+            raise ValueError(f"expected a group with params, got {', '.join(param_group)} alone")
         if param_group.get("rule") == "adamw":
             # `fused` also tells torch's load_state_dict to keep the step counter on the device
             param_group = {"eps": 1e-8, "betas": (0.9, 0.95), "fused": True, **param_group}
@@ -113,12 +117,17 @@ class Muon(torch.optim.Optimizer):
         super().add_param_group(param_group)
         try:
             self._check_group(len(self.param_groups) - 1)
+            check_once(self.param_groups[-1])
         except ValueError:
             self.param_groups.pop()
             raise
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Loads a state saved by this class, or by torch.optim.Muon, for the same parameters."""
+        wanted = "a state_dict with param_groups and state"
+        checks.kind(wanted, state_dict, dict)
+        if not {"param_groups", "state"} <= state_dict.keys():
+            raise ValueError(f"expected {wanted}, got {', '.join(state_dict) or 'an empty one'}")
         groups = list(state_dict["param_groups"])
         for number, (mine, saved) in enumerate(zip(self.param_groups, groups, strict=False)):
             for key in ("rule", "param_names"):
@@ -128,6 +137,7 @@ class Muon(torch.optim.Optimizer):
                         f"got {saved[key]!r}: build the optimizer as it was when it was saved"
                     )
             groups[number] = {**mine, **saved}
+        self._check_state(state_dict)
         super().load_state_dict({**state_dict, "param_groups": groups})
 
     @torch.no_grad()
@@ -135,6 +145,10 @@ class Muon(torch.optim.Optimizer):
         """Updates every parameter that has a gradient, and returns closure's loss, if any."""
         loss = None
         if closure is not None:
+            if not callable(closure):
+                raise TypeError(
+                    f"expected a closure, a function that gives the loss; got {closure!r}"
+                )
             with torch.enable_grad():
                 loss = closure()
         if not torch.compiler.is_compiling():  # a compiled step cannot stop half-way
@@ -145,6 +159,27 @@ class Muon(torch.optim.Optimizer):
             step = self._adamw_step if group["rule"] == "adamw" else self._muon_step
             step(group)
         return loss
+
+    def _check_state(self, state_dict: dict[str, Any]) -> None:
+        """Raises ValueError unless a saved state fits these parameters; nothing is loaded yet."""
+        numbers = [number for group in state_dict["param_groups"] for number in group["params"]]
+        pairs = [pair for n, g in enumerate(self.param_groups) for pair in named(g, n)]
+        for number, (name, p) in zip(numbers, pairs, strict=False):  # torch counts them
+            for key, value in state_dict["state"].get(number, {}).items():
+                if not isinstance(value, Tensor) or not value.ndim:
+                    continue
+                what, wanted = f"the saved {key} of {name!r}", self._shape_of(key, value, p)
+                if value.shape != wanted:
+                    found = tuple(value.shape)
+                    raise ValueError(f"{what} must have the shape {tuple(wanted)}, got {found}")
+                if not is_sharded(value) and not is_finite(value):
+                    raise ValueError(f"{what} must be finite, got NaN or Inf: take an older one")
+                if "square" in key and bool((value < 0).any()):
+                    raise ValueError(f"{what} must be 0 or more, got a negative number")
+
+    def _shape_of(self, key: str, value: Tensor, p: Tensor) -> torch.Size:
+        """Returns what shape a state must have; a subclass may keep others."""
+        return p.shape if key in ("momentum_buffer", *ADAMW_STATE) else value.shape
 
     def state_of(self, p: Tensor, group: Group) -> dict[str, Any]:
         """Returns what is kept about p, of that group; before the first step it is zeros."""
@@ -217,8 +252,8 @@ class Muon(torch.optim.Optimizer):
         group = self.param_groups[number]
         check_options(group)
         for name, p in named(group, number):
-            if p.is_complex():
-                raise ValueError(f"expected real parameters; {name!r} is {p.dtype}")
+            if not p.is_floating_point():
+                raise ValueError(f"expected real floating-point numbers; {name!r} is {p.dtype}")
             if group["rule"] == "muon" and p.ndim < 2:
                 raise ValueError(
                     f"Muon takes matrices; parameter {name!r} has shape {tuple(p.shape)}: "
@@ -263,31 +298,49 @@ def named(group: Group, number: int) -> list[tuple[str, Tensor]]:
     return list(zip(group.get("param_names") or unnamed, group["params"], strict=True))
 
 
+def parameters(params: Any) -> list[Any]:
+    """Returns what an optimizer is given as a list; TypeError or ValueError for something else."""
+    wanted = "several parameters, or a list of groups, such as route(model).groups()"
+    if isinstance(params, Tensor | dict | str) or not isinstance(params, Iterable):
+        raise TypeError(f"expected {wanted}, got {checks.told(params)}")
+    if not (found := list(params)):
+        raise ValueError(f"expected {wanted}, got none: was the iterator used before?")
+    return found
+
+
 def check_options(group: Group) -> None:
     """Raises ValueError unless all options of a group are in range."""
     for key, choices in CHOICES.items():
-        if group[key] not in choices:
-            raise ValueError(f"{key} must be one of {choices}, got {group[key]!r}")
-    for key in ("lr", "weight_decay", "eps"):
-        check_number(key, group[key], math.inf)
-    check_number("momentum", group["momentum"], 1)
+        checks.choice(key, group[key], choices)
+    checks.number("lr", group["lr"], 0)
+    checks.number("weight_decay", group["weight_decay"], 0)
+    checks.number("momentum", group["momentum"], 0, 1)
+    checks.choice("nesterov", group["nesterov"], (True, False))
     if group["rule"] == "adamw":
-        if len(group["betas"]) != 2:
+        checks.number("eps", group["eps"], 0, above=True)  # a gradient of zeros would divide by it
+        if not isinstance(group["betas"], tuple | list) or len(group["betas"]) != 2:
             raise ValueError(f"betas must be two numbers, got {group['betas']}")
         for beta in group["betas"]:
-            check_number("betas", beta, 1)
+            checks.number("betas", beta, 0, 1)
         return
+    checks.number("eps", group["eps"], 0, 1, above=True)
     if group["ns_coefficients"] != "exact":
         schedule(group["ns_coefficients"], group["ns_steps"])
     lr_scale(group["adjust_lr_fn"], 1, 1)
-    if not 0 < group["eps"] <= 1:
-        raise ValueError(f"eps must be in (0, 1] under Muon, got {group['eps']}")
 
 
-def check_number(key: str, value: Any, end: float) -> None:
-    """Raises ValueError unless the value is a number in [0, end)."""
-    if not isinstance(value, int | float | Tensor) or not 0 <= value < end:
-        raise ValueError(f"{key} must be a number in [0, {end}), got {value!r}")
+def check_once(group: Group) -> None:
+    """Raises ValueError for a parameter twice; and where Newton-Schulz would blow up, or vanish."""
+    if len({*group["params"]}) < len(group["params"]):
+        raise ValueError("expected each parameter once, got one twice in a group")
+    if group["rule"] == "adamw" or group["ns_coefficients"] == "exact":
+        return
+    triples = schedule(group["ns_coefficients"], group["ns_steps"])
+    if not all(map(any, triples)) or not tolerates(triples, 0):
+        raise ValueError(
+            "ns_coefficients must be triples that keep singular values of 0 to 1 between 0 and 2, "
+            f"got {group['ns_coefficients']!r}"
+        )
 
 
 def check_gradients(groups: list[Group]) -> None:

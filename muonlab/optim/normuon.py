@@ -16,8 +16,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from muonlab import checks
 from muonlab.exchange import own
-from muonlab.optim.muon import Muon, check_number, over_rows
+from muonlab.optim.muon import Muon, over_rows
 from muonlab.optim.update import Group, is_stack, lr_scale, matrix_shape
 
 SCALES = ("paper", "released")
@@ -117,9 +118,10 @@ class NorMuon(Muon):
     def _check_group(self, number: int) -> None:
         super()._check_group(number)
         group = self.param_groups[number]
-        if group["scale"] not in SCALES:
-            raise ValueError(f"scale must be one of {SCALES}, got {group['scale']!r}")
-        for key in ("beta2", "row_eps"):
-            check_number(key, group[key], 1)
-        if not group["row_eps"]:
-            raise ValueError("row_eps must be above 0, got 0: a row of zeros would divide by it")
+        checks.choice("scale", group["scale"], SCALES)
+        checks.number("beta2", group["beta2"], 0, 1)
+        checks.number("row_eps", group["row_eps"], 0, 1, above=True)  # a row of zeros divides by it
+
+    def _shape_of(self, key: str, value: Tensor, p: Tensor) -> torch.Size:
+        rows = p.shape[: value.ndim if 0 < value.ndim < p.ndim else 1]  # of a stack: (e, m)
+        return rows if key == ROWS else super()._shape_of(key, value, p)

@@ -10,11 +10,13 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from muonlab import checks
 from muonlab.machine import work_dtype
 from muonlab.optim.coefficients import Schedule, Triple, schedule
 
 Norm = Literal["frobenius", "schatten4"]
 NORMS: tuple[Norm, ...] = ("frobenius", "schatten4")
+DTYPES = (None, torch.bfloat16, torch.float32, torch.float64)  # of products; float16 overflows
 
 
 def newton_schulz(
@@ -51,6 +53,7 @@ def newton_schulz(
     [[1.0, 0.0], [0.0, 1.0]]
     """
     check_matrix(G)
+    checks.choice("dtype", dtype, DTYPES)
     X = unit_norm(G, norm).to(dtype or work_dtype(G.dtype, G.device, G.numel()))
     tall = X.size(-2) > X.size(-1)
     if tall:  # the Gram matrix of the short side costs less
@@ -85,8 +88,7 @@ def polar(G: Tensor) -> Tensor:
 
 def unit_norm(G: Tensor, norm: Norm = "frobenius") -> Tensor:
     """Returns G / ‖G‖ in at least float32: no singular value exceeds 1, and zero stays zero."""
-    if norm not in NORMS:
-        raise ValueError(f"norm must be one of {', '.join(NORMS)}; got {norm!r}")
+    checks.choice("norm", norm, NORMS)
     if G.numel() == 0:
         return G.clone()
     G = G if G.dtype == torch.float64 else G.float()
@@ -107,11 +109,14 @@ def largest_entry(G: Tensor) -> Tensor:
 
 def check_matrix(G: Tensor) -> None:
     """Raises ValueError unless G is a finite real floating-point tensor (..., m, n)."""
+    checks.kind("a matrix (..., m, n) as a tensor", G, Tensor)
     if G.ndim < 2:
         shape = tuple(G.shape)
         raise ValueError(f"expected a matrix (..., m, n), got shape {shape}: a vector is for AdamW")
     if not G.is_floating_point():
         raise ValueError(f"expected real floating-point entries, got {G.dtype}")
+    if G.layout != torch.strided:
+        raise ValueError(f"expected a dense matrix, got {G.layout}: give G.to_dense()")
     if not is_finite(G):
         raise ValueError("expected finite numbers, got NaN or Inf in the matrix to orthogonalize")
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from muonlab import checks
 from muonlab.optim.muon import Muon
 from muonlab.optim.update import is_stack, matrix_shape
 
@@ -69,7 +70,7 @@ class Routing:
         """
         known = {*inspect.signature(Muon).parameters, "betas"} - {"params", "lr", "own"}
         if unknown := options.keys() - known:
-            raise ValueError(f"no option {sorted(unknown)}; Muon has {', '.join(sorted(known))}")
+            checks.choice("an option of Muon", sorted(unknown)[0], sorted(known))
         kinds = [("muon", False, lr), ("muon", True, lr), ("adamw", False, adamw_lr)]
         groups = []
         for rule, kernel, rate in kinds:
@@ -81,6 +82,7 @@ class Routing:
 
     def count(self, rule: str) -> int:
         """Returns how many numbers the parameters of this rule hold."""
+        checks.choice("rule", rule, ("muon", "adamw", "frozen"))
         return sum(self._parameters[r.name].numel() for r in self.routes if r.rule == rule)
 
     @property
@@ -124,10 +126,14 @@ def route(
     norm.bias    8      adamw  a vector has no singular spectrum
     numbers: muon 32 · adamw 16 · frozen 0
     """
+    checks.kind("a model, an nn.Module", model, nn.Module)
     for side, patterns in (("muon", muon), ("adamw", adamw)):
         if isinstance(patterns, str):
             raise ValueError(f"{side} takes several names: write {side}=({patterns!r},)")
+        checks.kind(f"names for {side}", patterns, Iterable)
     muon, adamw = tuple(muon), tuple(adamw)
+    for each in (*muon, *adamw):
+        checks.kind("names for muon and adamw", each, str)
     parameters = dict(model.named_parameters())  # tied weights once, by their first name
     if not parameters:
         raise ValueError(f"expected a model with parameters, {type(model).__name__} has none")

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from muonlab import checks
 from muonlab.machine import work_dtype
 from muonlab.optim.coefficients import schedule
 from muonlab.optim.fast import Scratch, iterate, matrices_at_once
@@ -45,8 +46,8 @@ def lr_scale(name: LRScale | None, rows: int, columns: int) -> float:
         "spectral": math.sqrt(rows / columns),
         "update_rms": 0.2 * math.sqrt(rows * columns),
     }
-    if name is not None and name not in factors:
-        raise ValueError(f"adjust_lr_fn must be None or one of {[*factors]}, got {name!r}")
+    if name is not None:
+        checks.choice("adjust_lr_fn", name, factors)
     return factors[name or "original"]
 
 

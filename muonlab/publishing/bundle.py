@@ -20,7 +20,7 @@ To run the lessons: Python 3.11 or newer, and a network once, for the libraries.
     python -m venv .venv
     .venv\Scripts\activate            (on Linux and macOS: source .venv/bin/activate)
     pip install -c constraints.txt ./WHEEL
-    muonlab lab
+    muonlab lab --trust               (it shows what the notebooks have stored)
 """
 
 
@@ -42,13 +42,22 @@ def build_wheel(folder: Path) -> Path:
     return next(folder.glob("muonlab-*.whl"))
 
 
+def unknown(root: Path) -> set[Path]:
+    """Returns the files of lessons/ and data/ that git does not know, where there is git."""
+    asked = ["git", "-C", str(root), "ls-files", "-z", "--others", "lessons", "data"]
+    told = subprocess.run(asked, capture_output=True, text=True, check=False).stdout
+    return {root / name for name in told.split("\0") if name}
+
+
 def pack(root: Path, wheel: Path) -> bytes:
     """Returns the archive: names in order and no times, so that equal files make equal bytes."""
     files = {name: (root / name).read_bytes() for name in FILES}
+    strange = unknown(root)
     for here, there in FOLDERS.items():
         for path in filter(Path.is_file, (root / here).rglob("*")):
             name = path.relative_to(root / here).as_posix()
-            if not name.endswith((UNFINISHED, ".pyc")) and "/." not in f"/{name}":  # nor hidden
+            odd = path.is_symlink() or name.endswith((UNFINISHED, ".pyc")) or path in strange
+            if not odd and "/." not in f"/{name}":  # nor hidden
                 files[f"{there}/{name}"] = path.read_bytes()
     files |= {wheel.name: wheel.read_bytes(), "index.html": INDEX.encode()}
     files["START-HERE.txt"] = START.replace("WHEEL", wheel.name).encode()

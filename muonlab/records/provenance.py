@@ -2,6 +2,7 @@
 
 import platform
 import subprocess
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -45,6 +46,17 @@ def code_version() -> str:
     compared = (".", ":(exclude)classroom", ":(exclude)publishing")
     changes = _git(folder, "status", "--porcelain", "-uno", "--", *compared)
     return (_git(folder, "rev-parse", "HEAD") or "")[:12] + ("-dirty" if changes else "")
+
+
+def unchanged(folder: Path, paths: Iterable[Path]) -> list[Path]:
+    """Returns which files of a folder git knows, and are as it knows them, in the package's clone.
+
+    Git is not asked in another place: a stranger's folder may say what it shall run.
+    """
+    if not folder.is_relative_to(home := Path(muonlab.__file__).parents[1]):
+        return []
+    odd = _git(home, "status", "--porcelain", "-z", "-uall", "--ignored", "--", str(folder))
+    return [path for path in paths if odd is not None and path.name not in odd]
 
 
 def _git(folder: Path, *arguments: str) -> str | None:

@@ -11,7 +11,8 @@ from typing import Any
 
 from filelock import BaseFileLock, FileLock
 
-from muonlab.files import replace_file
+from muonlab import checks
+from muonlab.files import prepare_file, replace_file
 
 DIGITS = 5  # significant digits kept of every measured number
 ALL = ["QK", "VO", "FFN"]  # the groups that hold every matrix
@@ -51,7 +52,7 @@ class Record:
         """
         if began := self.provenance.get("started"):
             return began
-        end = datetime.fromisoformat(self.provenance["utc"])
+        end = datetime.fromisoformat(self.provenance.get("utc", "1970-01-01"))
         return (end - timedelta(seconds=self.seconds)).isoformat(timespec="seconds")
 
     def summary(self) -> str:
@@ -61,6 +62,7 @@ class Record:
         words = [f"{rate}={config[rate]:g}" for rate in rates if config[rate] is not None]
         gated = "gated " * config["gated"]
         name = " ".join([gated + contestant(config), *words, f"seed={config['seed']}"])
+        name = checks.printable(name, 1_000)
         if self.failure:
             return f"{name}: failed after {steps} steps"
         last = self.held_out[-1]
@@ -100,14 +102,21 @@ def append(record: Record, path: Path | str) -> None:
 
     ValueError if the record holds NaN or Inf, or the file has a broken line (see `read`).
     """
-    path = Path(path)
+    checks.kind("a Record", record, Record)
+    path = prepare_file(path)
     line = json.dumps(rounded(dataclasses.asdict(record)), allow_nan=False)
     with lock(path, "append"):
-        known = path.read_text(encoding="utf-8") if path.exists() else ""
-        if known:
-            read(path)  # a broken file is not to be built upon
+        known = path.read_text(encoding="utf-8") if prepare(path) else ""
         separator = "\n" if known and not known.endswith("\n") else ""
         replace_file(path, f"{known}{separator}{line}\n".encode())
+
+
+def prepare(path: Path | str) -> bool:
+    """Returns whether the file has records, once it is sure that one can be added.
+
+    OSError: it cannot be written. ValueError: a broken file is not to be built upon (see `read`).
+    """
+    return prepare_file(path).exists() and bool(read(path))
 
 
 def lock(path: Path | str, name: str) -> BaseFileLock:
@@ -122,7 +131,7 @@ def lock(path: Path | str, name: str) -> BaseFileLock:
 
 def read(path: Path | str) -> list[Record]:
     """Returns the records of a file, in its order; ValueError names a line that is no record."""
-    lines = Path(path).read_text(encoding="utf-8").splitlines()
+    lines = checks.text(path, "a file of records").splitlines()
     return [_parse(line, f"{path}, line {n}") for n, line in enumerate(lines, 1) if line.strip()]
 
 
@@ -136,10 +145,19 @@ def rounded(value: Any) -> Any:
     return [rounded(item) for item in value] if isinstance(value, list | tuple) else value
 
 
+def _checked(run: Record) -> Record:
+    """Returns a record whose fields are of their kinds; TypeError names one that is not."""
+    for name, wanted in (("config", dict), ("provenance", dict), ("train_loss", list)):
+        checks.kind(f"{wanted.__name__} in {name}", getattr(run, name), wanted)
+    for found in run.held_out:
+        checks.kind("a number overall in held_out", found.get("overall"), int, float)
+    return run
+
+
 def _parse(line: str, place: str) -> Record:
     try:
-        return Record(**json.loads(line))
-    except (json.JSONDecodeError, TypeError) as error:
+        return _checked(Record(**json.loads(line)))
+    except (json.JSONDecodeError, TypeError, RecursionError) as error:
         raise ValueError(
             f"{place}: expected one record of a run as a JSON object, got {line[:60]!r} "
             f"({error}): delete that line, or restore the file from git"

@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy
 
+from muonlab import checks
 from muonlab.records.record import Record
 from muonlab.statistics import paired_interval
 
 Setting = tuple[tuple[str, str], ...]
+LONGEST = 10_000  # characters of a cell
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -20,7 +22,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     a      10
     bcdef  2
     """
-    lines = [heads, *rows]
+    lines = [[checks.printable(cell, LONGEST) for cell in line] for line in (heads, *rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
 
@@ -114,6 +116,8 @@ def _difference(group: Sequence[Record], reference: Sequence[Record]) -> str:
 def measures(run: Record) -> dict[str, float | None]:
     """Returns what a task measured at the end; numbers in a list count from 0."""
     found: dict[str, float | None] = {}
+    if not run.held_out:
+        raise ValueError("expected a finished run, got a record whose held_out is []")
     for name, value in run.held_out[-1].items():
         if isinstance(value, list):
             found |= {f"{name} {i}": v for i, v in enumerate(value)}
@@ -124,8 +128,8 @@ def measures(run: Record) -> dict[str, float | None]:
 
 def fits(config: Mapping[str, Any], wanted: Mapping[str, str]) -> bool:
     """Returns whether a config shows the wanted values; ValueError names a field it lacks."""
-    if unknown := wanted.keys() - config.keys():
-        raise ValueError(f"no field {sorted(unknown)}; a config has {', '.join(config)}")
+    for name in wanted:
+        checks.choice("a field of a config", name, config)
     return all(shown(config[name]) == value for name, value in wanted.items())
 
 

@@ -10,7 +10,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from muonlab.files import replace_file
+from muonlab import checks
+from muonlab.files import prepare_file, replace_file
 from muonlab.records.record import Record, contestant
 from muonlab.records.table import measures, shown
 from muonlab.statistics import Interval, paired_interval
@@ -165,7 +166,10 @@ def state(hypothesis: Hypothesis, folder: Path, **plan: float) -> Statement:
     Raises:
         ValueError: runs recorded for another hypothesis or for none, or a broken statement.
     """
-    path = folder / STATEMENT
+    for name, value in plan.items():
+        checks.number(name, value)
+    folder = Path(folder)
+    path = prepare_file(folder / STATEMENT)
     old = _read(path) if path.exists() else None
     if old and old.hypothesis == hypothesis and (old.plan == plan or old.runs.exists()):
         return old
@@ -176,7 +180,6 @@ def state(hypothesis: Hypothesis, folder: Path, **plan: float) -> Statement:
             f"become: {hypothesis}. State a new hypothesis in a new folder, for new runs"
         )
     utc = datetime.now(UTC).isoformat(timespec="seconds")
-    folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps(dataclasses.asdict(hypothesis) | {"utc": utc, "plan": plan}, indent=1)
     replace_file(path, f"{text}\n".encode())
     return Statement(hypothesis, utc, folder, plan)
@@ -217,6 +220,7 @@ def judge(hypothesis: Hypothesis, runs: Iterable[Record]) -> Finding:
         ValueError: a side without runs, with a failed run, with a seed twice or with runs of
             several settings; fewer than two seeds, or not the same for both; no such metric.
     """
+    checks.kind("a Hypothesis", hypothesis, Hypothesis)
     runs = list(runs)
     better, than = both_sides(hypothesis, runs)
     if odd := sorted(better.keys() ^ than.keys()):

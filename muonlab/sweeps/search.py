@@ -13,6 +13,7 @@ from typing import Any
 
 from scipy.stats import qmc
 
+from muonlab import checks
 from muonlab.records.record import Record
 from muonlab.records.table import table
 from muonlab.sweeps.results import by_config, read_runs
@@ -31,6 +32,12 @@ class Knob:
     low: float
     high: float
     average: bool = False  # it weighs the past; low and high are what it leaves to the new, 1 - it
+
+    def __post_init__(self) -> None:
+        for option in self.options:
+            checks.choice("a field of a knob", option, vars(TrainConfig()))
+        checks.number("low", self.low, 0, above=True)  # logarithms
+        checks.number("high above low", self.high, self.low, above=True)
 
     @property
     def options(self) -> set[str]:

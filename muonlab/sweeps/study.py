@@ -11,6 +11,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from muonlab import checks
 from muonlab.records.record import Record
 from muonlab.records.store import RESULTS, path_of
 from muonlab.sweeps.results import by_config, read_runs
@@ -39,7 +40,7 @@ def best_trial(trials: Iterable[Record], by: Callable[[Record], float] = badness
     """Returns the record that ended best, for which `by` is lowest."""
     finished = [record for record in trials if not record.failure]
     if not finished:
-        raise ValueError("every trial diverged: choose lower rates")
+        raise ValueError("expected a finished trial, got none: run them, or choose lower rates")
     return min(finished, key=by)
 
 
@@ -50,6 +51,12 @@ class Place:
     folder: Path = RESULTS
     corpus: str | None = None  # None: the study's own
     pieces: int | None = None  # of a batch, as the memory here asks for; None: the study's own
+
+    def __post_init__(self) -> None:
+        checks.kind("a folder", self.folder, Path, str)
+        object.__setattr__(self, "folder", Path(self.folder))
+        if self.corpus == "":
+            raise ValueError("expected a text's name or folder as corpus, or None, got ''")
 
     def path(self, phase: str) -> Path:
         """Returns the file of a phase's records."""

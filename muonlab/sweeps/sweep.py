@@ -8,6 +8,7 @@ from typing import Any
 
 from filelock import Timeout
 
+from muonlab import checks
 from muonlab.distributed import parallel
 from muonlab.records.record import Record, append, lock, run_id
 from muonlab.sweeps.engines import ENGINES, Here, Lost
@@ -52,6 +53,10 @@ def sweep(
             "the processes of torchrun share one run, those of a sweep take different ones: start "
             "it without torchrun, once for each GPU, with CUDA_VISIBLE_DEVICES"
         )
+    checks.kind("several configurations, each a TrainConfig", configs, Iterable)
+    configs = list(configs)
+    for config in configs:
+        checks.kind("configurations, each a TrainConfig", config, TrainConfig)
     if engine == "local" and workers is None:
         return spread(configs, path, Here(progress))
     if engine == "local":
@@ -59,10 +64,9 @@ def sweep(
             "workers are those of ray or slurm: to do several runs at once on this machine, "
             "start the same command several times"
         )
-    if engine not in ENGINES:
-        raise ValueError(f"engine must be one of local, {', '.join(ENGINES)}; got {engine!r}")
-    if workers is not None and workers < 1:
-        raise ValueError(f"workers must be at least 1, got {workers}")
+    checks.choice("engine", engine, ("local", *ENGINES))
+    if workers is not None:
+        checks.number("workers", workers, 1, whole=True)
     try:
         return spread(configs, path, ENGINES[engine](Path(path), workers))
     except ImportError as error:

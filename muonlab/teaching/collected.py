@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from muonlab.checks import printable
 from muonlab.classroom.handin import LARGEST, HandIn, parse
 from muonlab.files import course
 
 MOST = 5_000  # files: a folder with more is not one of hand-ins
-SHOWN = 80  # characters of a text that somebody else chose
 
 
 @dataclass(frozen=True)
@@ -55,15 +55,6 @@ def collect(folder: Path) -> Collected:
         first = ": ".join(left_out[0]) if left_out else "it is empty"
         raise ValueError(f"{folder} holds no file of lesson.hand_in(); {first}")
     return Collected(counted, left_out)
-
-
-def printable(text: str) -> str:
-    """Returns somebody's text on one short line, without what steers a terminal or a page.
-
-    >>> printable("Ada\\x1b[2J\\u202e!")
-    'Ada�[2J�!'
-    """
-    return "".join(c if c.isprintable() else "�" for c in text[:SHOWN])
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from muonlab import archive
+from muonlab import archive, checks
 from muonlab.data import cache
 from muonlab.data.corpus import Corpus, load_code, load_docs, unpacked, words_of
-from muonlab.files import cache_folder, replace_file
+from muonlab.files import cache_folder, prepare_file, replace_file
 
 TEXTS = ("docs", "docs-512")  # what the lessons train on when their cells run
 
@@ -18,10 +18,14 @@ def export_texts(file: Path, names: Sequence[str] = TEXTS) -> dict[str, str]:
         ValueError: a name that is no text of this kind; a file that is there already.
         OSError: the file cannot be written; nothing is left behind.
     """
+    checks.kind("several names, as ['docs']", names, list, tuple)
+    if not names:
+        raise ValueError("expected texts to export, such as docs; got []")
     if odd := [name for name in names if not archive.NAME.fullmatch(name)]:
         raise ValueError(f"expected docs, docs-V, code or code-V; got {odd[0]!r}")
     if file.exists():
         raise ValueError(f"{file} is there already: name a new file, or delete the old one")
+    prepare_file(file)  # rather now than after the work
     texts = {name: _content(name) for name in names}
     packed = archive.pack(texts)
     replace_file(file, packed)

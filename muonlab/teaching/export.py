@@ -61,6 +61,8 @@ def export(lessons: Sequence[str], folder: Path, seed: str | None = None) -> lis
     without exercises, a folder that holds other things, a seed used before, a changed copy, or when
     nbgrader is missing. ChildProcessError: nbgrader failed; what it said.
     """
+    if not lessons:
+        raise ValueError("expected at least one lesson, such as 02; got []")
     tasks = {lesson: _tasks(lesson, seed) for lesson in dict.fromkeys(lessons)}
     _demand(folder, list(tasks), seed)
     files = dict(_copies(list(tasks)))

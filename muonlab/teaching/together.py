@@ -13,11 +13,12 @@ from typing import Any
 
 import nbformat
 
+from muonlab.checks import printable
 from muonlab.classroom.exercise import LOOK, checks
 from muonlab.classroom.handin import HandIn
 from muonlab.files import course, replace_file
 from muonlab.publishing.source import STATE
-from muonlab.teaching.collected import Collected, collect, printable
+from muonlab.teaching.collected import Collected, collect
 
 VIEW = STATE.replace("state", "view")
 OUTCOME = re.compile(r"What happened: \*\*(.*?)\*\*\. ?(.*)", re.DOTALL)

@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 
+from muonlab import checks as given
 from muonlab.classroom.asking import NotYet, call, same, shown
 from muonlab.classroom.exercise import Answer, Swaps, Verdict, judge, swapped
 from muonlab.classroom.kinds import Wrong, apart, code, equal, plain, told
@@ -180,7 +181,10 @@ def solved(stub: str, solution: str) -> str:
 
 def task(exercise: str, seed: str | None = None) -> Task:
     """Returns the book's task, or with a class seed its variant where there is a template."""
-    book = book_tasks(exercise[:2])[exercise]
+    given.word("an exercise", exercise, "02-e1", r"\d\d-e\d+")
+    known = book_tasks(exercise[:2])
+    given.choice("exercise", exercise, known)
+    book = known[exercise]
     template = templates(exercise[:2]).get(exercise)
     return varied(book, template, seed) if seed and template else book
 

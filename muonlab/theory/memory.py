@@ -16,6 +16,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from muonlab import checks
 from muonlab.optim.orthogonalize import newton_schulz, polar
 
 Rule = Literal["gd", "sign", "muon", "newton_schulz", "polar_express"]
@@ -53,6 +54,9 @@ def two_block(K: int, L: int, alpha: float) -> Tensor:
     >>> two_block(4, 1, 0.7).tolist()[0]
     0.7
     """
+    checks.number("K", K, whole=True, each=8)
+    checks.number("L", L, whole=True)
+    checks.number("alpha", alpha)
     if not (0 < L < K and L / K < alpha < 1):
         raise ValueError(f"expected 0 < L < K and L/K < alpha < 1, got K={K}, L={L}, alpha={alpha}")
     p = torch.full((K,), (1 - alpha) / (K - L), dtype=torch.float64)
@@ -66,8 +70,8 @@ def power_law(K: int, exponent: float) -> Tensor:
     >>> power_law(2, 1.0).tolist() == [2 / 3, 1 / 3]
     True
     """
-    if K < 1 or not exponent >= 0:
-        raise ValueError(f"expected K >= 1 and exponent >= 0, got K={K}, exponent={exponent}")
+    checks.number("K", K, 1, whole=True, each=8)
+    checks.number("exponent", exponent, 0)
     weight = torch.arange(1, K + 1, dtype=torch.float64) ** -exponent
     return weight / weight.sum()
 
@@ -80,6 +84,7 @@ def coupled(K: int, turn: float = 1.0) -> tuple[Tensor, Tensor]:
 
     Source: Appendix D; angles as printed there.
     """
+    checks.number("K", K, whole=True, each=16 * K)
     if K < 3 or K % 3:
         raise ValueError(f"expected K to be a multiple of 3, got {K}: take {max(3, K - K % 3)}")
     eye = torch.eye(K // 3, dtype=torch.float64)
@@ -89,6 +94,7 @@ def coupled(K: int, turn: float = 1.0) -> tuple[Tensor, Tensor]:
 
 def coupled_blocks(turn: float = 1.0) -> tuple[Tensor, Tensor]:
     """Returns the (3, 3) blocks that `coupled` repeats along the diagonals of E and Ẽ."""
+    checks.number("turn", turn)
     keys, values = (
         _about_z(turn * first) @ _about_y(turn * second) @ _about_z(turn * third)
         for first, second, third in (KEY_ANGLES, VALUE_ANGLES)
@@ -98,7 +104,9 @@ def coupled_blocks(turn: float = 1.0) -> tuple[Tensor, Tensor]:
 
 def gaussian(d: int, K: int, seed: int = 0) -> Tensor:
     """Returns K random embeddings (d, K) of mean squared length 1: at right angles on average."""
-    generator = torch.Generator().manual_seed(seed)
+    checks.number("d", d, 1, whole=True)
+    checks.number("K", K, 1, whole=True, each=8 * d)
+    generator = _chance(seed)
     return torch.randn(d, K, generator=generator, dtype=torch.float64) / math.sqrt(d)
 
 
@@ -130,15 +138,14 @@ def direction(G: Tensor, rule: Rule) -> Tensor:
     is 0 stays 0: the gradient at W = 0 has one. "newton_schulz" and "polar_express" put five steps
     of Jordan's or of the Polar Express schedule in the place of the SVD.
     """
+    checks.choice("rule", rule, RULES)
     if rule == "gd":
         return G
     if rule == "sign":
         return G.sign()
     if rule == "muon":
         return polar(G)
-    if rule in ("newton_schulz", "polar_express"):
-        return newton_schulz(G, 5, "jordan" if rule == "newton_schulz" else rule)
-    raise ValueError(f"rule must be one of {', '.join(RULES)}; got {rule!r}")
+    return newton_schulz(G, 5, "jordan" if rule == "newton_schulz" else rule)
 
 
 @dataclass(frozen=True)
@@ -183,11 +190,20 @@ def train(
     Raises:
         ValueError: embeddings that do not fit p, or a step size after which W is not finite.
     """
+    _check_facts(p)
+    checks.number("steps", steps, 0, whole=True, each=8 * (len(p) + 1))
+    checks.choice("rule", rule, (*RULES, "adam"))
+    if not callable(lr):
+        checks.number("lr", lr)
+    checks.number("momentum", momentum, 0, 1)
+    checks.number("beta2", beta2, 0, 1)
+    if batch is not None:
+        checks.number("batch", batch, 1, whole=True)
     K = len(p)
     if E.size(1) == values.size(1) == K or K % E.size(1) or E.shape != values.shape:
         _check_embeddings(E, values, K)
     blocks = K // E.size(1)
-    generator = torch.Generator().manual_seed(seed)
+    generator = _chance(seed)
     W = torch.zeros(blocks * len(values), blocks * len(E), dtype=torch.float64)
     M, V, rows, losses = torch.zeros_like(W), torch.zeros_like(W), [], []
     for step in range(steps + 1):
@@ -231,7 +247,21 @@ def _about_y(angle: float) -> Tensor:
     return torch.tensor([[c, 0, s], [0, 1, 0], [-s, 0, c]], dtype=torch.float64)
 
 
+def _chance(seed: int) -> torch.Generator:
+    checks.number("seed", seed, -(2**63), 2**64, whole=True)  # all that torch takes
+    return torch.Generator().manual_seed(seed)
+
+
+def _check_facts(p: Tensor) -> None:
+    checks.kind("p (K,) as a tensor", p, Tensor)
+    if p.ndim != 1 or not len(p) or not (p.isfinite() & (p >= 0)).all():
+        shape = tuple(p.shape)
+        raise ValueError(f"p (K,) must hold finite numbers of 0 or more; got shape {shape}, {p}")
+
+
 def _check_embeddings(E: Tensor, values: Tensor, K: int | None = None) -> None:
+    checks.kind("keys (d_s, K) as a tensor", E, Tensor)
+    checks.kind("values (d_o, K) as a tensor", values, Tensor)
     if E.ndim != 2 or values.ndim != 2 or E.size(1) != values.size(1) or K not in (None, E.size(1)):
         facts = "" if K is None else f" with K={K} columns"
         found = f"{tuple(E.shape)} and {tuple(values.shape)}"

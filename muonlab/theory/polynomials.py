@@ -12,7 +12,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from muonlab.optim.coefficients import QUINTIC, SAFETY, Schedule, Triple, schedule
+from muonlab import checks
+from muonlab.optim.coefficients import MOST, QUINTIC, SAFETY, Schedule, Triple, schedule
 
 CUSHION = 0.02407327424182761
 """Singular values under this share of the largest count as this large when a step is derived; the
@@ -46,8 +47,13 @@ def minimax_quintic(lower: float, upper: float) -> tuple[Triple, float]:
 
     Source: Amsel et al., arXiv 2505.16932, section 3.
     """
-    if not 0 < lower < upper < math.inf:
+    checks.number("lower", lower)
+    checks.number("upper", upper)
+    if not 0 < lower < upper:
         raise ValueError(f"expected 0 < lower < upper, got lower={lower}, upper={upper}")
+    if lower < max(1e-14 * upper, 1e-20) or upper > 1e20:  # a fit is lost in rounding
+        wanted = "lower >= 1e-14 · upper, and both from 1e-20 to 1e20"
+        raise ValueError(f"expected {wanted}; got lower={lower}, upper={upper}")
     if 1 - lower / upper < 1e-4:  # the four points meet: the classical quintic is the limit
         a, b, c = QUINTIC[0]
         middle = (lower + upper) / 2
@@ -81,6 +87,8 @@ def derive_schedule(lower: float = 1e-3, steps: int = 6) -> Schedule:
 
     Source: Amsel et al., arXiv 2505.16932, Algorithm 1 and section 3.4.
     """
+    checks.number("steps", steps, 0, MOST, whole=True)
+    checks.number("lower", lower)
     if not 0 < lower < 1:
         raise ValueError(f"expected 0 < lower < 1, got lower={lower}")
     low, high = lower, 1.0

@@ -12,6 +12,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from muonlab import checks
+
 
 class Isotropy(NamedTuple):
     """The paper's four numbers of one matrix."""
@@ -30,6 +32,9 @@ def energies(W: Tensor) -> Tensor:
     Raises:
         ValueError: W is no matrix, or holds NaN, Inf or nothing but zeros.
     """
+    checks.kind("a matrix (m, n) as a tensor", W, Tensor)
+    if W.is_complex():
+        raise ValueError(f"expected real entries, got {W.dtype}")
     if W.ndim != 2 or not W.numel():
         raise ValueError(f"expected a matrix (m, n) with entries, got shape {tuple(W.shape)}")
     W = W.double()
@@ -59,8 +64,7 @@ def isotropy(W: Tensor, top: int = 10) -> Isotropy:
     >>> isotropy(torch.eye(4), top=1)
     Isotropy(entropy=1.0, effective_rank=4.0, top_energy=0.25, quartile_ratio=1.0)
     """
-    if top < 1:
-        raise ValueError(f"top must be at least 1, got {top}")
+    checks.number("top", top, 1, whole=True)
     squares = energies(W)
     q = squares / squares.sum()
     H = entropy(q)

@@ -16,6 +16,7 @@ from dataclasses import astuple, dataclass
 import torch
 from torch import Tensor
 
+from muonlab import checks
 from muonlab.optim.orthogonalize import polar
 from muonlab.theory.memory import Rule, Run, two_block
 
@@ -61,13 +62,10 @@ class TwoBlock:
 
     def direction(self, rule: Rule) -> "TwoBlock":
         """Returns what `memory.direction` makes of it (with decoupled embeddings, for "sign")."""
+        checks.choice("rule in two blocks", rule, ("gd", "sign", "muon"))
         if rule == "gd":
             return self
-        if rule == "sign":
-            return self._sign()
-        if rule == "muon":
-            return self._polar()
-        raise ValueError(f"rule must be gd, sign or muon in two blocks, got {rule!r}")
+        return self._sign() if rule == "sign" else self._polar()
 
     def _core(self) -> Tensor:
         """Returns what it does to the two vectors of ones of its blocks, at unit length (2, 2)."""
@@ -113,6 +111,8 @@ def run_blocks(K: int, L: int, alpha: float, rule: Rule, lr: float, steps: int) 
     Raises:
         ValueError: unless 0 < L < K and L/K < alpha < 1; a step size after which W is not finite.
     """
+    checks.number("lr", lr)
+    checks.number("steps", steps, 0, whole=True, each=200)  # two probabilities and a loss
     p = two_block(K, L, alpha)
     p_frequent, p_rare = p[0].item(), p[-1].item()
     W, rows, losses = TwoBlock(K, L), [], []
@@ -144,6 +144,8 @@ def imbalance_exponent(alpha: float, beta: float) -> float:
     Raises:
         ValueError: unless α and β are between 0 and 1.
     """
+    checks.number("alpha", alpha)
+    checks.number("beta", beta)
     if not (0 < alpha < 1 and 0 < beta < 1):
         raise ValueError(f"expected alpha and beta in (0, 1), got {alpha} and {beta}")
     ratio = alpha * (1 - beta) / (beta * (1 - alpha))
@@ -155,6 +157,7 @@ def gd_worst(K: int, L: int, alpha: float, epsilon: float) -> float:
 
     Source: the proof of Theorem 5.3.
     """
+    checks.number("epsilon", epsilon, 0, 1, above=True)
     r = imbalance_exponent(alpha, L / K)
     odds = (1 - epsilon) ** r * epsilon**-r * (K - 1) ** (r - 1)
     return odds / (1 + odds)

@@ -24,6 +24,7 @@ from typing import Any
 from torch import Tensor
 from torch.distributed import checkpoint as dcp
 
+from muonlab import checks
 from muonlab.distributed import parallel
 from muonlab.files import replace_file
 
@@ -37,6 +38,7 @@ def prepare(path: Path | str) -> Path:
 
     ValueError: it is the working folder. OSError: a file is in the way, or writing is forbidden.
     """
+    checks.kind("a folder for the checkpoint", path, str, Path)
     if (folder := Path(path)) == Path():
         raise ValueError(f"a checkpoint needs a folder of its own, as runs/a; got {str(path)!r}")
     try:
@@ -52,6 +54,7 @@ def prepare(path: Path | str) -> Path:
 
 def exists(path: Path | str) -> bool:
     """Returns whether a checkpoint has been written there."""
+    checks.kind("the folder of a checkpoint", path, str, Path)
     return (Path(path) / INDEX).is_file()
 
 

@@ -1,14 +1,14 @@
 """What can be chosen about a training run, and which choices make no sense."""
 
 import dataclasses
-import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, get_args
 
+from muonlab import checks
 from muonlab.models.gpt import ATTENTIONS, SIZES
-from muonlab.optim.coefficients import COEFFICIENTS
+from muonlab.optim.coefficients import COEFFICIENTS, MOST
 from muonlab.optim.routing import GROUPS
 from muonlab.optim.update import LRScale
 from muonlab.training.rules import CONTROLS, NORMUON
@@ -97,42 +97,47 @@ class TrainConfig:
     def _check_names(self) -> None:
         for field in dataclasses.fields(self):
             value, kind = getattr(self, field.name), type(field.default)
-            if kind in (str, bool) and not isinstance(value, kind):
-                wanted = "True or False" if kind is bool else "a name"
-                raise ValueError(f"{field.name} must be {wanted}, got {value!r}")
+            if kind is bool:
+                checks.choice(field.name, value, (True, False))
+            if kind is str and not (isinstance(value, str) and value):
+                raise ValueError(f"{field.name} must be a name, got {value!r}")
+            if value is not None and not isinstance(value, str | int | float | tuple):
+                raise ValueError(f"{field.name} must be a number, got {checks.told(value)}")
         if not isinstance(self.muon, tuple):
             raise ValueError(f"muon takes several groups: write ({self.muon!r},)")
         for name, known in CHOICES.items():
             value = getattr(self, name)
             for each in value if name == "muon" else (value,):
-                if each not in tuple(known):
-                    raise ValueError(f"{name} must be one of {', '.join(known)}; got {each!r}")
+                checks.choice(name, each, known)
+        if twice := [each for each in self.muon if self.muon.count(each) > 1]:
+            raise ValueError(f"muon takes each group once, got {twice[0]!r} twice")
         if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", self.device):  # the run sees if it is there
             raise ValueError(f"device must be auto, cpu, cuda or cuda:N; got {self.device!r}")
 
     def _check_numbers(self) -> None:
         if not isinstance(self.betas, tuple) or len(self.betas) != 2:
             raise ValueError(f"betas must be two numbers in [0, 1), got {self.betas}")
-        counts = ("steps", "batch", "context", "eval_every", "eval_tokens", "ns_steps", "pieces")
-        for name in counts:
-            _within(name, getattr(self, name), 1, math.inf, whole=True)
-        for name in ("experts", "pretraining", "seed", "spectra_every", "eval_batch"):
-            _within(name, getattr(self, name), 0, 2**63, whole=True)
+        for name in ("steps", "batch", "context", "eval_every", "eval_tokens", "pieces"):
+            checks.number(name, getattr(self, name), 1, 2**31, whole=True)
+        for name in ("experts", "pretraining", "spectra_every", "eval_batch"):
+            checks.number(name, getattr(self, name), 0, 2**31, whole=True)
+        checks.number("seed", self.seed, 0, 2**63, whole=True)
+        checks.number("ns_steps", self.ns_steps, 1, MOST, whole=True)
         rates = ("lr", "adamw_lr", "weight_decay", "matrix_decay", "warmup", "decay")
         for name in (*rates, "noise", "grad_clip"):
-            _within(name, getattr(self, name), 0, math.inf)
+            checks.number(name, getattr(self, name), 0)
         if self.adamw_matrix_lr is not None:
-            _within("adamw_matrix_lr", self.adamw_matrix_lr, 0, math.inf)
+            checks.number("adamw_matrix_lr", self.adamw_matrix_lr, 0)
         if self.adamw_matrix_beta1 is not None:
-            _within("adamw_matrix_beta1", self.adamw_matrix_beta1, 0, 1)
+            checks.number("adamw_matrix_beta1", self.adamw_matrix_beta1, 0, 1)
         if not isinstance(self.matrix_lr_factors, tuple) or len(self.matrix_lr_factors) != 4:
             wanted = "four numbers, for QK, VO, w_in and w_out"
             raise ValueError(f"matrix_lr_factors must be {wanted}; got {self.matrix_lr_factors}")
         for each in self.matrix_lr_factors:
-            _within("matrix_lr_factors", each, 0, math.inf)
-        _within("momentum", self.momentum, 0, 1)
+            checks.number("matrix_lr_factors", each, 0)
+        checks.number("momentum", self.momentum, 0, 1)
         for beta in self.betas:
-            _within("betas", beta, 0, 1)
+            checks.number("betas", beta, 0, 1)
 
     def _check_sizes(self) -> None:
         size = SIZES[self.size]
@@ -170,12 +175,3 @@ class TrainConfig:
             else:
                 words += [flag, *map(str, value if isinstance(value, tuple) else (value,))]
         return " ".join(words)
-
-
-def _within(field: str, value: float, lowest: float, end: float, *, whole: bool = False) -> None:
-    kind = "a whole number" if whole else "a number"
-    if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
-        raise ValueError(f"{field} must be {kind}, got {value!r}")
-    if not lowest <= value < end:
-        bound = f"in [{lowest}, {end})" if end < math.inf else f">= {lowest} and finite"
-        raise ValueError(f"{field} must be {kind} {bound}, got {value}")

@@ -12,11 +12,12 @@ import torch
 from torch import Tensor, nn
 from tqdm.auto import tqdm
 
+from muonlab import checks
 from muonlab.data.load import load_corpus
 from muonlab.data.task import Task
 from muonlab.distributed import parallel, sharded
 from muonlab.machine import keep_freed_memory, pick_device
-from muonlab.models.gpt import GPT, GPTConfig
+from muonlab.models.gpt import GPT, SIZES, GPTConfig
 from muonlab.models.regressor import build
 from muonlab.optim.muon import Muon
 from muonlab.records.provenance import code_version, now, provenance
@@ -92,6 +93,9 @@ def train(
         ValueError: the checkpoint is damaged, or belongs to another configuration.
         OSError: a checkpoint cannot be written there; found out before the first step.
     """
+    checks.kind("a TrainConfig", config, TrainConfig)
+    if corpus is not None and not hasattr(corpus, "measure"):
+        raise TypeError(f"expected a task, as load_corpus(name) gives; got {corpus!r}")
     if checkpoint is not None:
         checkpoints.prepare(checkpoint)
     with parallel.world(pick_device(config.device), 60 * timeout):
@@ -179,6 +183,10 @@ class Run:
         self.device = pick_device(config.device)
         self.autocast = picks_bf16(config, self.device)
         self.rows = config.batch // (config.pieces * parallel.size())  # at once, in a process
+        if self.device.type == "cpu":  # what backward needs of the logits, see `cost.formulas`
+            logits = 12 * corpus.shape(SIZES[config.size]).vocab_size * config.context
+            batch = f"a batch of {config.batch:,} × {config.context}"
+            checks.memory(logits * self.rows, batch)
         make = partial(build_model, config, corpus)
         if shard:
             self.model = sharded.build(make, self.device, replicas=replicas, bf16=self.autocast)

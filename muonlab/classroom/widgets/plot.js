@@ -36,6 +36,7 @@ function names(ticks) { // alike on one axis
 }
 
 function ticks([low, high], log, room) {
+  if (!(high - low > 1e-12 * Math.max(Math.abs(low), Math.abs(high)))) return [low];
   if (log) {
     const first = Math.ceil(Math.log10(low) - 1e-9), last = Math.floor(Math.log10(high) + 1e-9);
     const every = Math.max(1, Math.ceil((last - first + 1) / room));
@@ -54,12 +55,11 @@ function ticks([low, high], log, room) {
 // --- from numbers to pixels, and back ----------------------------------------------------------
 
 function extent(axis, values) {
-  if (axis.range) return axis.range;
   const usable = values.filter((v) => Number.isFinite(v) && (!axis.log || v > 0));
-  if (!usable.length) return axis.log ? [0.1, 10] : [0, 1];
-  const low = Math.min(...usable), high = Math.max(...usable);
-  if (axis.log) return low < high ? [low, high] : [low / 2, high * 2];
-  return low < high ? [low, high] : [low - 1, high + 1];
+  if (!axis.range && !usable.length) return axis.log ? [0.1, 10] : [0, 1];
+  const [low, high] = axis.range ?? [Math.min(...usable), Math.max(...usable)];
+  if (low !== high) return [low, high];
+  return axis.log ? [low / 2, high * 2] : [low - 1, high + 1];
 }
 
 function scale(axis, range, from, to) {

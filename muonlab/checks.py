@@ -1,0 +1,123 @@
+"""Bad input, refused at the door: each error says what was expected, and what came."""
+
+import re
+import sys
+from collections.abc import Iterable
+from difflib import get_close_matches
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any
+
+import numpy
+import psutil
+from torch import Tensor
+
+LARGEST = sys.float_info.max  # what a float can hold
+SMALL = 2**26  # bytes: so much is there, or will be in a moment
+SHOWN = 80  # characters of what came
+
+
+def number(
+    name: str,
+    value: Any,
+    low: float = -LARGEST,
+    end: float = LARGEST,
+    *,
+    whole: bool = False,
+    above: bool = False,
+    each: float = 0,
+) -> None:
+    """Raises ValueError unless it is a finite number with low <= value < end; `above`: low < value.
+
+    True and False are no numbers; those of NumPy and torch are. `each`: bytes of one, of a count.
+    """
+    if isinstance(value, Tensor) and value.numel() == 1:
+        value = value.item()
+    fits = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
+    if fits and low <= value < end and not (above and value == low):
+        memory(each * value, f"{name}={value}")
+        return
+    wanted = "a whole number" if whole else "a number"
+    if fits and end < LARGEST:
+        wanted += f" above {low} and below {end}" if above else f" in [{low}, {end})"
+    elif fits:
+        least = f" {'above' if above else '>='} {low}" if low > -LARGEST else ","
+        wanted += f"{least} and finite"
+    raise ValueError(f"{name} must be {wanted}, got {told(value)}")
+
+
+def choice(name: str, value: Any, known: Iterable[Any]) -> None:
+    """Raises ValueError unless the value is one of those known; it names the nearest."""
+    known = list(known)
+    if not any(isinstance(value, type(each)) and value == each for each in known):
+        listed = ", ".join(map(str, known))
+        raise ValueError(f"{name} must be one of {listed}; got {told(value)}{meant(value, known)}")
+
+
+def meant(value: Any, known: Iterable[Any]) -> str:
+    """Returns a question for the known name that is nearest, if one is near."""
+    near = get_close_matches(str(value), map(str, known), n=1)
+    return f": did you mean {near[0]!r}?" if near else ""
+
+
+def kind(wanted: str, value: Any, *kinds: type) -> None:
+    """Raises TypeError unless the value is of one of these types."""
+    if not isinstance(value, kinds):
+        raise TypeError(f"expected {wanted}, got {told(value)}")
+
+
+def array(wanted: str, values: Any) -> numpy.ndarray:
+    """Returns the values as an array of floats; ValueError where they are none, or ragged."""
+    try:
+        return numpy.asarray(values, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"expected {wanted}, got {told(values)}") from error
+
+
+def word(what: str, value: Any, example: str, pattern: str = r"\w[\w.-]*") -> None:
+    """Raises ValueError unless the value is a name of this pattern, which cannot be a path."""
+    if not (isinstance(value, str) and re.fullmatch(pattern, value, re.ASCII)):
+        raise ValueError(f"{what} is called like {example!r}; got {told(value)}")
+
+
+def memory(needed: float, what: str) -> None:
+    """Raises ValueError, before anything is allocated, if so many bytes are not free."""
+    if needed > SMALL and needed > (free := psutil.virtual_memory().available):
+        told = f"about {needed / 2**30:,.1f} GiB, and {free / 2**30:.1f} GiB free are here"
+        raise ValueError(f"{what} would need {told}: take smaller numbers, or a larger machine")
+
+
+def content(path: Path | str, wanted: str) -> bytes:
+    """Returns the bytes of a file; OSError says what was expected there."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        told = f"expected {wanted}, got: {error.strerror}"
+        raise OSError(error.errno, told, str(path)) from error
+
+
+def text(path: Path | str, wanted: str) -> str:
+    """Returns the text of a file; OSError, or ValueError if it is not UTF-8."""
+    try:
+        return content(path, wanted).decode()
+    except UnicodeDecodeError as error:
+        byte = f"byte {error.object[error.start]:#04x} at position {error.start:,}"
+        told = f"expected {wanted} in UTF-8 in {path}, got {byte}: save it as UTF-8, or move it"
+        raise ValueError(told) from error
+
+
+def told(value: Any) -> str:
+    """Returns what came, on one short line."""
+    if hasattr(value, "shape") and getattr(value, "ndim", False):
+        return f"{type(value).__name__.lower()} of shape {tuple(value.shape)}"
+    return printable(repr(value))
+
+
+def printable(text: str, most: int = SHOWN) -> str:
+    """Returns somebody's text on one short line, without what steers a terminal or a page.
+
+    >>> printable("Ada\\x1b[2J\\u202e!")
+    'Ada�[2J�!'
+    """
+    short = text if len(text) <= most else f"{text[: most - 1]}…"
+    return "".join(c if c.isprintable() else "�" for c in short)
