@@ -320,6 +320,15 @@ def learner_knobs(config: TrainConfig) -> tuple[Knob, ...]:
 # After two rounds the best rate of VO and FFN lay in the outer tenth of its range, under either
 # optimizer, so all have a third.
 FACTS_400 = Search("facts-400", learners(400), learner_knobs, whose, rounds=(8, 8, 8))
+
+
+def rate_alone(at: Place) -> Grid:
+    """Returns AdamW with one rate, at its best, but VO and FFN have the lower rate: five seeds."""
+    one, _, lower, *_ = FACTS_400.best(at)
+    told = replace(one, matrix_lr_factors=lower.matrix_lr_factors, eval_every=50)
+    return cross(told, seed=[1, 2, 3, 4, 5])
+
+
 LONGER = (0, 3, 6)  # of the learners: AdamW with one rate and with two, and Muon on all
 FACTS_1200 = Search(
     "facts-1200",
@@ -486,7 +495,10 @@ EVIDENCE = {
     "normuon": tuned(NORMUON, seeds=10, before=FIRST),
     "latent-600": tuned(LATENT, seeds=5, before=FIRST),
     "batch": tuned(BATCH, seeds=6),
-    "facts-400": tuned(FACTS_400, seeds=5),
+    "facts-400": Study(
+        FACTS_400.tunings,
+        {**tuned(FACTS_400, seeds=5).finals, "facts-400-rate": rate_alone},
+    ),
     "facts-1200": tuned(FACTS_1200, seeds=5, before=(FACTS_400,)),
     "imbalance": tuned(IMBALANCE, seeds=5, before=(FACTS_400,)),
     "decay-1200": Study(RACE[1200].tunings, {"decay-1200": decayed}),

@@ -3,7 +3,8 @@
 A search goes in rounds. The first spreads its trials over the whole ranges by Sobol's points, which
 leave no gaps as chance does. A later round spreads its own over a third of each range (in
 logarithms), around the best trial so far; it may leave the range, so an optimum at an edge is
-followed.
+followed. No setting is tried twice: where a round found nothing better, the next one goes on with
+the points that follow.
 """
 
 from collections.abc import Callable
@@ -103,16 +104,22 @@ class Search:
 
     def best(self, at: Place, rounds: int | None = None) -> Grid:
         """Returns the best trial of each contestant, of the first rounds or all."""
+        return self._search(at, rounds)[0]
+
+    def _search(self, at: Place, rounds: int | None) -> tuple[Grid, set[TrainConfig]]:
+        """Returns the best of each contestant, and all that was tried."""
         found: dict[tuple[Any, ...], tuple[float, TrainConfig]] = {}
+        tried: set[TrainConfig] = set()
         for number, tuning in enumerate(self.tunings[:rounds]):
             # its trials from what is found so far: asked of the phase, each round would search anew
-            trials = self._round(number, at, [config for _, config in found.values()])
+            trials = self._round(number, at, [config for _, config in found.values()], tried)
+            tried |= {*trials}
             runs = by_config(read_runs(at.path(tuning.name)))
             for config in replace(tuning, trials=trials).best(at):
                 who, ended = tuning.contestant(config), self.by(runs[config])
                 if who not in found or ended < found[who][0]:
                     found[who] = ended, config
-        return [config for _, config in found.values()]
+        return [config for _, config in found.values()], tried
 
     def at_new_seeds(self, seeds: int, **changes: Any) -> Phase:
         """Returns the phase that runs the best trial of each contestant at the seeds 1, 2, …"""
@@ -158,9 +165,9 @@ class Search:
         return [f"{w}: {f} at {p:.0%}" for w, f, p in places if not EDGE <= p <= 1 - EDGE]
 
     def _grid(self, number: int) -> Phase:
-        return lambda at: self._round(number, at, self.best(at, number))
+        return lambda at: self._round(number, at, *self._search(at, number))
 
-    def _round(self, number: int, at: Place, found: Grid) -> Grid:
+    def _round(self, number: int, at: Place, found: Grid, tried: set[TrainConfig]) -> Grid:
         if self.last and number == len(self.rounds) - 1:
             sides = self.last(at)
         elif number:
@@ -168,17 +175,19 @@ class Search:
         else:
             sides = self.sides(at) if callable(self.sides) else self.sides
         near = bool(number) or self.near
-        return [c for side in sides for c in self._around(side, self.rounds[number], near)]
+        return [c for side in sides for c in self._around(side, self.rounds[number], near, tried)]
 
-    def _around(self, side: TrainConfig, trials: int, near: bool) -> Grid:
+    def _around(self, side: TrainConfig, trials: int, near: bool, tried: set[TrainConfig]) -> Grid:
         if not (knobs := self.knobs(side)):
             return [side]
-        points = qmc.Sobol(len(knobs), scramble=False).fast_forward(1).random(trials)
-        found = []
-        for point in points.tolist():
+        points = qmc.Sobol(len(knobs), scramble=False).fast_forward(1)
+        found: Grid = []
+        while len(found) < trials:
             config = side
-            for knob, u in zip(knobs, point, strict=True):
+            for knob, u in zip(knobs, points.random(1)[0].tolist(), strict=True):
                 config = knob.turned(config, knob.position(side) + NEAR * (u - 0.5) if near else u)
+            if config != side and config in tried:
+                continue
             found.append(config)
         return found
 
