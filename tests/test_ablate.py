@@ -102,6 +102,7 @@ def test_a_name_that_nothing_has_is_answered_with_those_that_there_are(results, 
     assert "the studies are pilot," in capsys.readouterr().err
     assert cli.main(["results", "lesson-99"]) == 2
     assert "lesson-04-tuning, lesson-04-seeds," in capsys.readouterr().err
+    results.mkdir(exist_ok=True)
     assert cli.main(["results", "small-seeds", "--results", str(results)]) == 2
     command = f"`muonlab ablate small-seeds --results {results}` makes them"
     assert f"small-seeds has no runs yet: {command}" in capsys.readouterr().err

@@ -191,9 +191,9 @@ def test_the_smaller_groups_of_latent_attention():
     ("change", "message"),
     [
         ({"attention": "flash"}, "one of multi-head, latent; got 'flash'"),
-        ({"latent": 0}, "latent must be at least 1, got 0"),
-        ({"rotary": -2}, "rotary must be at least 1, got -2"),
-        ({"rotary": 3}, "rotary must be even, got 3"),
+        ({"latent": 0}, "latent must be a whole number >= 1 .*, got 0"),
+        ({"rotary": -2}, "rotary must be a whole number >= 1 .*, got -2"),
+        ({"rotary": 3}, "rotary must be even, .*, got 3"),
     ],
 )
 def test_impossible_shapes_are_refused(change, message):

@@ -477,7 +477,7 @@ def test_an_unreadable_folder_is_named(own_cache, texts, monkeypatch):
 
 def test_a_file_that_is_not_text_is_named(own_cache, texts):
     (texts / "old.txt").write_bytes("Gr\xf6\xdfe".encode("latin-1"))
-    with pytest.raises(ValueError, match=r"expected UTF-8 text in .*old\.txt, got byte 0xf6"):
+    with pytest.raises(ValueError, match=r"expected text in UTF-8 in .*old\.txt, got byte 0xf6"):
         load_corpus(texts)
     assert not own_cache.exists()
 

@@ -139,9 +139,9 @@ def check_memory(config: TrainConfig) -> None:
         enough = least_pieces(config, free)
         remedy = f"--pieces {enough}" if enough else "a smaller tier or batch, or a larger machine"
         raise ValueError(
-            f"a run of size {config.size!r} with {config.batch} × {config.context} tokens a step "
-            f"needs about {needed / 2**30:.1f} GiB, and {device.type} has {free / 2**30:.1f} GiB "
-            f"free: take {remedy}"
+            f"a run of size {config.size!r} with a batch of {config.batch} × {config.context} "
+            f"tokens needs about {needed / 2**30:.1f} GiB, and {device.type} has "
+            f"{free / 2**30:.1f} GiB free: take {remedy}"
         )
 
 
