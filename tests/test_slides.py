@@ -92,9 +92,9 @@ def test_a_deck_keeps_the_order_of_its_lesson_and_shows_each_figure_once():
 def test_a_question_stands_below_the_words_that_it_needs():
     lesson = lesson_of(0)
     place = next(n for n, cell in enumerate(lesson.cells) if "A" in cell.source[:5])
-    lesson.cells[
-        place
-    ].source = f"Far.\n\n## A\n\n{'long ' * 90}\n\n$$p(x)$$\n\nApplied five times."
+    hint = "<details>\n\nhint\n\n</details>"
+    words = ["Far.", "## A", "long " * 90, "$$p(x)$$", hint, "Applied five times."]
+    lesson.cells[place].source = "\n\n".join(words)
     cells = [cell.source for cell in slides.deck(lesson).cells]
     assert "## A\n\n$$p(x)$$\n\nApplied five times." in cells
     assert not any("Far." in source or "long" in source for source in cells)

@@ -1,6 +1,6 @@
 """What the explorers `trials`, `isotropy` and `facts` draw: recorded runs, by name."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
@@ -105,12 +105,14 @@ def _band(by_seed: Tensor) -> dict[str, list[float]]:
     return {name: [float(f"{v:.{DIGITS}g}") for v in row.tolist()] for name, row in ends.items()}
 
 
-def measured_spectra(records: Iterable[Record]) -> dict[str, dict[str, Tensor]]:
-    """Returns spectra[name][matrix], each (seeds, steps, layers, 4).
+def measured_spectra(
+    records: Iterable[Record], name: Callable[[dict[str, Any]], str] = contestant
+) -> dict[str, dict[str, Tensor]]:
+    """Returns spectra[name][matrix], each (seeds, steps, layers, 4); `name` is that of a run.
 
     The four numbers are those of `theory.spectra.Isotropy`; step 0 is that of the first weights.
     """
-    found = grouped((run for run in records if run.spectra), preset="race-1200")
+    found = grouped((run for run in records if run.spectra), name, preset="race-1200")
     return {name: _by_matrix(runs) for name, runs in found.items()}
 
 

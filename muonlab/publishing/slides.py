@@ -35,6 +35,7 @@ HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 LIMITS = re.compile(r"^## Limits\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 QUESTION = re.compile(r"\A(# .*?)\n>\n> Read ", re.DOTALL)
 NOT_SAID = re.compile(r"^(#|>|\*\*Exercise|<details|```)")
+DETAILS = re.compile(r"<details>.*?</details>\s*", re.DOTALL)  # hints and solutions
 FORMULA = re.compile(r"\$+([^$]+)\$+")  # the speaker's window does not draw formulas
 REASON = "Let one who was right and one who was wrong say why, before you go on."
 BREAK = "Ask which run would make this false, and by how much."
@@ -188,7 +189,7 @@ def _first(cells: list[NotebookNode]) -> str:
     """
     told = next((cell.source for cell in reversed(cells) if cell.cell_type == "markdown"), "")
     words: list[str] = []
-    for paragraph in reversed(told.split("\n\n")):
+    for paragraph in reversed(DETAILS.sub("", told).split("\n\n")):
         if NOT_SAID.match(paragraph) or len("".join([*words, paragraph])) > LONGEST:
             break
         words.insert(0, paragraph)
