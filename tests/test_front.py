@@ -215,9 +215,9 @@ def test_the_page_on_gpus_says_what_the_small_table_took():
 
 def installed(*extras):
     """The packages that the course installs, with those that they need."""
-    found, todo = set(), [("muonlab", frozenset(extras))]
-    while todo:
-        name, wanted = todo.pop()
+    found, left = set(), [("muonlab", frozenset(extras))]
+    while left:
+        name, wanted = left.pop()
         key = canonicalize_name(name), wanted
         if key not in found:
             found.add(key)
@@ -226,7 +226,7 @@ def installed(*extras):
                 if need.marker is None or any(
                     need.marker.evaluate({"extra": e}) for e in wanted | {""}
                 ):
-                    todo.append((need.name, frozenset(need.extras)))
+                    left.append((need.name, frozenset(need.extras)))
     return {name for name, _ in found}
 
 
