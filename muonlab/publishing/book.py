@@ -158,7 +158,7 @@ def figure(words: str) -> str:
     found = [page for page in pages if re.match(f'<svg[^>]*aria-label="{re.escape(alt)}', page)]
     if len(found) != 1:
         raise ValueError(f"{len(found)} figures of lesson {number} begin with {alt!r}: name one")
-    return f'<div class="cell_output">{found[0]}</div>'
+    return f'<div class="cell_output"><div class="text_html">{found[0]}</div></div>'
 
 
 def self_test(name: str) -> str:
