@@ -864,7 +864,7 @@ TEACH = [
     ("handin.parse(names(predictions=[], checks={}))", "predictions"),
     ("handin.parse(names(predictions={}, checks={'03-e1': 'right'}))", "checks lesson"),
     ("handin.parse(names(predictions={}, checks={'02-e1': 'fine'}))", "check"),
-    ("export.export([], Path('new'))", "lesson []"),
+    ("list(export.export([], Path('new')))", "lesson []"),
     ("book.fill('<!-- made: clams -->')", "claims 'clams'"),
     ("book.fill('<!-- made: explorer -->')", "explorer"),
     ("book.fill('<!-- made: explorer norm -->')", "norms 'norm'"),

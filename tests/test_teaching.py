@@ -239,7 +239,7 @@ def test_what_nbgrader_cannot_do_leaves_no_half_assignment(monkeypatch, tmp_path
 
     monkeypatch.setattr(export, "_nbgrader", fails)
     with pytest.raises(ChildProcessError):
-        export.export(["00"], tmp_path / "new", "a")
+        list(export.export(["00"], tmp_path / "new", "a"))
     assert list((tmp_path / "new" / "source").iterdir()) == []
 
 

@@ -43,6 +43,7 @@ def _declare_export(asked: Any) -> None:
 
 
 def _export(options: argparse.Namespace) -> int:
-    print(*export(options.lessons, options.to, options.seed), sep="\n")
+    for line in export(options.lessons, options.to, options.seed):
+        print(line, flush=True)  # nbgrader takes some seconds for each
     print(f"in {options.to}: source, release (for nbgrader), student, teacher (the lessons)")
     return 0

@@ -52,8 +52,8 @@ SEED = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 NOTHING = "Nothing was written."
 
 
-def export(lessons: Sequence[str], folder: Path, seed: str | None = None) -> list[str]:
-    """Writes the course of some lessons to a folder; returns what to say about each.
+def export(lessons: Sequence[str], folder: Path, seed: str | None = None) -> Iterator[str]:
+    """Writes the course of some lessons to a folder; yields what to say about each once it stands.
 
     seed: draws the variants of a class; None: the book's own exercises.
 
@@ -75,7 +75,9 @@ def export(lessons: Sequence[str], folder: Path, seed: str | None = None) -> lis
     for name, notebook in files.items():
         (folder / name).parent.mkdir(exist_ok=True)
         replace_file(folder / name, _bytes(notebook))
-    return [_assign(folder, lesson, found, seed) for lesson, found in tasks.items()]
+    yield f"{', '.join(tasks)}: a line for each follows once nbgrader has made it"
+    for lesson, found in tasks.items():
+        yield _assign(folder, lesson, found, seed)
 
 
 def _tasks(lesson: str, seed: str | None) -> dict[str, Task]:
