@@ -28,7 +28,7 @@ from muonlab.models.gpt import SIZES, GPTConfig
 from muonlab.optim.coefficients import JORDAN, QUINTIC
 from muonlab.records.record import contestant
 from muonlab.statistics import chance_to_see, half_width, paired_interval, seeds_needed
-from muonlab.studies import evidence, table1
+from muonlab.studies import races, table1
 from muonlab.studies.table1 import PAPER_ROWS
 from muonlab.sweeps.results import by_config, recorded
 from muonlab.sweeps.study import HERE
@@ -578,7 +578,7 @@ def manysteps(x, rule, alpha, K, steps):
 
 def trials(x, steps, knob, part, trials):
     steps, average = int(steps.replace(",", "")), knob.startswith("average")
-    trials = min(trials, sum(evidence.RACE[steps].rounds))
+    trials = min(trials, sum(races.RACE[steps].rounds))
     fields = {
         "rate of the matrices": ("adamw_matrix_lr", "lr"),
         "average of the matrices": ("adamw_matrix_beta1", "momentum"),
@@ -605,7 +605,7 @@ def trials(x, steps, knob, part, trials):
 
 def recorded_trials(steps):
     """In the order of the grids, whatever the order in which they ended."""
-    search = evidence.RACE[steps]
+    search = races.RACE[steps]
     for tuning in search.tunings:
         runs = by_config(recorded(tuning.name))
         yield from (runs[config] for config in tuning.grid(HERE))

@@ -18,7 +18,7 @@ from muonlab.classroom.widget import Widget, script
 from muonlab.data.load import load_corpus
 from muonlab.publishing.release import LESSONS
 from muonlab.publishing.source import STATE
-from muonlab.studies.evidence import RACE
+from muonlab.studies.races import RACE
 from muonlab.studies.table1 import table1_data
 from muonlab.sweeps.results import recorded
 from muonlab.theory import rotation, scalar_map

@@ -7,7 +7,7 @@ from muonlab.data.load import load_corpus
 from muonlab.publishing import picture
 from muonlab.records import store
 from muonlab.records.record import contestant
-from muonlab.studies.evidence import RACE
+from muonlab.studies.races import RACE
 from muonlab.sweeps.results import recorded
 from muonlab.sweeps.study import HERE, Place
 

@@ -8,7 +8,8 @@ from statistics import mean
 import pytest
 
 from muonlab.records import record
-from muonlab.studies.evidence import MEMORIES, RACE, found_since, knobs, sides
+from muonlab.studies.protocol import knobs, sides
+from muonlab.studies.races import MEMORIES, RACE, found_since
 from muonlab.sweeps.results import recorded
 from muonlab.sweeps.search import Knob, Search, expected_best, outcome
 from muonlab.sweeps.study import HERE, Place

@@ -10,7 +10,7 @@ import torch
 from muonlab.data.corpus import Corpus
 from muonlab.models import gpt
 from muonlab.records.record import read
-from muonlab.studies.evidence import RACE
+from muonlab.studies.races import RACE
 from muonlab.sweeps import engines, sweep
 from muonlab.sweeps.results import recorded
 from muonlab.sweeps.study import HERE, best_trial

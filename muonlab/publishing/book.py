@@ -28,7 +28,7 @@ from muonlab.publishing.fold import fold
 from muonlab.publishing.paper import counts, gap, paper, table1
 from muonlab.publishing.source import STATE
 from muonlab.records.record import contestant
-from muonlab.studies.evidence import RACE
+from muonlab.studies.races import RACE
 from muonlab.studies.table1 import TIERS
 from muonlab.sweeps.results import recorded
 from muonlab.sweeps.study import HERE, badness

@@ -1,0 +1,187 @@
+"""Studies that begin where the race at 1,200 steps ended, and two with tasks of their own.
+
+Isotropy, which matrices, NorMuon, latent attention and experts, batches, regression, weight decay,
+and a second training on code.
+"""
+
+from dataclasses import replace
+
+from muonlab.studies.protocol import ADAMW, MUON, OUTER, RIVALS, knobs, partly, sides
+from muonlab.studies.races import RACE
+from muonlab.studies.table1 import ALL_GROUPS
+from muonlab.sweeps.search import Knob, Search
+from muonlab.sweeps.study import Grid, Place, cross
+from muonlab.training.config import TrainConfig
+
+# Does isotropy gain anything? First the treatments must treat: at AdamW's own setting, fresh noise,
+# and the same random matrix at every step. Then each is tuned, from the best of AdamW or Muon.
+NOISE = ("noisy_adam", "fixed_noise")
+
+
+def equal_rates(at: Place) -> Grid:
+    """Returns AdamW, and AdamW with either kind of noise, in one setting at five seeds."""
+    adamw = RACE[1200].best(at)[0]
+    noisy = [_instead(adamw, rule, adamw.adamw_matrix_lr) for rule in NOISE]
+    return cross([adamw, *noisy], seed=[1, 2, 3, 4, 5], spectra_every=150)
+
+
+def doses(at: Place) -> Grid:
+    """Returns AdamW at lower rates, and with as much of either noise as moves its spectra.
+
+    Seed 1 chose the sizes (a quarter of the fixed noise gave about Muon's spectra there, and four
+    times the fresh noise moved them), so it does not count.
+    """
+    adamw = RACE[1200].best(at)[0]
+    rate = adamw.adamw_matrix_lr or adamw.adamw_lr
+    slower = [replace(adamw, adamw_matrix_lr=rate / n) for n in (2, 4)]
+    fresh, fixed = (_instead(adamw, rule, rate) for rule in NOISE)
+    told = [*slower, replace(fixed, noise=0.25), replace(fresh, noise=4.0)]
+    return cross(told, seed=[2, 3, 4, 5, 6], spectra_every=150)
+
+
+def _instead(adamw: TrainConfig, rule: str, rate: float | None) -> TrainConfig:
+    lr = rate or adamw.adamw_lr
+    return replace(adamw, muon=ALL_GROUPS, rule=rule, lr=lr, adamw_matrix_lr=None)
+
+
+def controls(at: Place) -> Grid:
+    """Returns where the search of each control begins."""
+    adamw, muon, _ = RACE[1200].best(at)
+    noisy = [_instead(adamw, rule, adamw.adamw_matrix_lr) for rule in NOISE]
+    return [*noisy, _instead(adamw, "flat_adam", muon.lr)]
+
+
+def control_knobs(config: TrainConfig) -> tuple[Knob, ...]:
+    """Returns the five knobs of a control: as many as Muon and AdamW have."""
+    rate = MUON[0] if config.rule == "flat_adam" else replace(ADAMW[0], fields="lr")
+    return (rate, ADAMW[1], *OUTER)
+
+
+ISOTROPY = Search("isotropy", controls, control_knobs, RIVALS, rounds=(8,), near=True)
+
+# Which matrices need Muon, once everything is tuned? What Muon leaves stays with AdamW, at its best
+# setting; rate and first average of what it takes are tuned for every row.
+SINGLES = tuple((group,) for group in ("QK", "VO", "V", "O", "FFN", "W_in", "W_out"))
+FULL = (ALL_GROUPS, (), ("VO", "FFN"), ("O", "FFN"), *SINGLES)
+GATED = (ALL_GROUPS, (), ("VO", "FFN"))
+
+
+def table(at: Place) -> Grid:
+    """Returns the rows that carry the answer, and with gates the three that it hangs on."""
+    adamw, muon, _ = RACE[1200].best(at)
+    wanted = [(False, row) for row in FULL] + [(True, row) for row in GATED]
+    return [replace(partly(muon, adamw, row), gated=gated) for gated, row in wanted]
+
+
+TABLE = Search(
+    "table-1200",
+    table,
+    lambda c: MUON if c.muon else ADAMW,
+    ("gated", "muon"),
+    rounds=(4,),
+    near=True,
+)
+
+# Does NorMuon gain more where it has more to do: one tall matrix for Q, K and V, and the neurons'
+# side of w_out?
+QKV = ("QKV", "O", "FFN")
+
+
+def taller(at: Place) -> Grid:
+    """Returns Muon and NorMuon on the tall matrix, and with it the neurons' side as well."""
+    _, muon, normuon = RACE[1200].best(at)
+    tall = [replace(c, fused_qkv=True, muon=QKV) for c in (muon, normuon)]
+    return [*tall, replace(tall[1], rule="neurons")]
+
+
+NORMUON = Search("normuon", taller, knobs, ("muon", "rule"), rounds=(8,), near=True)
+
+# Latent attention, experts, or both: does Muon's lead change with the architecture?
+PARTS = {"attention": ["multi-head", "latent"], "experts": [0, 16]}
+LATENT = Search(
+    "latent-600",
+    lambda at: cross(cross(RACE[1200].best(at)[:2], steps=600, eval_every=600), **PARTS),
+    knobs,
+    ("attention", "experts", "muon"),
+    rounds=(8,),
+    near=True,
+)
+
+# Batches: the same tokens in fewer steps, or the same steps with more tokens.
+LENGTHS = {8: (1600, 100), 128: (100,)}  # steps, by sequences in a batch
+BATCH = Search(
+    "batch",
+    [
+        replace(side, batch=batch, steps=steps, eval_every=steps)
+        for batch, lengths in LENGTHS.items()
+        for steps in lengths
+        for side in sides(steps)[:2]
+    ],
+    knobs,
+    ("batch", "steps", "muon"),
+    rounds=(8, 8),
+)
+
+# A task without head or tail, long enough to be learned: linear regression in context.
+REGRESSION = TrainConfig(
+    corpus="regression-4", steps=600, batch=16, context=20, eval_every=600, eval_tokens=20_480
+)
+REGRESSION_OUTER = (Knob("adamw_lr", 0.001, 0.016), *OUTER[1:])
+REGRESSION_SIDES = [
+    replace(REGRESSION, muon=(), adamw_matrix_lr=0.0005, adamw_matrix_beta1=0.9),
+    REGRESSION,
+]
+
+
+def regression_knobs(config: TrainConfig) -> tuple[Knob, ...]:
+    """Returns the five knobs, with lower rates than on text."""
+    adamw = (Knob("adamw_matrix_lr", 0.000125, 0.002), ADAMW[1])
+    return (MUON if config.muon else adamw) + REGRESSION_OUTER
+
+
+IN_CONTEXT = Search("regression-600", REGRESSION_SIDES, regression_knobs, RIVALS)
+
+
+def routes(at: Place) -> Grid:
+    """Returns Muon on QK, and on VO and FFN."""
+    adamw, muon = IN_CONTEXT.best(at)
+    return [partly(muon, adamw, groups) for groups in (("QK",), ("VO", "FFN"))]
+
+
+ROUTES = Search("regression-600-routes", routes, regression_knobs, RIVALS)
+
+
+# Weight decay, with the same product of rate and decay for either optimizer.
+def decayed(at: Place) -> Grid:
+    """Returns AdamW and Muon at three strengths, five seeds each; without decay it is the race."""
+    found = cross(RACE[1200].best(at)[:2], matrix_decay=[1e-4, 3e-4, 1e-3], eval_every=150)
+    return cross(found, seed=[1, 2, 3, 4, 5])
+
+
+# Does the optimizer that pretrained a model matter for the one that moves it on to code?
+MOVED = {"corpus": "code-512", "pretraining": 1200, "steps": 300, "eval_every": 300}
+
+
+def movers(at: Place) -> Grid:
+    """Returns both optimizers on the models of both, at a quarter of the rates of the race."""
+    adamw, muon, _ = cross(RACE[1200].best(at), **MOVED)
+    slower = [
+        _slower(adamw, "adamw_lr", "adamw_matrix_lr"),
+        _slower(muon, "adamw_lr", "lr"),
+    ]
+    return cross(slower, pretrained_by=["AdamW", "Muon"])
+
+
+def _slower(config: TrainConfig, *rates: str) -> TrainConfig:
+    return replace(config, **{rate: getattr(config, rate) / 4 for rate in rates})
+
+
+def mover_knobs(config: TrainConfig) -> tuple[Knob, ...]:
+    """Returns the five knobs, with a quarter of the rates."""
+    return tuple(
+        knob if knob.average else replace(knob, low=knob.low / 4, high=knob.high / 4)
+        for knob in knobs(config)
+    )
+
+
+MOVING = Search("finetuning", movers, mover_knobs, ("pretrained_by", "muon"))

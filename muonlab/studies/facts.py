@@ -1,0 +1,83 @@
+"""The studies of rare facts: {a lower rate of AdamW's, Muon} on some matrices or on all."""
+
+from dataclasses import replace
+from typing import Any
+
+from muonlab.studies.protocol import ADAMW, MUON
+from muonlab.studies.table1 import ALL_GROUPS
+from muonlab.sweeps.search import Knob, Search
+from muonlab.sweeps.study import Grid, Place, cross
+from muonlab.training.config import TrainConfig
+
+# Who learns the rare facts? AdamW with one rate; AdamW with a lower one for some matrices; Muon on
+# the same matrices; SGD on all.
+FACTS = TrainConfig(corpus="facts-9", batch=16, context=64, adamw_lr=0.016, muon=())
+SHARED = (Knob("adamw_lr", 0.004, 0.064), Knob("betas.0", 0.02, 0.5, average=True))
+MEMORY = {("QK",): (0,), ("VO", "FFN"): (1, 2, 3), ALL_GROUPS: (0, 1, 2, 3)}  # their factors
+LOWER = 1 / 16
+
+
+def learners(steps: int) -> Grid:
+    """Returns the eight contestants."""
+    base = replace(FACTS, steps=steps, eval_every=steps)
+    apart = replace(base, adamw_matrix_beta1=0.9)
+    low = cross(
+        apart,
+        matrix_lr_factors=[
+            tuple(LOWER if n in own else 1.0 for n in range(4)) for own in MEMORY.values()
+        ],
+    )
+    sgd = replace(base, muon=ALL_GROUPS, rule="sgd", lr=5.0)
+    return [base, *low, *cross(base, muon=list(MEMORY)), sgd]
+
+
+def whose(config: TrainConfig) -> tuple[Any, ...]:
+    """Returns a contestant: what Muon or SGD takes, and where AdamW's rate is another."""
+    own = tuple(n for n, factor in enumerate(config.matrix_lr_factors) if factor != 1)
+    return config.corpus, config.muon, config.rule, own
+
+
+def learner_knobs(config: TrainConfig) -> tuple[Knob, ...]:
+    """Returns four knobs: two rates, two first averages; the rate and average of AdamW alone."""
+    own = whose(config)[-1]
+    if config.muon:
+        rate = Knob("lr", 0.5, 50) if config.rule == "sgd" else MUON[0]
+        return (*SHARED, rate, MUON[1])
+    factors = " ".join(f"matrix_lr_factors.{n}" for n in MEMORY[ALL_GROUPS] if n in own)
+    return (*SHARED, Knob(factors, 1 / 128, 1 / 2), ADAMW[1]) if factors else SHARED
+
+
+# After two rounds the best rate of VO and FFN lay in the outer tenth of its range, under either
+# optimizer, so all have a third.
+FACTS_400 = Search("facts-400", learners(400), learner_knobs, whose, rounds=(8, 8, 8))
+
+
+def rate_alone(at: Place) -> Grid:
+    """Returns AdamW with one rate, at its best, but VO and FFN have the lower rate: five seeds."""
+    one, _, lower, *_ = FACTS_400.best(at)
+    told = replace(one, matrix_lr_factors=lower.matrix_lr_factors, eval_every=50)
+    return cross(told, seed=[1, 2, 3, 4, 5])
+
+
+# Of the learners: AdamW with one rate; AdamW slower, and Muon, on VO and FFN and on all. A first
+# round ended at edges of their ranges, on both sides, so a second goes on from there.
+LONGER = (0, 2, 3, 5, 6)
+FACTS_1200 = Search(
+    "facts-1200",
+    lambda at: cross([FACTS_400.best(at)[n] for n in LONGER], steps=1200, eval_every=1200),
+    learner_knobs,
+    whose,
+    rounds=(8, 8),
+    near=True,
+)
+
+
+def imbalances(at: Place) -> Grid:
+    """Returns AdamW with one rate, with two, and Muon, where frequencies fall as rank^-s."""
+    found = FACTS_400.best(at)
+    return cross(
+        [found[n] for n in (0, 2, 5)], corpus=[f"facts-9-zipf{s}" for s in ("0", "0.5", "1.5")]
+    )
+
+
+IMBALANCE = Search("imbalance", imbalances, learner_knobs, whose, rounds=(8,), near=True)
