@@ -1,6 +1,7 @@
 """Newton-Schulz and the polar factor against SVDs, closed forms and published numbers."""
 
 import math
+import re
 
 import pytest
 import torch
@@ -159,6 +160,8 @@ def test_no_steps_only_normalizes():
 def test_the_singular_values_five_jordan_steps_leave():
     """muon.md 0.9: the often copied "uniform in 0.5 to 1.5" does not hold."""
     image = scalar_map("jordan", 5)(torch.linspace(0.002, 1, 100_001, dtype=torch.float64))
+    told = re.findall(r"\d\.\d{2,3}", newton_schulz.__doc__)[:3]
+    assert told == [f"{image.min():.2f}", f"{image.max():.2f}", "0.002"]
     assert 0.68 < image.min() < 0.69
     assert 1.20 < image.max() < 1.21
 

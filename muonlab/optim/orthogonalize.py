@@ -29,7 +29,8 @@ def newton_schulz(
 ) -> Tensor:
     """Returns G with its singular values driven towards 1: X ← aX + (bA + cA²)X, A = XXᵀ.
 
-    It is not exactly U Vᵀ: five Jordan steps leave the singular values in about [0.68, 1.20].
+    It is not exactly U Vᵀ: five Jordan steps leave singular values in about [0.68, 1.20], if they
+    were at least 0.002 of the norm.
     `muonlab.optim.fast` holds the same function in the order that a processor likes.
 
     Args:
