@@ -158,7 +158,7 @@ def figure(words: str) -> str:
     found = [page for page in pages if re.match(f'<svg[^>]*aria-label="{re.escape(alt)}', page)]
     if len(found) != 1:
         raise ValueError(f"{len(found)} figures of lesson {number} begin with {alt!r}: name one")
-    return f'<div class="cell_output"><div class="text_html">{found[0]}</div></div>'
+    return f'<div class="cell_output">{found[0]}</div>'
 
 
 def self_test(name: str) -> str:
@@ -182,6 +182,7 @@ MADE: dict[str, Callable[..., str]] = {
     "measured": measured,
     "searched": searched,
     "count": lambda: counts(paper().all()),
+    "trained": lambda: counts(paper().trained()),
     "cell": lambda id: link(paper().stored[id]),
     "claim": lambda id: paper().rows([paper().stored[id]]),
     "against": lambda: paper().against(),

@@ -131,6 +131,11 @@ class Paper:
         ids = [id for id in found if found[id][0].judged == "not"] + [*self.opposite]
         return self.rows([found[id] for id in ids])
 
+    def trained(self) -> list[Found]:
+        """Returns the claims that rest on recorded runs of training."""
+        known = {id for ids in self.runs.values() for id in ids}
+        return [found for found in self.all() if found[0].id in known]
+
     def all(self) -> list[Found]:
         """Returns the claims of all items."""
         return [found for item in self.items for found in self.answers(item)]
