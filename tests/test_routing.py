@@ -85,6 +85,15 @@ def test_no_wide_pattern_takes_an_embedding_or_a_head(name):
     assert {n for n, rule in table.items() if rule == "muon"} == {"a.weight"}
 
 
+def test_a_head_of_another_name_does_not_go_unsaid():
+    m = nn.ModuleDict(
+        {"wte": nn.Embedding(5, 4), "a": nn.Linear(4, 4), "proj_out": nn.Linear(4, 5)}
+    )
+    reasons = {r.name: r.reason for r in route(m, muon=["*.weight"]).routes}
+    assert "if it is the head, name it in adamw" in reasons["proj_out.weight"]
+    assert reasons["a.weight"] == "matches *.weight"
+
+
 def test_the_head_can_be_asked_for_by_name():
     assert rules(route(Model(), muon=["head.weight"]))["head.weight"] == "muon"
 

@@ -36,6 +36,7 @@ HEADS = {"head", "lm_head", "unembedding", "embed_out", "classifier", "score"}
 """Names under which public models keep the matrix from features to classes."""
 
 Names = dict[nn.Parameter, list[str]]  # a tied parameter has several
+HEAD_SHAPED = ": shaped as the embedding is; if it is the head, name it in adamw"
 SHARED = ": keys and values share it, so it goes with QK and VO together, or by name"
 
 
@@ -145,6 +146,7 @@ def route(
     if {"QK", "VO"} <= set(muon):
         for_muon = dict.fromkeys(shared - for_adamw.keys(), "KV_down") | for_muon
     outer = _outer_parameters(model, names)
+    embeddings = {m.weight.shape for m in model.modules() if isinstance(m, nn.Embedding)}
     kernels = {m.weight for m in model.modules() if isinstance(m, nn.Conv1d | nn.ConvTranspose1d)}
     routes = []
     for name, p in parameters.items():
@@ -160,6 +162,8 @@ def route(
         rule, reason = _decide(p, wanted, refused, outer.get(p))
         kernel = rule == "muon" and p.ndim == 3 and p in kernels
         reason += _remark(p, rule, kernel) or (SHARED if p in shared and rule != "frozen" else "")
+        if rule == "muon" and wanted and "*" in wanted and p.shape in embeddings:
+            reason += HEAD_SHAPED
         routes.append(Route(name, tuple(p.shape), rule, reason, kernel))
     return Routing(routes, parameters)
 
