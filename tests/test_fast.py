@@ -66,6 +66,14 @@ def test_fast_is_readable_in_float64(G, coefficients, steps, norm):
     torch.testing.assert_close(actual, expected, rtol=0, atol=1e-9)
 
 
+def test_many_steps_make_the_gram_matrix_anew_before_its_rounding_grows():
+    low_rank = random((32, 4)) @ random((4, 128), 1) + 1e-3 * random((32, 128), 2)
+    for coefficients in ("jordan", "polar_express"):
+        expected = newton_schulz(low_rank, 10, coefficients)
+        actual = fast_newton_schulz(low_rank, 10, coefficients, dtype=torch.float32)
+        torch.testing.assert_close(actual, expected, rtol=0, atol=0.01)
+
+
 @given(G=stacks(), coefficients=st.sampled_from(sorted(COEFFICIENTS)), norm=st.sampled_from(NORMS))
 @settings(max_examples=100, deadline=None)
 def test_fast_is_readable_in_float32(G, coefficients, norm):

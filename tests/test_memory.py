@@ -124,6 +124,13 @@ def test_a_batch_sees_what_it_drew_and_a_schedule_is_asked_each_step():
     assert 1 <= known.sum() <= 3
 
 
+def test_a_batch_is_drawn_by_how_often_facts_are_asked():
+    p = power_law(12, 1.0)
+    whole = memory.train(p, EYE, EYE, "gd", 5.0, 1).correct[-1]
+    drawn = memory.train(p, EYE, EYE, "gd", 5.0, 1, batch=100_000, seed=0).correct[-1]
+    torch.testing.assert_close(drawn, whole, rtol=0.02, atol=0)
+
+
 def test_sign_descent_sees_it():
     p = two_block(12, 3, 0.8)
     plain = memory.train(p, EYE, EYE, "sign", 0.1, 30)

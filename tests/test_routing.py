@@ -69,6 +69,11 @@ def test_tied_weights_count_once_and_stay_with_adamw():
     assert routing.count("muon") + routing.count("adamw") == sum(p.numel() for p in m.parameters())
 
 
+def test_a_tied_weight_can_be_asked_for_by_either_name():
+    for name in ("embedding.weight", "head.weight"):
+        assert rules(route(Model(tied=True), muon=[name]))["embedding.weight"] == "muon"
+
+
 def test_a_pattern_names_single_matrices():
     table = rules(route(Model(), muon=["blocks.1.?.weight"], adamw=["*.norm.weight"]))
     assert table["blocks.1.q.weight"] == "muon"

@@ -184,6 +184,13 @@ def test_divergence_names_the_step_and_the_rate(config, rate):
     assert all(map(math.isfinite, record.train_loss))
 
 
+def test_a_loss_that_is_not_a_number_is_a_divergence():
+    run = Run(CONFIG, Cycle())
+    run.model.head.weight.data.fill_(math.nan)
+    with pytest.raises(Diverged, match="step 0: the training loss is nan"):
+        run.train_step()
+
+
 def test_gradients_that_are_not_finite_are_a_divergence_and_change_nothing():
     run = Run(CONFIG, Cycle())
     run.train_step()
