@@ -167,7 +167,7 @@ def _quiz(title: str, state: dict[str, Any], models: dict[str, Any]) -> Iterator
                 if belief := option.get("misconception"):
                     notes.append(f"- *{option['option']}*: {belief}. {option['because']}")
         view = f"{state['lesson']}-questions-{first}"
-        models[view] = {"state": {**state, "questions": pair, "before": first}}
+        models[view] = {"state": {**state, "questions": pair}}
         yield Slide(title, [new_output("display_data", {VIEW: {"model_id": view}})], notes)
 
 

@@ -22,7 +22,7 @@ function verdict(question, number) {
   return [sign, "A common belief: ", name, `${option.because} Read again: `, link];
 }
 
-function ask(question, number, before, answers, changed) {
+function ask(question, number, answers, changed) {
   const feedback = element("div", { role: "status", class: "muonlab-feedback" });
   const buttons = question.options.map((option, place) => {
     const button = element("button", { type: "button", class: "muonlab-option" }, option.option);
@@ -36,14 +36,13 @@ function ask(question, number, before, answers, changed) {
   };
   const latest = answers[number]?.at(-1);
   if (latest !== undefined) choose(latest, false);
-  const title = element("p", { class: "muonlab-question" }, `${before + number + 1}. ${question.text}`);
+  const title = element("p", { class: "muonlab-question" }, `${number + 1}. ${question.text}`);
   return element("div", { role: "group", "aria-label": question.text }, title, ...buttons, feedback);
 }
 
 function render({ model, el }) {
   root(el, "muonlab-quiz");
   const questions = model.get("questions");
-  const before = model.get("before") ?? 0; // on a slide that goes on with a quiz
   const score = element("p", { role: "status", class: "muonlab-note" });
   const show = () => {
     const answers = model.get("answers");
@@ -58,7 +57,7 @@ function render({ model, el }) {
     model.save_changes();
     show();
   };
-  el.append(...questions.map((q, i) => ask(q, i, before, model.get("answers"), changed)), score);
+  el.append(...questions.map((q, i) => ask(q, i, model.get("answers"), changed)), score);
   show();
 }
 
