@@ -6,6 +6,7 @@ answers in test_attacks, and the sockets of processes in test_sharded.
 
 import json
 import os
+import pickle
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ from io import BytesIO
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 import muonlab
 from muonlab import cli
@@ -21,6 +23,7 @@ from muonlab.benchmark.bench import bench_report, read_bench
 from muonlab.classroom import claims, exercise, explore, predict, quiz
 from muonlab.classroom.predict import Prediction
 from muonlab.data.facts import load_facts
+from muonlab.distributed.processes import _answer
 from muonlab.files import course, replace_file
 from muonlab.publishing import bundle
 from muonlab.records.provenance import unchanged
@@ -223,3 +226,22 @@ def test_what_a_killed_writer_left_goes_with_the_next(tmp_path):
     os.utime(left, (time.time() - 3600,) * 2)
     replace_file(tmp_path / "report.html", b"2")
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+class Opens:
+    """What runs when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return open, (self.path, "w")
+
+
+def test_what_a_process_answers_is_not_unpickled(tmp_path):
+    content = BytesIO()
+    torch.save({"found": Opens(str(tmp_path / "ran"))}, content)
+    pipe = SimpleNamespace(recv_bytes=content.getvalue)
+    with pytest.raises(pickle.UnpicklingError):
+        _answer(None, pipe)
+    assert not (tmp_path / "ran").exists()
