@@ -68,7 +68,6 @@ CITED: dict[str, dict[str, str]] = {
     "16": {
         "40 %": "an assumption, muonlab.cost.formulas.SHARE",
         "80 %": "a choice, the default of muonlab.statistics.seeds_needed",
-        "4,096": "the vocabulary of docs, muonlab.data.corpus",
     },
     "15": {
         "40 %": "where the explorer's slider stands",

@@ -181,7 +181,8 @@ def _plan(
     finding: Finding, plan: Mapping[str, float], used: Sequence[Record], trials: Sequence[Record]
 ) -> str:
     low, high, n = finding.interval.low, finding.interval.high, len(finding.seeds)
-    came = {"pairs": float(n), "spread": (high - low) / 2 / half_width(1.0, n)}
+    came = {"trials a side": len(trials) / 2} if trials else {}
+    came |= {"pairs": float(n), "spread": (high - low) / 2 / half_width(1.0, n)}
     seconds = {"final runs": used, "trials": trials}
     came |= {f"hours of {k}": sum(r.seconds for r in runs) / 3600 for k, runs in seconds.items()}
     came["hours"] = sum(came[f"hours of {k}"] for k in seconds)
