@@ -47,6 +47,7 @@ CITED: dict[str, dict[str, str]] = {
     "10": {
         "32,768": "2 to the power 15",
         "2,000": "the step of the paper's Tables 3 and 6",
+        "1,200": "the steps of facts-1200, muonlab.studies.facts",
     },
     "13": {
         **dict.fromkeys(("68 %", "3.2", "12 %"), "arXiv 2509.24406, abstract"),

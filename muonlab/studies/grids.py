@@ -276,11 +276,7 @@ STUDIES = EVIDENCE | {
     "lesson-15-controls": Study((CONTROLS,), {"lesson-15-controls": SEEDS}),
     "lesson-15-facts": Study(
         (FACTS_TWO_RATES,),
-        {
-            "lesson-15-facts": FACTS_TWO_RATES.at_new_seeds(SEEDS, eval_every=100),
-            # three times the steps: does a lead last?
-            "lesson-15-facts-longer": FACTS_TWO_RATES.at_new_seeds(3, steps=1200, eval_every=200),
-        },
+        {"lesson-15-facts": FACTS_TWO_RATES.at_new_seeds(SEEDS, eval_every=100)},
     ),
     "lesson-16-averages": Study((AVERAGES,), {"lesson-16-averages": 10}),
 }
