@@ -175,7 +175,7 @@ def test_a_few_sizes_on_a_log_axis_are_all_named():
     figure = lines([64, 128, 512], {"a": [1, 2, 3]}, xlabel="x", ylabel="y", logx=True)
     assert [t.get_text() for t in figure.axes[0].get_xticklabels()] == ["64", "128", "512"]
     many = lines(range(1, 100), {"a": range(99)}, xlabel="x", ylabel="y", logx=True)
-    assert len(many.axes[0].get_xticks()) < 30  # older versions of matplotlib count some beyond the view
+    assert len(many.axes[0].get_xticks()) < 30  # older matplotlib counts some beyond the view
 
 
 def test_series_may_have_an_x_of_their_own():
