@@ -257,12 +257,15 @@ def window(browser, tmp_path_factory):
         '<script src="../live/widgets.js"></script>', f"<script>{loader}</script>"
     )
     path.write_text(f"<!doctype html><meta charset=utf-8><body>{body}", encoding="utf-8")
+    far = '<p style="height: 3000px">words</p>'
+    amid = f"<!doctype html><meta charset=utf-8><body>{far}{body}{far}"
+    path.with_name("amid.html").write_text(amid, encoding="utf-8")
     page = open_page(browser, 375)
     page.set_default_timeout(20_000)
 
-    def visit(fragment=""):
+    def visit(fragment="", name=path.name):
         page.goto("about:blank")
-        page.goto(path.as_uri() + fragment)
+        page.goto(path.with_name(name).as_uri() + fragment)
         page.locator(".muonlab-playground .muonlab-sentence:not(:empty)").wait_for()
         return page
 
@@ -345,6 +348,13 @@ def sentence(page):
 
 def reaches(page, step):
     page.locator(".muonlab-sentence", has_text=f"Step {step}.").wait_for()
+
+
+@pytest.mark.browser
+def test_a_link_to_the_playground_amid_a_page_shows_it(page):
+    page.visit("#playground", "amid.html")
+    top = "document.querySelector('.muonlab-playground').getBoundingClientRect().top"
+    page.wait_for_function(f"Math.abs({top}) < 100")
 
 
 @pytest.mark.browser

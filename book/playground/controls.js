@@ -250,7 +250,7 @@ function render({ el }) {
   addEventListener("hashchange", follow);
   change({});
   play(false);
-  if (linked) el.scrollIntoView();
+  if (linked || location.hash === "#playground") el.scrollIntoView(); // what is drawn pushed it away
   return () => { watcher.disconnect(), theme.disconnect(), removeEventListener("hashchange", follow), cancelAnimationFrame(waiting), clearTimeout(later); };
 }
 
