@@ -186,6 +186,10 @@ def test_no_measured_number_is_typed_into_the_answer():
     text = (ROOT / "book" / "answer.md").read_text("utf-8")
     typed = set(re.findall(r"\d*\.\d+", re.sub(r"<!--.*?-->", "", text)))
     others = {"0.359", "1.4", "0.1", "1.1", "1.2"}  # what other studies report
+    for name in ("cpu", "cpu-retuned"):
+        averages = {(run.config["betas"][0], run.config["momentum"]) for run in recorded(name)}
+        assert averages == {(0.8, 0.95)}
+    others |= {"0.8", "0.95"}
     assert typed == others | {"0.9", "1.9", "0.6", str(MATTERS)}  # a bound, sizes tested above
 
 

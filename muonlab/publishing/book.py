@@ -91,7 +91,7 @@ def lesson_map() -> str:
         took = f"{notebook.metadata.muonlab.seconds} s"
         times = [x.replace(" ", "\N{NO-BREAK SPACE}") for x in (f"{read} min", f"{do} min", took)]
         rows.append((link, _found(TITLE, notebook)[1], needs.strip(), *times))
-    return Table(("lesson", "question", "needs", "read", "do", "Run All"), rows).markdown
+    return Table(("lesson", "question", "needs (all)", "read", "do", "Run All"), rows).markdown
 
 
 def lesson_graph() -> str:
