@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from muonlab.studies.facts import people_known
 from muonlab.studies.grids import (
     ARMS,
     CENTRES,
@@ -12,11 +13,9 @@ from muonlab.studies.grids import (
     PRESETS,
     RETUNING,
     TOKENS,
-    people_known,
     phases,
 )
 from muonlab.studies.table1 import rows
-from muonlab.sweeps.results import recorded
 from muonlab.sweeps.study import HERE
 
 RATES = {"lr": 0, "adamw_lr": 0, "adamw_matrix_lr": None}
@@ -27,7 +26,6 @@ RATES = {"lr": 0, "adamw_lr": 0, "adamw_matrix_lr": None}
     [
         "lesson-04-tuning",
         "lesson-15-regression-tuning",
-        "lesson-15-facts-tuning",
         "lesson-15-controls-tuning",
     ],
 )
@@ -62,19 +60,6 @@ def test_everybody_counts_alike_among_those_who_are_known():
     assert people_known(frequent) == 1 / 512
     assert people_known(rare) == 0.5  # the last group is half of the people
     assert people_known({"accuracy": [0.25] * 10}) == 0.25
-
-
-def test_the_trial_that_knows_most_people_is_chosen():
-    chosen = PRESETS["lesson-15-facts"]()
-    trials = {(c.muon, c.corpus, c.adamw_lr, c.adamw_matrix_lr, c.lr) for c in chosen}
-    tuning = recorded("lesson-15-facts-tuning")
-    assert len(trials) == 4
-    for muon, corpus, outer, inner, rate in trials:
-        rivals = [
-            r for r in tuning if (tuple(r.config["muon"]), r.config["corpus"]) == (muon, corpus)
-        ]
-        best = max(rivals, key=lambda r: people_known(r.held_out[-1])).config
-        assert (outer, inner, rate) == (best["adamw_lr"], best["adamw_matrix_lr"], best["lr"])
 
 
 def test_an_unknown_name_is_answered_with_the_studies():

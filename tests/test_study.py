@@ -111,7 +111,6 @@ def test_a_diverged_trial_is_never_the_best():
 @pytest.mark.parametrize("name", STUDIES)
 def test_each_phase_of_a_study_needs_no_records_but_those_of_the_phases_before_it(name, tmp_path):
     several = name in (
-        "lesson-15-facts",
         "pilot",
         "imbalance",
         "vocabulary-1200",

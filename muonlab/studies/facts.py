@@ -1,8 +1,10 @@
 """The studies of rare facts: {a lower rate of AdamW's, Muon} on some matrices or on all."""
 
 from dataclasses import replace
+from operator import mul
 from typing import Any
 
+from muonlab.data.facts import people_in_group
 from muonlab.studies.protocol import ADAMW, MUON
 from muonlab.studies.table1 import ALL_GROUPS
 from muonlab.sweeps.search import Knob, Search
@@ -45,6 +47,13 @@ def learner_knobs(config: TrainConfig) -> tuple[Knob, ...]:
         return (*SHARED, rate, MUON[1])
     factors = " ".join(f"matrix_lr_factors.{n}" for n in MEMORY[ALL_GROUPS] if n in own)
     return (*SHARED, Knob(factors, 1 / 128, 1 / 2), ADAMW[1]) if factors else SHARED
+
+
+def people_known(measured: dict[str, Any]) -> float:
+    """Returns the share of all people, frequent or rare, that a run on facts knows."""
+    shares = measured["accuracy"]
+    people = [people_in_group(group) for group in range(len(shares))]
+    return sum(map(mul, people, shares)) / sum(people)
 
 
 # After two rounds the best rate of VO and FFN lay in the outer tenth of its range, under either

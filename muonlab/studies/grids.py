@@ -5,13 +5,11 @@ phase are in data/results, in a file with its name. Trials have seed 0: it choos
 does not count. What the lessons compare has the seeds 1, 2, …
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from operator import mul
 from typing import Any
 
-from muonlab.data.facts import people_in_group
 from muonlab.studies.evidence import EVIDENCE
 from muonlab.studies.table1 import ALL_GROUPS, TABLE_SEEDS, TIERS, one_rate, rows, table_rows
 from muonlab.sweeps.study import HERE, Grid, Phase, Place, Study, Tuning, cross
@@ -199,32 +197,6 @@ def biographies(name: str, base: TrainConfig) -> Study:
     return Study((adamw, others), {name: best_of(adamw, others)})
 
 
-def _with_exponents(grid: Grid, exponents: Iterable[float]) -> Grid:
-    return [replace(c, corpus=f"{c.corpus}-zipf{s:g}") for s in exponents for c in grid]
-
-
-# Lesson 15: where may Muon's lead end? Both tune two rates on facts, as in lesson 04, on even data
-# and on data with a tail.
-FACTS_AS_PAPER = TrainConfig(  # with the paper's averages
-    corpus="facts-9", steps=400, batch=16, context=64, eval_every=400, betas=(0.8, 0.95)
-)
-QUARTERS = [[rate / 4 for rate in rates] for rates in (ADAMW_RATES, MUON_RATES)]
-
-
-def people_known(measured: dict[str, Any]) -> float:
-    """Returns the share of all people, frequent or rare, that a run on facts knows."""
-    shares = measured["accuracy"]
-    people = [people_in_group(group) for group in range(len(shares))]
-    return sum(map(mul, people, shares)) / sum(people)
-
-
-FACTS_TWO_RATES = Tuning(
-    "lesson-15-facts-tuning",
-    _with_exponents(two_rates(FACTS_AS_PAPER, [0.016, 0.032, 0.064, 0.128], *QUARTERS), (0, 1)),
-    contest=("muon", "corpus"),
-    by=lambda record: -people_known(record.held_out[-1]),
-)
-
 # Two controls of the same norm, in a fifth of lesson 04's runs. Signs need lower rates, as AdamW
 # does: in the first grids the lowest was the best.
 SHORT = replace(SAME_NORM, steps=80, batch=8, eval_every=80, eval_tokens=16_384)
@@ -274,10 +246,6 @@ STUDIES = EVIDENCE | {
         {"lesson-15-regression": best_of(REGRESSION_ADAMW, REGRESSION)},
     ),
     "lesson-15-controls": Study((CONTROLS,), {"lesson-15-controls": SEEDS}),
-    "lesson-15-facts": Study(
-        (FACTS_TWO_RATES,),
-        {"lesson-15-facts": FACTS_TWO_RATES.at_new_seeds(SEEDS, eval_every=100)},
-    ),
     "lesson-16-averages": Study((AVERAGES,), {"lesson-16-averages": 10}),
 }
 PHASES = {name: phase for study in STUDIES.values() for name, phase in study.phases().items()}
