@@ -1,5 +1,6 @@
 """Table 1: the paper's rows and ours, and the tiers of machines that run them."""
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -8,8 +9,11 @@ import pytest
 from muonlab.data import shards
 from muonlab.models import gpt
 from muonlab.studies import table1
+from muonlab.studies.contests import TABLE
 from muonlab.studies.grids import PRESETS
+from muonlab.studies.races import RACE
 from muonlab.studies.table1 import ALL_GROUPS, OWN_ROWS, PAPER_ROWS, TIERS, rows
+from muonlab.sweeps.study import HERE
 from muonlab.training.run import train
 
 
@@ -61,3 +65,15 @@ def test_the_larger_tiers_run_on_a_cpu_when_they_are_made_small(tier, tmp_path, 
         assert [row["step"] for row in record.held_out] == [2, 4]
         assert [row["step"] for row in record.spectra] == [0, 2, 4]
         assert record.provenance["precision"] == "bf16"
+
+
+def test_each_row_is_tuned_as_often_with_what_suits_adamw_and_with_what_suits_muon():
+    trials = TABLE.tunings[0].grid(HERE)
+    shared = {(c.adamw_lr, c.betas) for c in RACE[1200].best(HERE)[:2]}
+    assert len(shared) == 2
+    count = Counter((c.gated, c.muon, (c.adamw_lr, c.betas)) for c in trials)
+    assert {key[2] for key in count} == shared
+    assert set(count.values()) == {4}
+    assert len(count) == 2 * 14
+    left = {(c.adamw_matrix_lr, c.adamw_matrix_beta1) for c in trials if len(c.muon) == 1}
+    assert len(left) == 1, "what Muon leaves has one setting, AdamW's best"

@@ -60,17 +60,26 @@ def control_knobs(config: TrainConfig) -> tuple[Knob, ...]:
 ISOTROPY = Search("isotropy", controls, control_knobs, RIVALS, rounds=(8,), near=True)
 
 # Which matrices need Muon, once everything is tuned? What Muon leaves stays with AdamW, at its best
-# setting; rate and first average of what it takes are tuned for every row.
+# rate and first average; those of what it takes are tuned for every row, and at two settings of
+# what all matrices share. AdamW's best and Muon's best differ there (β2 .993 and .907), and a row
+# with Muon's alone would count the loss of AdamW's matrices under the other's β2 as Muon's.
 SINGLES = tuple((group,) for group in ("QK", "VO", "V", "O", "FFN", "W_in", "W_out"))
 FULL = (ALL_GROUPS, (), ("VO", "FFN"), ("O", "FFN"), *SINGLES)
 GATED = (ALL_GROUPS, (), ("VO", "FFN"))
 
 
 def table(at: Place) -> Grid:
-    """Returns the rows that carry the answer, and with gates the three that it hangs on."""
+    """Returns the rows that carry the answer, and with gates the three that it hangs on, twice.
+
+    Once with Muon's rate and average of embedding and head, and its β2, then with AdamW's.
+    """
     adamw, muon, _ = RACE[1200].best(at)
     wanted = [(False, row) for row in FULL] + [(True, row) for row in GATED]
-    return [replace(partly(muon, adamw, row), gated=gated) for gated, row in wanted]
+    return [
+        replace(partly(muon, adamw, row), gated=gated, adamw_lr=end.adamw_lr, betas=end.betas)
+        for end in (muon, adamw)
+        for gated, row in wanted
+    ]
 
 
 TABLE = Search(
