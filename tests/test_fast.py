@@ -10,11 +10,12 @@ from torch import nn
 
 from muonlab import Muon, newton_schulz, polar, route
 from muonlab.models.gpt import GPT, GPTConfig
-from muonlab.optim.coefficients import COEFFICIENTS
+from muonlab.optim.coefficients import COEFFICIENTS, FOUR, POLAR_EXPRESS_SAFE, tolerates
 from muonlab.optim.fast import STACK, STACK_ELSE, Scratch, fast_newton_schulz
 from muonlab.optim.orthogonalize import NORMS, unit_norm
 from muonlab.optim.update import as_stacks
 from muonlab.theory import scalar_map
+from muonlab.theory.polynomials import cosine, fit_schedule
 
 WORST = {
     "cubic": 1.0,
@@ -22,6 +23,7 @@ WORST = {
     "jordan": 1.2024,
     "polar_express": 1.141,
     "polar_express_safe": 1.125,
+    "four": 1.2309,
 }
 """The largest value of five steps on [0, 1] (the first test below computes them again)."""
 
@@ -247,6 +249,7 @@ def losses(steps=60, **options):
         {},
         {"ns_coefficients": "polar_express", "ns_norm": "schatten4"},
         {"ns_coefficients": "polar_express_safe", "ns_norm": "schatten4"},
+        {"ns_coefficients": "four", "ns_steps": 4, "ns_norm": "schatten4"},
     ],
 )
 def test_training_follows_the_same_curve(monkeypatch, options, dtype):
@@ -331,3 +334,59 @@ def test_the_step_compiles_as_one_graph(lr):
         step()
     torch.testing.assert_close(other, params)
     torch.testing.assert_close(vectors, vector)
+
+
+# four steps instead of five
+
+
+def awkward():
+    """Returns matrices: log-spaced values, Gaussian, low rank with three sizes of noise."""
+
+    def low_rank(rank, noise, seed):
+        left, right = random((384, rank), seed), random((rank, 1536), seed + 1)
+        return left @ right / rank**0.5 + noise * random((384, 1536), seed + 2)
+
+    U, V = (torch.linalg.qr(random((n, 384), n))[0] for n in (384, 1536))
+    return {
+        "log-spaced": U * torch.logspace(0, -3, 384, dtype=torch.float64) @ V.T,
+        "Gaussian": random((384, 1536), 1),
+        "square": random((768, 768), 2),
+        "rank 38, noise .05": low_rank(38, 0.05, 3),
+        "rank 64, noise .03": low_rank(64, 0.03, 6),
+        "rank 38, noise .01": low_rank(38, 0.01, 9),
+    }
+
+
+@pytest.fixture(scope="module")
+def matrices():
+    return awkward()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_four_steps_come_nearer_to_the_factor_than_jordans_five(matrices, dtype):
+    for name, G in matrices.items():
+        factor = polar(G)
+
+        def near(*schedule, norm, G=G, factor=factor):
+            X = fast_newton_schulz(G.float(), *schedule, norm=norm, dtype=dtype)
+            return torch.nn.functional.cosine_similarity(X.flatten(), factor.float().flatten(), 0)
+
+        four = near(4, "four", norm="schatten4")
+        assert four > near(5, "jordan", norm="frobenius") + 0.003, name
+    assert tolerates(FOUR, 0.04)
+
+
+def test_the_four_triples_are_where_the_fit_ends(matrices):
+    values = [torch.linalg.svdvals(G) for G in matrices.values()]
+    least = [cosine(scalar_map("jordan", 5)(s / s.norm())) for s in values]
+    spectra = [s / s.pow(4).sum() ** 0.25 for s in values]
+
+    def lead(schedule):
+        ends = [cosine(scalar_map(schedule, 4)(s)) for s in spectra]
+        return min(end - c for end, c in zip(ends, least, strict=True)).item()
+
+    begun = lead(POLAR_EXPRESS_SAFE[:4])
+    assert begun < -0.02
+    assert lead(fit_schedule(POLAR_EXPRESS_SAFE[:4], spectra, least, 400)) > begun + 0.015
+    assert lead(fit_schedule(FOUR, spectra, least, 300)) < lead(FOUR) + 0.001
+    assert lead(FOUR) > 0.004

@@ -27,6 +27,7 @@ def rivals() -> dict[str, list[Optimizer]]:
         "torch.optim.Muon": [torch.optim.Muon(_parameters(GPT_SHAPES)), _adamw(OTHER_SHAPES)],
         "AdamW, fused": [_adamw([*GPT_SHAPES, *OTHER_SHAPES])],
         "muonlab": _ours(),
+        "muonlab, four steps": _ours("four", 4),
         "muonlab, Polar Express safe": _ours("polar_express_safe"),
         "muonlab, Polar Express": _ours("polar_express"),
     }
@@ -68,8 +69,8 @@ def _adamw(shapes: list[tuple[int, int]]) -> Optimizer:
     return AdamW(_parameters(shapes), fused=True)
 
 
-def _ours(coefficients: str = "jordan") -> list[Optimizer]:
+def _ours(coefficients: str = "jordan", steps: int = 5) -> list[Optimizer]:
     norm = "frobenius" if coefficients == "jordan" else "schatten4"  # closer, and no more work
-    options = {"ns_coefficients": coefficients, "ns_norm": norm}
+    options = {"ns_coefficients": coefficients, "ns_norm": norm, "ns_steps": steps}
     rest = {"params": _parameters(OTHER_SHAPES), "rule": "adamw"}
     return [Muon([{"params": _parameters(GPT_SHAPES), **options}, rest])]

@@ -48,12 +48,22 @@ POLAR_EXPRESS_SAFE: Schedule = _safe(1.05)
 """The same with more safety, which the fast path needs to take wide matrices at full speed in bf16
 (see `tolerates`); its polar factor is as close to two digits."""
 
+FOUR: Schedule = (
+    (7.575, -20.649, 14.1212),
+    (3.7154, -2.7092, 0.5228),
+    (3.2051, -2.5165, 0.5371),
+    (2.7393, -2.3276, 0.6577),
+)
+"""Four steps that come nearer to the polar factor than Jordan's five, after a Schatten-4 norm;
+`theory.polynomials.fit_schedule` found them."""
+
 COEFFICIENTS: dict[str, Schedule] = {
     "cubic": CUBIC,
     "quintic": QUINTIC,
     "jordan": JORDAN,
     "polar_express": POLAR_EXPRESS,
     "polar_express_safe": POLAR_EXPRESS_SAFE,
+    "four": FOUR,
 }
 
 

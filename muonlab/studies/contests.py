@@ -5,6 +5,7 @@ and a second training on code.
 """
 
 from dataclasses import replace
+from typing import Any
 
 from muonlab.studies.protocol import ADAMW, MUON, OUTER, RIVALS, knobs, partly, sides
 from muonlab.studies.races import RACE
@@ -75,11 +76,12 @@ def table(at: Place) -> Grid:
     """
     adamw, muon, _ = RACE[1200].best(at)
     wanted = [(False, row) for row in FULL] + [(True, row) for row in GATED]
-    return [
+    rows = (
         replace(partly(muon, adamw, row), gated=gated, adamw_lr=end.adamw_lr, betas=end.betas)
         for end in (muon, adamw)
         for gated, row in wanted
-    ]
+    )
+    return list(dict.fromkeys(rows))  # both ends might share their setting
 
 
 TABLE = Search(
@@ -104,6 +106,17 @@ def taller(at: Place) -> Grid:
 
 
 NORMUON = Search("normuon", taller, knobs, ("muon", "rule"), rounds=(8,), near=True)
+
+# Do four Newton-Schulz steps train as well as five? Both are tuned again, around Muon's best.
+FOUR: dict[str, Any] = {"ns_coefficients": "four", "ns_steps": 4, "ns_norm": "schatten4"}
+FEWER = Search(
+    "four",
+    lambda at: [replace(RACE[1200].best(at)[1], **kind) for kind in ({}, FOUR)],
+    knobs,
+    ("ns_coefficients",),
+    rounds=(8,),
+    near=True,
+)
 
 # Latent attention, experts, or both: does Muon's lead change with the architecture?
 PARTS = {"attention": ["multi-head", "latent"], "experts": [0, 16]}

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from muonlab.studies.contests import (
     BATCH,
+    FEWER,
     IN_CONTEXT,
     ISOTROPY,
     LATENT,
@@ -51,7 +52,7 @@ SEARCHES = {
     search.name: search
     for search in (
         *(*RACE.values(), *MEMORIES.values(), RATES, VOCABULARY, ISOTROPY, TABLE, NORMUON, LATENT),
-        *(BATCH, FACTS_400, FACTS_1200, IMBALANCE, IN_CONTEXT, ROUTES, MOVING),
+        *(BATCH, FEWER, FACTS_400, FACTS_1200, IMBALANCE, IN_CONTEXT, ROUTES, MOVING),
     )
 }
 EVIDENCE = {
@@ -70,6 +71,7 @@ EVIDENCE = {
     "vocabulary-1200": tuned(VOCABULARY, seeds=5, before=FIRST),
     "table-1200": tuned(TABLE, seeds=5, before=FIRST),
     "normuon": tuned(NORMUON, seeds=10, before=FIRST),
+    "four": tuned(FEWER, seeds=10, before=FIRST),
     "latent-600": tuned(LATENT, seeds=5, before=FIRST),
     "batch": tuned(BATCH, seeds=6),
     "facts-400": Study(

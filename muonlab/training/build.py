@@ -38,8 +38,8 @@ def build_optimizer(config: TrainConfig, model: GPT) -> Muon:
 
     Each group names in "rate" the field of the config that its learning rate comes from.
     """
-    names = ("momentum", "nesterov", "ns_coefficients", "ns_steps", "adjust_lr_fn", "betas")
-    options = {name: getattr(config, name) for name in (*names, "weight_decay")}
+    names = ("momentum", "nesterov", "ns_coefficients", "ns_steps", "ns_norm", "adjust_lr_fn")
+    options = {name: getattr(config, name) for name in (*names, "betas", "weight_decay")}
     groups = route(model, muon=config.muon).groups(config.lr, config.adamw_lr, **options)
     groups = [{"rate": "lr" if g["rule"] == "muon" else "adamw_lr", **g} for g in groups]
     groups = [part for group in groups for part in _apart(group, config)]

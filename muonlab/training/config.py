@@ -9,6 +9,7 @@ from typing import Any, get_args
 from muonlab import checks
 from muonlab.models.gpt import ATTENTIONS, SIZES
 from muonlab.optim.coefficients import COEFFICIENTS, MOST
+from muonlab.optim.orthogonalize import NORMS
 from muonlab.optim.routing import GROUPS
 from muonlab.optim.update import LRScale
 from muonlab.training.rules import CONTROLS, NORMUON
@@ -21,6 +22,7 @@ CHOICES: dict[str, Iterable[str]] = {
     "attention": ATTENTIONS,
     "rule": RULES,
     "ns_coefficients": (*COEFFICIENTS, "exact"),
+    "ns_norm": NORMS,
     "muon": GROUPS,
     "adjust_lr_fn": get_args(LRScale),
     "pretrained_by": ("lesson-04", "AdamW", "Muon"),
@@ -63,6 +65,7 @@ class TrainConfig:
     nesterov: bool = _option(True, "Muon looks one step ahead")
     ns_coefficients: str = _option("jordan", f"exact, or one of {', '.join(COEFFICIENTS)}")
     ns_steps: int = _option(5, "Newton-Schulz steps")
+    ns_norm: str = _option("frobenius", f"what divides a matrix before them: {' or '.join(NORMS)}")
     betas: tuple[float, float] = _option((0.9, 0.95), "AdamW's two averages")
     adamw_matrix_beta1: float | None = _option(None, "the first for matrices, if it is to differ")
     weight_decay: float = _option(0.0, "decoupled decay, for both; 0 as in arXiv 2509.26030")

@@ -165,7 +165,8 @@ def _generator(state: State) -> torch.Generator:
 
 
 def _flat(D: Tensor, group: Group) -> Tensor:
-    return fast_newton_schulz(D, group["ns_steps"], group["ns_coefficients"])
+    names = "ns_steps", "ns_coefficients"
+    return fast_newton_schulz(D, *(group[name] for name in names), norm=group["ns_norm"])
 
 
 def _as_muon(D: Tensor, group: Group) -> Tensor:
