@@ -21,6 +21,7 @@ from muonlab.sweeps.results import recorded
 
 PROTOCOLS = {
     "fair": "both sides tuned alike",
+    "one": "as many trials, AdamW with one rate",
     "paper": "one rate for AdamW",
     "rates": "rates tuned, averages not",
     "": "",
@@ -53,6 +54,7 @@ class Paper:
     runs: Mapping[str, Sequence[str]]  # study: the claims that its runs decide
     stored: Mapping[str, Found]
     opposite: Sequence[str] = ()  # what points the other way, in an experiment that does not decide
+    one_rate: Sequence[str] = ()  # where AdamW had one rate for all its parameters, in a fair study
 
     def answers(self, item: Mapping[str, Any]) -> list[Found]:
         """Returns an item's claims, the strongest first.
@@ -68,7 +70,7 @@ class Paper:
     def how(self, id: str) -> tuple[str, str]:
         """Returns a claim's protocol, "" where nothing was tuned, and its steps and protocol."""
         studies = [study for study, ids in self.runs.items() if id in ids]
-        kinds = [*dict.fromkeys(map(protocol, studies))] or [""]
+        kinds = ["one"] if id in self.one_rate else [*dict.fromkeys(map(protocol, studies))] or [""]
         told = f"{steps(*studies)}, {' or '.join(PROTOCOLS[k] for k in kinds)}" if studies else ""
         return kinds[0], told
 
@@ -78,7 +80,7 @@ class Paper:
         for item in self.ranked():
             ours = self.answers(item)
             theirs = [c for c in ours if self.how(c[0].id)[0] in ("paper", "")]
-            fair = [c for kind in ("fair", "rates") for c in ours if self.how(c[0].id)[0] == kind]
+            fair = [c for kind in ("fair", "one", "rates") for c in ours if self.how(c[0].id)[0] == kind]
             title = f"**{plain(item['item'])}**: {plain(item['reports'])}"
             there, tuned = (self.told(found[0]) if found else "" for found in (theirs, fair))
             there = there if ours else plain(item["why_not"])
@@ -155,7 +157,7 @@ def paper() -> Paper:
     """Returns what the page shows."""
     told = tomllib.loads((course() / "book" / "paper.toml").read_text(encoding="utf-8"))
     stored = stored_claims(course() / "lessons")
-    return Paper(told["items"], told["runs"], stored, told["opposite"])
+    return Paper(told["items"], told["runs"], stored, told["opposite"], told["one_rate"])
 
 
 # --- Table 1 -------------------------------------------------------------------------------------
