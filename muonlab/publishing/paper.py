@@ -80,7 +80,8 @@ class Paper:
         for item in self.ranked():
             ours = self.answers(item)
             theirs = [c for c in ours if self.how(c[0].id)[0] in ("paper", "")]
-            fair = [c for kind in ("fair", "one", "rates") for c in ours if self.how(c[0].id)[0] == kind]
+            kinds = "fair", "one", "rates"
+            fair = [c for kind in kinds for c in ours if self.how(c[0].id)[0] == kind]
             title = f"**{plain(item['item'])}**: {plain(item['reports'])}"
             there, tuned = (self.told(found[0]) if found else "" for found in (theirs, fair))
             there = there if ours else plain(item["why_not"])
