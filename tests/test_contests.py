@@ -3,7 +3,7 @@
 import pytest
 
 from muonlab.records.record import Record
-from muonlab.records.runs import by_contestant, grouped, saved_steps
+from muonlab.records.runs import by_contestant, contrasted, grouped, saved_steps
 
 
 def run(name, seed, *losses, failure="", steps=(50, 100)):
@@ -57,3 +57,14 @@ def test_runs_that_need_no_pair_are_grouped_by_who_stepped_the_matrices():
 )
 def test_saved_steps_are_those_left_when_the_line_meets_the_other_end(ends_at, saved):
     assert saved_steps(run("a", 1, 9, ends_at), run("b", 1, 5, 3)) == pytest.approx(saved)
+
+
+def test_the_last_measurement_counts_of_several():
+    runs = [run("a", seed, 9, 5, seed, steps=(1, 2, 3)) for seed in (1, 2)]
+    assert by_contestant(runs, named) == {"a": [1, 2]}
+
+
+def test_a_contrast_of_several_pairs_is_their_sum():
+    ends = {"a": [9.0, 8.0], "b": [1.0, 2.0], "c": [4.0, 4.0], "d": [5.0, 7.0]}
+    found = contrasted(ends, {"one": ("a", "b"), "more": [("a", "b"), ("d", "c")]})
+    assert found == {"one": [8.0, 6.0], "more": [9.0, 9.0]}

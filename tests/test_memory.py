@@ -242,3 +242,14 @@ def test_sign_descent_on_coupled_embeddings(L, largest):
 def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_frequencies_are_exact_and_sizes_whole():
+    p = memory.power_law(5, 1.5)
+    assert p.dtype == torch.float64
+    wanted = torch.tensor([k**-1.5 for k in range(1, 6)], dtype=torch.float64)
+    torch.testing.assert_close(p, wanted / wanted.sum(), rtol=1e-15, atol=0)
+    with pytest.raises(ValueError, match="d"):
+        memory.gaussian(1.5, 3)
+    with pytest.raises(ValueError, match="seed"):
+        memory.gaussian(2, 3, seed=2**64 + 1)

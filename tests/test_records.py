@@ -183,3 +183,9 @@ def test_every_recorded_grid_is_whole_and_from_committed_code(name):
         assert len(run.train_loss) == run.config["steps"]
     texts = {(run.config["corpus"], run.provenance["corpus_sha256"]) for run in runs}
     assert len(texts) == len({name for name, _ in texts})  # a name means one text
+
+
+def test_the_summary_of_a_run_on_facts_lists_accuracies():
+    run = make()
+    run.held_out[-1]["accuracy"] = [1.0, 0.25]
+    assert " accuracy 1.00 0.25 after" in run.summary()

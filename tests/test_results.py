@@ -183,3 +183,16 @@ def test_a_run_that_cannot_fit_is_refused_before_it_starts(capsys, monkeypatch, 
 def test_the_manifest_names_every_file_of_records():
     manifest = json.loads((store.RESULTS / store.MANIFEST).read_text())
     assert set(manifest) == {path.name for path in store.RESULTS.glob("*.jsonl")}
+
+
+def test_a_search_for_runs_that_are_not_there_names_what_was_wanted():
+    with pytest.raises(ValueError, match="no recorded run has seed=7, steps=2"):
+        runs_table([run(CONFIG)], {"seed": "7", "steps": "2"})
+
+
+def test_one_pair_gives_no_interval():
+    pair = [run(replace(CONFIG, lr=lr), loss) for lr, loss in ((0.1, 1.0), (0.2, 3.0))]
+    told = runs_table(pair, {}, {"lr": "0.1"})
+    assert "difference" in told
+    assert "X" not in told
+    assert "[" not in told

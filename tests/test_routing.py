@@ -169,3 +169,10 @@ def test_the_update_reaches_every_parameter():
         p.grad = torch.ones_like(p)
     optimizer.step()
     assert all(not torch.equal(p, before[name]) for name, p in m.named_parameters())
+
+
+def test_the_numbers_of_each_rule_are_counted():
+    routing = route(Model(), ("QK",))
+    assert routing.count("muon") == 2 * 2 * 16  # two blocks, q and k, 4 × 4
+    assert routing.count("frozen") == 0
+    assert routing.count("adamw") == sum(p.numel() for p in Model().parameters()) - 64

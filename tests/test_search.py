@@ -151,3 +151,28 @@ def test_a_budget_counts_a_diverged_trial_as_the_worst(tmp_path):
     lines[0] = lines[0].replace('"failure": ""', '"failure": "at step 1"')
     at.path("some-1").write_text("\n".join(lines))
     assert search.budget(at)["muon",] == pytest.approx(expected_best([[3.0, 1.0, 2.0, 3.0]]))
+
+
+def test_an_average_is_shown_as_people_give_it():
+    config = dataclasses.replace(CONFIGS[0], betas=(0.9, 0.99), lr=0.004)
+    assert (MEMORY.shown(config), RATE.shown(config)) == ("0.9", "0.004")
+
+
+def test_the_best_run_at_new_seeds_and_edges_are_those_of_their_own_knobs(tmp_path):
+    own = {"muon": (RATE,), "normuon": (MEMORY,)}
+    search = Search("here", CONFIGS, lambda c: own[c.rule], ("rule",), rounds=(4,))
+    at = Place(tmp_path)
+    trials = search.tunings[0].grid(at)
+    for number, config in enumerate(trials):
+        loss = 1.0 + number if number % 4 else 0.5  # the first trial of either is its best
+        held_out = [{"step": 1, "overall": loss}]
+        made = record.Record(dataclasses.asdict(config), [1.0], [1.0], held_out, tokens=1)
+        record.append(made, at.path("here-1"))
+    best = [trials[0], trials[4]]
+    assert search.best(at) == best
+    found = search.at_new_seeds(2, eval_every=7)(at)
+    wanted = [dataclasses.replace(c, seed=s, eval_every=7) for c in best for s in (1, 2)]
+    assert {*found} == {*wanted}
+    assert len(found) == 4
+    wide = [k.position(c) for c in best for k in own[c.rule]]
+    assert len(search.at_edge(at)) == sum(not 0.1 <= place <= 0.9 for place in wide)

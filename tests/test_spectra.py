@@ -135,3 +135,9 @@ def test_each_expert_is_a_matrix_of_its_own_and_a_layer_gives_their_mean():
         assert found["shared.w_in"][layer] == list(shared)
     as_one = isotropy(stack.flatten(0, 1))  # the experts' axis taken for rows
     assert abs(as_one.effective_rank - found["w_in"][1][1]) > 1
+
+
+@pytest.mark.parametrize("size", [1e-150, 1e-20, 1e20, 1e150])
+def test_the_size_of_a_matrix_changes_none_of_its_numbers(size):
+    W = torch.randn(4, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    assert tuple(isotropy(size * W)) == pytest.approx(tuple(isotropy(W)), rel=1e-9)
