@@ -90,7 +90,7 @@ def test_a_new_record_has_every_part_and_can_be_written_read_and_shown(
     assert capsys.readouterr().out == printed
     assert set(bench.read_bench(path)) == {"provenance", *bench.PARTS}
     assert printed.count("| muonlab |") == len(bench.SHAPES) + 1
-    assert f"{len(bench.SHAPES) * 4 + len(rivals.rivals()) + 3} samples count" in printed
+    assert f"{len(bench.SHAPES) * 5 + len(rivals.rivals()) + 3} samples count" in printed
 
 
 def test_the_floor_counts_the_products_of_the_fast_path(monkeypatch):
