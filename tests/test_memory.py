@@ -253,3 +253,11 @@ def test_frequencies_are_exact_and_sizes_whole():
         memory.gaussian(1.5, 3)
     with pytest.raises(ValueError, match="seed"):
         memory.gaussian(2, 3, seed=2**64 + 1)
+
+
+def test_a_fact_that_never_comes_is_allowed_and_only_pushed_away():
+    E = torch.eye(3, dtype=torch.float64)
+    p = torch.tensor([0.5, 0.5, 0.0], dtype=torch.float64)
+    run = memory.train(p, E, E, "gd", lr=1.0, steps=3)
+    assert run.correct[-1, :2].min() > 1 / 3
+    assert run.correct[-1, 2] == pytest.approx(1 / 3)

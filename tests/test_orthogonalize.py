@@ -16,6 +16,7 @@ from muonlab.optim.coefficients import (
     schedule,
     tolerates,
 )
+from muonlab.optim.orthogonalize import unit_norm
 from muonlab.theory import derive_schedule, minimax_quintic, scalar_map
 
 SHAPES = [(1, 1), (1, 7), (7, 1), (5, 5), (12, 30), (30, 12), (3, 8, 5), (2, 3, 4, 6)]
@@ -255,3 +256,11 @@ def test_a_derivation_without_meaning_is_refused(bad):
 def test_polar_takes_the_largest_float64():
     G = random((4, 6))
     torch.testing.assert_close(polar(G * 1e307), polar(G))
+
+
+def test_what_is_not_given_is_as_documented():
+    x = torch.linspace(0, 1, 11, dtype=torch.float64)
+    assert torch.equal(scalar_map("jordan")(x), scalar_map("jordan", 5)(x))
+    G = random((3, 5))
+    assert unit_norm(G).norm() == pytest.approx(1.0)
+    assert derive_schedule(steps=0) == ()
