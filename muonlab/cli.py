@@ -154,9 +154,9 @@ def _add_config(parser: argparse.ArgumentParser) -> None:
 
 def _folder(text: str) -> Path:
     path = Path(text)
-    if path.suffix == ".jsonl" or path.is_file():
+    if not text or path.suffix == ".jsonl" or path.is_file():
         raise argparse.ArgumentTypeError(
-            f"expected a folder, in which each phase has a file of its own; got the file {text!r}"
+            f"expected a folder, in which each phase has a file of its own; got {text!r}"
         )
     return path
 
@@ -207,6 +207,8 @@ def _lab(options: argparse.Namespace) -> int:
 def _train(options: argparse.Namespace) -> int:
     values = {field.name: getattr(options, field.name) for field in dataclasses.fields(TrainConfig)}
     names, config = ("checkpoint", "shard", "replicas", "timeout"), TrainConfig(**values)
+    if options.shard and parallel.size() == 1:
+        raise ValueError("--shard divides a model among processes, got one: start with torchrun")
     if options.record:
         prepare(options.record)  # rather now than after the work
     if parallel.size() == 1:
@@ -286,6 +288,7 @@ def _report(options: argparse.Namespace) -> int:
     fields = (dict(map(_typed, pairs)) for pairs in (options.better, options.than, options.where))
     better, than, shared = fields
     hypothesis = Hypothesis(better, than, options.by, options.metric, shared)
+    report.prepare(options.out)  # rather now than after the work
     named = options.runs.endswith(".jsonl")
     if named and not Path(options.runs).is_file():
         raise FileNotFoundError(f"there is no file of records {options.runs}")

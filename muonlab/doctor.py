@@ -115,7 +115,7 @@ def _text() -> Finding:
 
 
 def _short(folder: Path) -> str:
-    home = Path.home()
+    home = os.path.expanduser("~")  # which stays "~" where there is none
     return f"~/{folder.relative_to(home)}" if folder.is_relative_to(home) else str(folder)
 
 

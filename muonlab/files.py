@@ -6,6 +6,7 @@ import re
 import secrets
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,23 +20,35 @@ MINUTE = 60  # seconds without a byte: on another machine that shares the folder
 
 
 def cache_folder() -> Path:
-    """Returns the folder for what can be made again: $MUONLAB_CACHE, else the system's own place.
+    """Returns the folder for what can be made again: it may not exist yet."""
+    return own_folder("MUONLAB_CACHE", platformdirs.user_cache_dir)
 
-    The folder may not exist yet.
+
+def own_folder(variable: str, usual: Callable[[str], str]) -> Path:
+    """Returns the folder that a variable of the environment names, or the usual one.
+
+    ValueError unless it is a whole path: a relative one is another folder wherever one works.
     """
-    chosen = os.environ.get("MUONLAB_CACHE")
-    return Path(os.path.expanduser(chosen)) if chosen else platformdirs.user_cache_path("muonlab")
+    try:
+        folder = os.path.expanduser(os.environ.get(variable) or usual("muonlab"))
+    except RuntimeError:  # an account without a home folder
+        folder = ""
+    if not os.path.isabs(folder):
+        told = f"{variable} must be a whole path, such as /data/muonlab, got {folder!r}"
+        raise ValueError(f"{told}; without a home folder, set MUONLAB_HOME and MUONLAB_CACHE")
+    return Path(folder)
 
 
 def replace_file(path: Path, content: bytes) -> None:
     """Puts `content` at `path` in one move: a reader, or a power cut, sees the old or the new.
 
     Raises:
-        OSError: the folder cannot be written, the disk is full, or what was written does not read
-            back. The old file is untouched, and nothing is left beside it.
+        OSError: the folder cannot be written, the disk is full, no file can be there, or what was
+            written does not read back. The old file is untouched, and nothing is left beside it.
 
-    What a killed process had begun in this folder is removed.
+    What a link points to is replaced. What a killed process had begun in its folder is removed.
     """
+    path = _behind(path)
     _remove_abandoned(path.parent)
     beside = path.with_name(f"{path.name}-{os.getpid()}-{secrets.token_hex(4)}{UNFINISHED}")
     try:
@@ -60,15 +73,22 @@ def _remove_abandoned(folder: Path) -> None:
                 old.unlink()
 
 
+def _behind(path: Path) -> Path:
+    """Returns the file that a link points to, or the path itself; OSError where no file can be."""
+    if path.exists() and not path.is_file():
+        raise FileExistsError(errno.EEXIST, "a folder, a device or a pipe is there", str(path))
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
+
+
 def prepare_file(path: Path | str) -> Path:
     """Returns the path, once it is sure that a file can be written there; its folder is made.
 
-    OSError: a folder or a file is in the way, or writing is forbidden.
+    Of a link it is the path of the file that it points to. OSError: a folder, a device or a file is
+    in the way, or writing is forbidden.
     """
     path = Path(path)
     try:
-        if path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        path = _behind(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=path.parent).close()
     except OSError as error:

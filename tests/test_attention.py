@@ -76,7 +76,10 @@ def test_the_cache_holds_r_plus_p_numbers_a_token_where_plain_attention_needs_2d
     numbers = layer.kv_down.out_features + layer.k_rope.out_features
     assert stored == 2 * 12 * numbers * 8  # sequences, tokens, bytes of a float64
 
-    plain = GPT(replace(CONFIG, attention="multi-head", **changes)).blocks[0].attention.double()
+    alike = {"latent": None, "rotary": None}
+    plain = (
+        GPT(replace(CONFIG, attention="multi-head", **changes | alike)).blocks[0].attention.double()
+    )
     made = []
     for matrix in (plain.k, plain.v):
         matrix.register_forward_hook(lambda module, inputs, output: made.append(output))

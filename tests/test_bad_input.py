@@ -7,6 +7,7 @@ A row holds a call, and words that its error must hold: of what was expected, an
 import itertools
 import json
 import math
+import os
 import shlex
 import signal
 import sys
@@ -70,11 +71,19 @@ SECONDS = 20  # after which a call counts as one without an end
 NAN, INF, HUGE = math.nan, math.inf, 10**12
 FACTS = load_facts("facts-3")
 SMALL = GPTConfig(vocab_size=32, context=8, layers=1, width=8, heads=2)
+LINES = {"l": {"a": [1, 2]}, "r": {"a": [3, 4]}}
+MAP = {"below": 0, "xlabel": "x", "ylabel": "y"}
 HIDDEN = {"learner": "0" * 16, "name": "", "made": "2026-11-22T21:55:21Z"}
 
 
 def p(*shape, dtype=torch.float32):
     return nn.Parameter(torch.ones(shape or (4, 3), dtype=dtype), dtype.is_floating_point)
+
+
+def on_meta():
+    of = nn.Parameter(p().to("meta"))
+    of.grad = torch.ones_like(of)
+    return of
 
 
 def adamw(**options):
@@ -166,9 +175,19 @@ def folder(tmp_path_factory):
         ("no-end", "held_out", []),
         ("words", "held_out", [{"step": 1, "overall": "low"}]),
         ("no-place", "provenance", None),
+        ("null-tokens", "tokens", None),
+        ("no-loss", "train_loss", []),
+        ("words-loss", "train_loss", ["low"]),
+        ("numbers", "held_out", [5]),
+        ("nan-lr", "config", {**whole["config"], "lr": NAN}),
+        ("word-lr", "config", {**whole["config"], "lr": "x"}),
     ):
         path = here / f"{name}.jsonl"
         path.write_text("".join(json.dumps({**whole, field: value}) + "\n" for _ in range(2)))
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(here / "pipe")
+    else:
+        (here / "pipe").mkdir()
     (here / "broken").mkdir()
     (here / "broken" / "checkpoint.json").write_text("{")
     return here
@@ -238,9 +257,13 @@ OPTIMIZER = [
     ("Muon([p()], ns_dtype=torch.float16)", "ns_dtype bfloat16 float16"),
     ("Muon([p()], ns_dtype='bf16')", "ns_dtype bfloat16 'bf16'"),
     ("Muon([{'params': [p()], 'momentun': 0.9}])", "'momentun' mean 'momentum'"),
+    ("Muon([{'params': [p()], 'wd': 0.1}])", "'wd' mean 'weight_decay'"),
+    ("Muon([{'params': [p()], 'learning_rate': 0.1}])", "'learning_rate' mean 'lr'"),
     ("Muon([{'params': [p()], 'rule': 'adam'}])", "rule adamw 'adam'"),
     ("Muon([p()]).add_param_group(None)", "group None"),
     ("Muon([p()]).add_param_group('x')", "group 'x'"),
+    ("Muon([nn.Parameter(p().to(torch.float8_e4m3fn))])", "floating-point float8_e4m3fn"),
+    ("Muon([on_meta()]).step()", "numbers meta"),
     ("Muon([p()]).step(5)", "closure function 5"),
     ("adamw(betas=(0.9,))", "betas two (0.9,)"),
     ("adamw(betas=(0.9, 1.5))", "betas [0, 1) 1.5"),
@@ -266,6 +289,10 @@ OPTIMIZER = [
         "NorMuon([p()]).load_state_dict(saved(NorMuon, 'row_mean_square', -torch.ones(4)))",
         "row_mean_square negative",
     ),
+    ("Muon([p()]).load_state_dict(saved(torch.optim.AdamW))", "momentum_buffer exp_avg_sq"),
+    ("adamw().load_state_dict(saved(torch.optim.Adagrad))", "exp_avg_sq sum"),
+    ("adamw().load_state_dict(saved(torch.optim.RMSprop))", "exp_avg square_avg"),
+    ("adamw().load_state_dict(saved(torch.optim.AdamW, 'exp_avg_sq', 5))", "exp_avg_sq tensors"),
     ("lr_scale('orignal', 4, 4)", "original 'orignal'"),
     ("newton_schulz(None)", "matrix None"),
     ("newton_schulz([[1.0]])", "matrix [[1.0]]"),
@@ -273,6 +300,12 @@ OPTIMIZER = [
     ("newton_schulz(torch.ones(3))", "matrix (3,)"),
     ("newton_schulz(torch.ones(3, 3, dtype=torch.int64))", "floating-point int64"),
     ("newton_schulz(torch.eye(3).to_sparse())", "dense sparse"),
+    ("newton_schulz(torch.eye(3, device='meta'))", "on meta"),
+    ("newton_schulz(torch.eye(3).to(torch.float8_e5m2))", "16 float8_e5m2"),
+    ("fast_newton_schulz(torch.eye(3, device='meta'))", "on meta"),
+    ("fast_newton_schulz(torch.eye(3).to(torch.float8_e5m2))", "16 float8_e5m2"),
+    ("polar(torch.eye(3, device='meta'))", "on meta"),
+    ("polar(torch.eye(3).to(torch.float8_e5m2))", "16 float8_e5m2"),
     ("newton_schulz(torch.full((2, 2), NAN))", "finite NaN"),
     ("newton_schulz(torch.eye(3), steps=-1)", "steps -1"),
     ("newton_schulz(torch.eye(3), steps=None)", "steps None"),
@@ -294,6 +327,7 @@ OPTIMIZER = [
     ("route('gpt')", "model 'gpt'"),
     ("route(nn.Linear)", "model class"),
     ("route(Muon([p()]))", "model Muon"),
+    ("route(nn.Sequential(nn.LazyLinear(3)))", "shapes '0.weight' call"),
     ("route(nn.ReLU())", "parameters ReLU"),
     ("route(gpt(), muon='QK')", "muon several 'QK'"),
     ("route(gpt(), muon=None)", "muon names None"),
@@ -333,6 +367,8 @@ MODELS = [
     ("GPTConfig(attention=None)", "attention latent None"),
     ("GPTConfig(attention='latent', latent=0)", "latent 0"),
     ("GPTConfig(attention='latent', latent=1.5)", "latent whole 1.5"),
+    ("GPTConfig(rotary=2)", "rotary latent 'multi-head'"),
+    ("GPTConfig(latent=8)", "latent latent 'multi-head'"),
     ("GPTConfig(attention='latent', rotary=3)", "rotary even 3"),
     ("GPTConfig(attention='latent', rotary=1000)", "rotary 1000"),
     ("GPTConfig(experts=-1)", "experts -1"),
@@ -417,6 +453,8 @@ THEORY = [
     ("memory.store(None, torch.eye(4))", "keys None"),
     ("memory.direction(torch.eye(3), 'adam')", "rule muon 'adam'"),
     ("memory.direction(None, 'muon')", "matrix None"),
+    ("memory.recall(torch.eye(4), E3, E3)", "(3, 3) (4, 4)"),
+    ("memory.recall(None, E3, E3)", "memory None"),
     ("memory.train(-p3, E3, E3, 'gd', 1.0, 3)", "p 0 or more"),
     ("memory.train(NAN * p3, E3, E3, 'gd', 1.0, 3)", "p finite"),
     ("memory.train(p3[:2], E3, E3, 'gd', 1.0, 3)", "K=2 (3, 3)"),
@@ -718,6 +756,8 @@ CLASSROOM = [
     ("asked().explore(EXPLORER, **{SLIDER: 10**9})", "SLIDER 1000000000"),
     ("asked().explore(EXPLORER, **{SLIDER: 'low'})", "SLIDER 'low'"),
     ("asked().explore(EXPLORER, [1])", "data [1]"),
+    ("asked().explore('momentum')", "momentum data None"),
+    ("asked().explore('tenfacts', {})", "tenfacts data {}"),
     ("asked().show(None, 'A figure that shows nothing.')", "Figure NoneType"),
     ("asked().show(figures.plt.figure(), 'short')", "alt 'short'"),
     ("asked().show(figures.plt.figure(), None)", "alt None"),
@@ -752,6 +792,16 @@ CLASSROOM = [
     ("claims.collect(Path('file'))", "notebook file"),
     ("claims.collect(Path('null.json'))", "notebook null.json"),
     ("figures.lines([1, 2], {}, xlabel='x', ylabel='y')", "series {}"),
+    ("figures.lines([1, 2], {'a': [1, 2, 3]}, xlabel='x', ylabel='y')", "'a' 2 3"),
+    ("figures.lines({'a': [1]}, {'a': [1], 'b': [1]}, xlabel='x', ylabel='y')", "'b' ['a']"),
+    ("figures.panels([1], {}, xlabel='x', ylabel='y', band='b')", "series {}"),
+    ("figures.panels([1], LINES, xlabel='x', ylabel='y', band='b')", "'a' 1 2"),
+    ("figures.panels({'l': [1, 2]}, LINES, xlabel='x', ylabel='y', band='b')", "'r' ['l']"),
+    ("figures.bars({'s': {'a': [1, 2]}, 't': {'b': [1, 2]}}, xlabel='x')", "'a' 'b'"),
+    ("figures.bars({'s': {'a': [1, 2]}, 't': {'a': [1, 2], 'b': [1, 2]}}, xlabel='x')", "'a' 'b'"),
+    ("figures.maps({'a': {1: {1: 2.0, 2: 3.0}, 2: {1: 2.0}}}, **MAP)", "(1, 2) (1,)"),
+    ("figures.maps({'a': {1: {1: 2.0}}, 'b': {1: {2: 2.0}}}, **MAP)", "(1,) (2,)"),
+    ("figures.maps({'a': {1: {1: 2.0}}, 'b': {1: {1: 2.0}, 2: {1: 2.0}}}, **MAP)", "rows [[2.0]]"),
     ("figures.lines([1, 2], {'a': ['b', 'c']}, xlabel='x', ylabel='y')", "numbers 'b'"),
     ("figures.lines([1, 2], {'a': [NAN, NAN]}, xlabel='x', ylabel='y', logy=True)", "logy 'a'"),
     ("figures.lines([1, 2], {'a': [0, -1]}, xlabel='x', ylabel='y', logy=True)", "logy 'a'"),
@@ -783,6 +833,11 @@ CLI = [
     ("cli('train --warmup nan')", "warmup nan"),
     ("cli('train --decay 2')", "decay=2 fraction"),
     ("cli('train --device meta')", "device cpu 'meta'"),
+    ("cli('train --corpus facts-3 --shard')", "--shard torchrun"),
+    ("cli('train --corpus facts-3 --replicas 0')", "replicas 0"),
+    ("cli('train --corpus facts-3 --replicas 2')", "replicas 2"),
+    ("cli('train --corpus facts-3 --timeout nan')", "timeout nan"),
+    ("cli('train --corpus facts-3 --timeout 0')", "timeout 0"),
     ("cli('train --device mps')", "device cpu 'mps'"),
     ("cli('train --device cpu:3')", "device cpu 'cpu:3'"),
     ("cli('train --device cuda:99')", "device cuda:99"),
@@ -799,6 +854,8 @@ CLI = [
     ("cli('ablate lesson-4')", "study 'lesson-4' lesson-04"),
     ("cli('ablate rel --corpus \"\"')", "corpus ''"),
     ("cli('ablate lesson-04 --results file')", ""),
+    ("cli('ablate lesson-04 --results \"\"')", ""),
+    ("cli('ablate lesson-04 --pieces 0')", "pieces 0"),
     ("cli('ablate lesson-04 --results file/below')", "file/below"),
     ("cli('ablate lesson-04 --engine lokal')", "engine local 'lokal'"),
     ("cli('ablate lesson-04 --workers 0')", "workers"),
@@ -817,6 +874,18 @@ CLI = [
     ("cli('report nowhere.jsonl --better muon=QK --than muon=none')", "nowhere.jsonl"),
     ("cli('report empty.jsonl --better muon=QK --than muon=none --by nan')", "by nan"),
     ("cli('report lesson-4 --better muon=QK --than muon=none')", "lesson-4 recorded"),
+    (
+        "cli('report null-tokens.jsonl --better muon=QK --than muon=none')",
+        "tokens null-tokens.jsonl",
+    ),
+    ("cli('report no-loss.jsonl --better muon=QK --than muon=none')", "train_loss no-loss.jsonl"),
+    ("cli('report words-loss.jsonl --better muon=QK --than muon=none')", "'low' words-loss.jsonl"),
+    ("cli('report numbers.jsonl --better muon=QK --than muon=none')", "held_out numbers.jsonl"),
+    ("cli('report nan-lr.jsonl --better muon=QK --than muon=none')", "lr nan nan-lr.jsonl"),
+    ("cli('report word-lr.jsonl --better muon=QK --than muon=none')", "lr 'x' word-lr.jsonl"),
+    ("cli('report no-end.jsonl --better muon=QK --than muon=none --out empty')", "file empty"),
+    ("cli('report no-end.jsonl --better muon=QK --than muon=none --out pipe')", "pipe"),
+    ("cli('train --corpus facts-3 --record pipe')", "pipe"),
     ("cli('report latin.jsonl --better muon=QK --than muon=none')", "UTF-8 latin.jsonl"),
     ("cli('results --results .')", "record line 1"),
     ("cli('report no-end.jsonl --better muon=QK+VO+FFN --than muon=none')", "Muon seed twice"),

@@ -2,7 +2,9 @@
 
 import functools
 import math
+import os
 import random
+import signal
 import sys
 import threading
 import time
@@ -208,11 +210,18 @@ def catches_twice(x):
             calls_and_catches(x)
 
 
+def sleeps(x):
+    time.sleep(10**6)
+
+
 ENDLESS = [turns, turns_and_catches, calls_and_catches, turns_inside_and_catches, catches_twice]
 
 
-@pytest.mark.parametrize("answer", ENDLESS)
-@pytest.mark.parametrize("main", [True, False])
+IN_ANY_THREAD = [(answer, main) for answer in ENDLESS for main in (True, False)]
+IN_MAIN = [(sleeps, True)] * (os.name == "posix")
+
+
+@pytest.mark.parametrize(("answer", "main"), [*IN_ANY_THREAD, *IN_MAIN])
 def test_a_function_without_end_is_stopped(answer, main, monkeypatch):
     monkeypatch.setattr(asking, "SECONDS", 0.2)
     said = []
@@ -232,6 +241,7 @@ def test_a_function_without_end_is_stopped(answer, main, monkeypatch):
     before = sys.gettrace()
     assert asking.call(lambda x: x, 1, returns=number) == 1
     assert before is sys.gettrace() is not asking._again
+    assert signal.getsignal(signal.SIGURG) is not asking._wake
 
 
 def meddles(x):

@@ -10,6 +10,7 @@ import torch
 from lesson_texts import check_fresh, solve
 from matplotlib import pyplot as plt
 
+from muonlab import files
 from muonlab.classroom import (
     Lesson,
     lines,
@@ -110,12 +111,12 @@ def test_a_disk_that_cannot_be_written_is_said_and_stops_nothing(monkeypatch):
         raise OSError(28, "No space left on device")
 
     predict.save("02-p1", "one")
-    monkeypatch.setattr(predict.os, "replace", full)
+    monkeypatch.setattr(files.os, "replace", full)
     question = predict.Prediction("02-p1", "Which?", ["one", "two"])
     question.choice = 1
     assert "No space left" in question.note
     assert predict.load() == {"02-p1": "one"}
-    assert [path.name for path in predict.home().iterdir()] == ["predictions.json"]
+    assert {path.name for path in predict.home().iterdir()} == {"predictions.json", ".locks"}
 
 
 def test_wrong_predictions_are_refused(lesson):
@@ -214,7 +215,7 @@ def test_what_is_not_a_figure_is_refused(lesson):
 
 @pytest.mark.parametrize("name", explorers.names())
 def test_an_explorer_declares_its_controls_and_a_view(name):
-    explorer = explorers.Explorer(name)
+    explorer = explorers.Explorer(name, {"keys": []})
     assert explorers.controls(name)
     assert "function view(" in explorer._esm
     assert explorer._esm.count("export default") == 1

@@ -284,6 +284,7 @@ def test_vectors_and_bad_gradients_are_refused_and_nothing_changes():
 
 def directions(rule, G, steps=3):
     group = {"momentum": 0.9, "nesterov": False, "ns_steps": 5, "ns_coefficients": "jordan"}
+    group["ns_norm"] = "frobenius"
     follow, kept = CONTROLS[rule]
     state = start_of(G, kept)
     for _ in range(steps):

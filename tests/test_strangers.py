@@ -12,6 +12,7 @@ import sys
 import time
 import zipfile
 from io import BytesIO
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -24,7 +25,7 @@ from muonlab.classroom import claims, exercise, explore, predict, quiz
 from muonlab.classroom.predict import Prediction
 from muonlab.data.facts import load_facts
 from muonlab.distributed.processes import _answer
-from muonlab.files import course, replace_file
+from muonlab.files import cache_folder, course, prepare_file, replace_file
 from muonlab.publishing import bundle
 from muonlab.records.provenance import unchanged
 from muonlab.records.record import Record
@@ -142,6 +143,20 @@ def test_predictions_of_any_form_stop_no_lesson(tmp_path, monkeypatch):
         assert predict.load() == {}
 
 
+def test_what_processes_save_at_once_is_all_kept(tmp_path):
+    code = (
+        "import sys; from muonlab.classroom import predict\n"
+        "for n in range(15): predict.save(f'02-p{sys.argv[1]}{n}', 'one')"
+    )
+    (tmp_path / "elsewhere.json").write_text("{}")
+    (tmp_path / "predictions.json").symlink_to("elsewhere.json")
+    own = {**os.environ, "MUONLAB_HOME": str(tmp_path)}
+    run = [subprocess.Popen([sys.executable, "-c", code, str(n)], env=own) for n in range(3)]
+    assert [one.wait() for one in run] == [0, 0, 0]
+    assert (tmp_path / "predictions.json").is_symlink()
+    assert len(json.loads((tmp_path / "elsewhere.json").read_text())) == 45
+
+
 def test_home_may_be_named_with_a_tilde(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("MUONLAB_HOME", "~/mine")
@@ -212,6 +227,75 @@ def test_the_lab_runs_no_code_of_the_working_folder(tmp_path, monkeypatch):
         )
         assert "stranger" not in told.stdout
         assert "jupyter" in told.stdout
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links")
+@pytest.mark.parametrize("target", ["there", "not-yet"])
+def test_a_link_stays_and_what_it_points_to_is_written(target, tmp_path):
+    elsewhere, link = tmp_path / "elsewhere", tmp_path / "link"
+    elsewhere.mkdir()
+    (elsewhere / "there").write_text("old")
+    link.symlink_to(os.path.join("elsewhere", target))
+    assert prepare_file(link) == elsewhere.resolve() / target
+    replace_file(link, b"new")
+    assert link.is_symlink()
+    assert (elsewhere / target).read_text() == "new"
+    assert [path.name for path in tmp_path.iterdir() if path.suffix] == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="devices and pipes")
+@pytest.mark.parametrize("kind", ["pipe", "link to a pipe", "device", "link to a device"])
+def test_no_device_and_no_pipe_is_replaced(kind, tmp_path):
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe if kind.endswith("pipe") else "/dev/null")
+    path = link if "link" in kind else pipe if kind == "pipe" else Path("/dev/null")
+    before = os.stat(path).st_mode
+    for write in (prepare_file, lambda path: replace_file(path, b"new")):
+        with pytest.raises(OSError, match=r"a folder, a device or a pipe is there"):
+            write(path)
+    assert os.stat(path).st_mode == before
+
+
+VARIABLES = {"MUONLAB_CACHE": cache_folder, "MUONLAB_HOME": predict.home}
+
+
+@pytest.mark.parametrize("variable", VARIABLES)
+@pytest.mark.parametrize("named", ["here", "./here", "~nobody-here/x", "~nobody-here"])
+def test_a_folder_of_ones_own_is_a_whole_path(variable, named, monkeypatch):
+    monkeypatch.setenv(variable, named)
+    with pytest.raises(ValueError, match=f"{variable} must be a whole path.*got '.*here"):
+        VARIABLES[variable]()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="accounts")
+@pytest.mark.parametrize("line", ["doctor", "train --corpus docs", "predict"])
+def test_without_a_home_folder_one_line_says_what_to_set(line, tmp_path, monkeypatch):
+    code = (
+        "import os, pwd, sys\n"
+        "def unknown(user): raise KeyError(user)\n"
+        "pwd.getpwuid = pwd.getpwnam = unknown\n"
+        "from muonlab import cli\n"
+        "from muonlab.classroom.lesson import Lesson\n"
+        "line = sys.argv[1:]\n"
+        "if line != ['predict']: sys.exit(cli.main(line))\n"
+        "try: Lesson('02').predict('02-p1', 'Which?', ['a', 'b'])\n"
+        "except ValueError as error: sys.exit(str(error))\n"
+    )
+    gone = ("HOME", "MUONLAB_HOME", "MUONLAB_CACHE", "XDG_CACHE_HOME", "XDG_DATA_HOME")
+    left = {name: value for name, value in os.environ.items() if name not in gone}
+    left |= {"MPLCONFIGDIR": str(tmp_path)}
+
+    def run(**own):
+        command = [sys.executable, "-c", code, *line.split()]
+        named = {"cwd": tmp_path, "env": left | own, "capture_output": True, "text": True}
+        return subprocess.run(command, check=False, **named).stderr
+
+    told = run()
+    assert "Traceback" not in told
+    assert "set MUONLAB_HOME and MUONLAB_CACHE" in told
+    if line in ("doctor", "predict"):
+        assert not run(MUONLAB_HOME=str(tmp_path), MUONLAB_CACHE=str(tmp_path))
 
 
 @pytest.mark.skipif(os.name != "posix", reason="kill -9")

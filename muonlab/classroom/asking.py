@@ -8,12 +8,14 @@ import inspect
 import linecache
 import math
 import random
+import signal
 import sys
 import sysconfig
 import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from types import CodeType, FrameType
@@ -61,12 +63,16 @@ class NotYet(Exception):
 class Endless(BaseException):
     """Stops a function that takes too long; where a bare `except` catches it, it comes again."""
 
-    def __init__(self) -> None:
-        frame: FrameType | None = sys._getframe(1)
+    def __init__(self, frame: FrameType | None = None) -> None:
+        frame = frame or sys._getframe(1)
         while frame and not frame.f_code.co_filename.startswith(PACKAGE):
             frame.f_trace, frame.f_trace_opcodes = _again, True
             frame = frame.f_back
         sys.settrace(_again)
+
+
+def _wake(number: int, frame: FrameType | None) -> None:
+    raise Endless(frame)
 
 
 def _again(frame: Any, event: str, argument: Any) -> None:
@@ -81,7 +87,8 @@ def call(answer: Any, *args: Any, returns: Kind | None = None, none: bool = Fals
     changed an input in place, or returned None (unless `none`) or another kind than asked.
     Random states, threads, types and modes of torch and NumPy are what they were before. A function
     without end is stopped after SECONDS by an exception in its thread, on every system; while it
-    is inside compiled code, such as one large product, it is stopped when that returns.
+    is inside compiled code, such as one large product, it is stopped when that returns. One that
+    sleeps is woken by a signal, in the main thread and not on Windows.
     """
     if not callable(answer):
         raise Wrong(f"Expected a function; {described(answer)} came. Give its name, without ().")
@@ -158,13 +165,17 @@ def _run(answer: Callable, given: tuple[Any, ...]) -> Any:
 @contextmanager
 def _limited(seconds: float) -> Iterator[None]:
     thread, done = threading.get_ident(), threading.Event()
-    stop = ctypes.pythonapi.PyThreadState_SetAsyncExc
+    given, handled = (ctypes.c_ulong(thread), ctypes.py_object(Endless)), None
+    stop = partial(ctypes.pythonapi.PyThreadState_SetAsyncExc, *given)
+    if threading.current_thread() is threading.main_thread() and hasattr(signal, "pthread_kill"):
+        stop = partial(signal.pthread_kill, thread, signal.SIGURG)  # it ends a sleep, too
+        handled = signal.signal(signal.SIGURG, _wake) or signal.SIG_DFL
 
     def watch() -> None:
         wait = seconds
         while not done.wait(wait):
             if not _importing(thread):  # half a module would be left behind
-                stop(ctypes.c_ulong(thread), ctypes.py_object(Endless))
+                stop()
             wait = 0.5  # again, for nothing came while a module was imported
 
     watcher, before = threading.Thread(target=watch, daemon=True), sys.gettrace()
@@ -177,6 +188,8 @@ def _limited(seconds: float) -> Iterator[None]:
             watcher.join()  # what it sent at the last moment is raised here, and means the same
         finally:
             sys.settrace(before)
+            if handled is not None:  # SIG_DFL is 0
+                signal.signal(signal.SIGURG, handled)
 
 
 def _importing(thread: int) -> bool:

@@ -175,14 +175,17 @@ def _defined(lesson: str, id: str, table: dict[str, Any]) -> Claim:
     size, bounds, judgement = table.get("size", 0), table.keys() & BOUNDS, words.get("verdict", "")
     ends = table.get("within", [table.get("at_least", -math.inf), table.get("at_most", math.inf)])
     alone = judgement == "open"
+    numbers = [*table.values(), *table.get("within", [])]
     rules = {
         "it needs a sentence": "sentence" not in table,
         f"verdict is one of {', '.join(VERDICTS)}": judgement not in ("", *VERDICTS),
+        "a number is finite": any(isinstance(x, float) and not math.isfinite(x) for x in numbers),
         "a size is above 0 and needs a unit": "size" in table
         and (size <= 0 or "unit" not in table),
         "an open claim has a size and no bound": alone and (bounds or not size),
         f"it needs one bound of {', '.join(BOUNDS)}": not alone and len(bounds) != 1,
-        "within is [low, high]": [isinstance(end, int | float) for end in ends] != [True, True],
+        "within is [low, high]": [isinstance(end, int | float) for end in ends] != [True, True]
+        or ends[0] > ends[1],
         "within of a size is [-size, size], or half of it": size
         and "within" in table
         and ends not in ([-size, size], [-size, 0], [0, size]),

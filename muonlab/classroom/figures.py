@@ -91,9 +91,10 @@ def panels(
         series: the lines of each panel, by its title and their labels.
         band: what the band of a line with several stands for.
     """
+    demand(series)
     figure, places = plt.subplots(1, len(series), sharey=True, figsize=(WIDTH, 0.55 * WIDTH))
     for axes, (title, each) in zip(places, series.items(), strict=True):
-        draw_lines(axes, x[title] if isinstance(x, Mapping) else x, each)
+        draw_lines(axes, _at(x, title), each)
         axes.set(title=title, xlabel=xlabel)
         _scales(axes, False, False)
     low = 1.1 * min(0, *(axes.dataLim.y0 for axes in places))
@@ -108,7 +109,9 @@ def draw_lines(
     """Draws what `lines` says; returns the numbers of seeds of those series that have a band."""
     seeds: set[int] = set()
     for (label, y), look in zip(series.items(), looks(series), strict=True):
-        runs, at = np.atleast_2d(_numbers(y)), _numbers(x[label] if isinstance(x, Mapping) else x)
+        runs, at = np.atleast_2d(_numbers(y)), _numbers(_at(x, label))
+        if runs.shape[1:] != at.shape:
+            raise ValueError(f"{label!r} needs a y for each of {at.size} x, got {runs.shape[-1]}")
         axes.plot(at, runs.mean(0), label=label, markersize=5, markevery=_every(at), **look)
         if len(runs) > 1:
             seeds.add(len(runs))
@@ -188,6 +191,8 @@ def bars(settings: Mapping[str, Mapping[str, Sequence[float]]], *, xlabel: str) 
     """
     demand(settings)
     names, high = list(next(iter(settings.values()))), 0.8 / len(settings)
+    if any({*effects} != {*names} for effects in settings.values()):
+        raise ValueError(f"expected the effects {names} in each setting, got {settings}")
     size = WIDTH, 0.9 + 0.42 * len(settings) * len(names)
     figure, axes = plt.subplots(figsize=size)
     _rows(axes, names)
@@ -256,9 +261,12 @@ def maps(
             second one's for those above.
     """
     demand(grids)
+    if len(columns := {(*row,) for grid in grids.values() for row in grid.values()}) != 1:
+        raise ValueError(f"expected the same columns in each row, got {columns}")
     high = 0.64 if len(grids) < 3 else 0.42
     figure, places = plt.subplots(1, len(grids), figsize=(WIDTH, high * WIDTH), sharey=bool(sides))
-    found = np.array([[[*row.values()] for row in grid.values()] for grid in grids.values()])
+    cells = [[[*row.values()] for row in grid.values()] for grid in grids.values()]
+    found = checks.array("maps with as many rows each", cells)
     low, top, form = found.min(), found.max(), ".2f"
     colours: str | LinearSegmentedColormap = "viridis_r"
     if sides:
@@ -435,6 +443,13 @@ def _numbers(values: Any) -> np.ndarray:
         return np.array([_numbers(v) if np.ndim(v) else float(v) for v in values])
     except (TypeError, ValueError) as error:
         raise ValueError(f"expected numbers to draw, got {checks.told(values)}") from error
+
+
+def _at(x: Any, name: str) -> Any:
+    """Returns the x of one line or panel, where each has its own."""
+    if isinstance(x, Mapping) and name not in x:
+        raise ValueError(f"expected an x for {name!r}, got those of {[*x]}")
+    return x[name] if isinstance(x, Mapping) else x
 
 
 def demand(series: Any) -> None:

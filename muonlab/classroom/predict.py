@@ -1,7 +1,6 @@
 """Predictions: asked before the result, kept on this machine only, never in the way."""
 
 import json
-import os
 import warnings
 from html import escape
 from pathlib import Path
@@ -12,15 +11,15 @@ import traitlets
 
 from muonlab import checks
 from muonlab.classroom.widget import Widget, script
-from muonlab.files import replace_file
+from muonlab.files import own_folder, replace_file
+from muonlab.records.record import lock
 
 SAVED = "Saved on this machine."
 
 
 def home() -> Path:
     """Returns the folder of the learner's own data; MUONLAB_HOME overrides it."""
-    chosen = os.environ.get("MUONLAB_HOME") or platformdirs.user_data_dir("muonlab")
-    return Path(os.path.expanduser(chosen))
+    return own_folder("MUONLAB_HOME", platformdirs.user_data_dir)
 
 
 def load() -> dict[str, str]:
@@ -45,11 +44,12 @@ def load() -> dict[str, str]:
 
 
 def save(id: str, option: str) -> None:
-    """Records one choice; the file is never half-written."""
-    recorded = {**load(), id: option}
-    home().mkdir(parents=True, exist_ok=True)
-    text = json.dumps(recorded, ensure_ascii=False, indent=1, sort_keys=True)
-    replace_file(home() / "predictions.json", text.encode())
+    """Records one choice; the file is never half-written, and other processes wait."""
+    path = home() / "predictions.json"
+    with lock(path, "save"):
+        recorded = {**load(), id: option}
+        text = json.dumps(recorded, ensure_ascii=False, indent=1, sort_keys=True)
+        replace_file(path, text.encode())
 
 
 class Prediction(Widget):

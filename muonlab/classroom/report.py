@@ -15,7 +15,7 @@ from muonlab.classroom import figures, svg
 from muonlab.classroom.looks import INK
 from muonlab.classroom.output import Table
 from muonlab.classroom.widget import script
-from muonlab.files import replace_file
+from muonlab.files import prepare_file, replace_file
 from muonlab.records import table as tables
 from muonlab.records.record import Record
 from muonlab.statistics import chance_to_see, half_width
@@ -80,12 +80,16 @@ def page(
     )
 
 
-def write(html: str, path: Path) -> None:
-    """Puts a page at `path`, whole or not at all; FileNotFoundError names a missing folder."""
-    if path.is_dir():
-        raise IsADirectoryError(f"expected a file for the page, got the folder {path}")
+def prepare(path: Path) -> None:
+    """Raises OSError unless a page can be written there; FileNotFoundError for a missing folder."""
     if not path.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {path.parent}: make it, or name another file")
+    prepare_file(path)
+
+
+def write(html: str, path: Path) -> None:
+    """Puts a page at `path`, whole or not at all; OSError as in `prepare`."""
+    prepare(path)
     replace_file(path, html.encode())
 
 

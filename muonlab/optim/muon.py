@@ -31,6 +31,7 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "ns_norm": NORMS,
     "ns_dtype": DTYPES,
 }
+OTHERS = {"wd": "weight_decay", "learning_rate": "lr", "mu": "momentum"}
 ADAMW_STATE = ("exp_avg", "exp_avg_sq", "step")
 
 
@@ -96,6 +97,7 @@ class Muon(torch.optim.Optimizer):
         self.scratch = Scratch()
 
     whole_only = False  # a subclass may be unable to step sharded parameters
+    kept: tuple[str, ...] = ("momentum_buffer",)  # about a matrix; a subclass may keep others
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Makes a copy whole: scratch memory is not worth copying."""
@@ -112,7 +114,7 @@ class Muon(torch.optim.Optimizer):
             param_group = {"eps": 1e-8, "betas": (0.9, 0.95), "fused": True, **param_group}
         options = {*self.defaults, "params", "betas", "fused"}
         for key in param_group.keys() - options:  # others may keep keys of their own here
-            if meant := get_close_matches(key, options, n=1, cutoff=0.85):
+            if meant := get_close_matches(OTHERS.get(key, key), options, n=1, cutoff=0.85):
                 raise ValueError(f"no option {key!r} of a group: did you mean {meant[0]!r}?")
         super().add_param_group(param_group)
         try:
@@ -163,9 +165,14 @@ class Muon(torch.optim.Optimizer):
     def _check_state(self, state_dict: dict[str, Any]) -> None:
         """Raises ValueError unless a saved state fits these parameters; nothing is loaded yet."""
         numbers = [number for group in state_dict["param_groups"] for number in group["params"]]
-        pairs = [pair for n, g in enumerate(self.param_groups) for pair in named(g, n)]
-        for number, (name, p) in zip(numbers, pairs, strict=False):  # torch counts them
-            for key, value in state_dict["state"].get(number, {}).items():
+        places = [(g, *pair) for n, g in enumerate(self.param_groups) for pair in named(g, n)]
+        for number, (group, name, p) in zip(numbers, places, strict=False):  # torch counts them
+            found = state_dict["state"].get(number, {})
+            kept = ADAMW_STATE if group["rule"] == "adamw" else self.kept
+            if found and not all(isinstance(found.get(key), Tensor) for key in kept):
+                told = f"the saved state of {name!r} must hold tensors {', '.join(kept)}"
+                raise ValueError(f"{told}, got {', '.join(found)}: is it of another optimizer?")
+            for key, value in found.items():
                 if not isinstance(value, Tensor) or not value.ndim:
                     continue
                 what, wanted = f"the saved {key} of {name!r}", self._shape_of(key, value, p)
@@ -252,8 +259,8 @@ class Muon(torch.optim.Optimizer):
         group = self.param_groups[number]
         check_options(group)
         for name, p in named(group, number):
-            if not p.is_floating_point():
-                raise ValueError(f"expected real floating-point numbers; {name!r} is {p.dtype}")
+            if not p.is_floating_point() or p.dtype.itemsize == 1:
+                raise ValueError(f"expected real floating-point, 16+ bits; {name!r} is {p.dtype}")
             if group["rule"] == "muon" and p.ndim < 2:
                 raise ValueError(
                     f"Muon takes matrices; parameter {name!r} has shape {tuple(p.shape)}: "
@@ -353,6 +360,8 @@ def check_gradients(groups: list[Group]) -> None:
         if gradient(p).is_sparse:
             what = f"that of parameter {name!r} is sparse"
             raise ValueError(f"expected a dense gradient; {what}: give its embedding sparse=False")
+        if p.is_meta:
+            raise ValueError(f"expected parameters with numbers; {name!r} is on the device 'meta'")
     anyone = next((p for _, p in pairs if is_sharded(p)), pairs[0][1])
     gradients = [gradient(own(p)) for _, p in pairs]
     # NaN and Inf survive a sum; one look at all sums, so a GPU is waited for once

@@ -114,8 +114,9 @@ def check_matrix(G: Tensor) -> None:
     if G.ndim < 2:
         shape = tuple(G.shape)
         raise ValueError(f"expected a matrix (..., m, n), got shape {shape}: a vector is for AdamW")
-    if not G.is_floating_point():
-        raise ValueError(f"expected real floating-point entries, got {G.dtype}")
+    if not G.is_floating_point() or G.dtype.itemsize == 1 or G.is_meta:
+        what = f"got {G.dtype} on {G.device}"
+        raise ValueError(f"expected real floating-point entries of 16 bits or more, {what}")
     if G.layout != torch.strided:
         raise ValueError(f"expected a dense matrix, got {G.layout}: give G.to_dense()")
     if not is_finite(G):

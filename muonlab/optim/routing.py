@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 from muonlab import checks
 from muonlab.optim.muon import Muon
@@ -138,6 +139,8 @@ def route(
     parameters = dict(model.named_parameters())  # tied weights once, by their first name
     if not parameters:
         raise ValueError(f"expected a model with parameters, {type(model).__name__} has none")
+    if lazy := [name for name, p in parameters.items() if is_lazy(p)]:
+        raise ValueError(f"expected shapes, {lazy[0]!r} has none yet: call the model once before")
     names: Names = {}
     for name, p in model.named_parameters(remove_duplicate=False):
         names.setdefault(p, []).append(name)

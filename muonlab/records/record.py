@@ -146,10 +146,16 @@ def rounded(value: Any) -> Any:
 
 
 def _checked(run: Record) -> Record:
-    """Returns a record whose fields are of their kinds; TypeError names one that is not."""
-    for name, wanted in (("config", dict), ("provenance", dict), ("train_loss", list)):
+    """Returns a record whose fields are of their kinds; TypeError or ValueError names another."""
+    kinds = {"config": dict, "provenance": dict, "tokens": int, "train_loss": list}
+    for name, wanted in (kinds | {"step_seconds": list, "held_out": list}).items():
         checks.kind(f"{wanted.__name__} in {name}", getattr(run, name), wanted)
+    for name in ("train_loss", "step_seconds"):
+        curve = checks.array(f"numbers in {name}", getattr(run, name))
+        if curve.ndim != 1 or not (curve.size or run.failure):
+            raise ValueError(f"expected a number a step in {name}, got {curve.tolist()}")
     for found in run.held_out:
+        checks.kind("a dict in held_out", found, dict)
         checks.kind("a number overall in held_out", found.get("overall"), int, float)
     return run
 
@@ -157,7 +163,7 @@ def _checked(run: Record) -> Record:
 def _parse(line: str, place: str) -> Record:
     try:
         return _checked(Record(**json.loads(line)))
-    except (json.JSONDecodeError, TypeError, RecursionError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise ValueError(
             f"{place}: expected one record of a run as a JSON object, got {line[:60]!r} "
             f"({error}): delete that line, or restore the file from git"

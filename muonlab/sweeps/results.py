@@ -32,6 +32,10 @@ def read_runs(path: Path | str) -> list[Record]:
                 "along"
             )
         run.config = defaults | run.config
+        try:
+            TrainConfig(**run.config)
+        except ValueError as error:
+            raise ValueError(f"{path}: a run has a setting that none can have: {error}") from error
     return runs
 
 

@@ -57,6 +57,8 @@ class Place:
         object.__setattr__(self, "folder", Path(self.folder))
         if self.corpus == "":
             raise ValueError("expected a text's name or folder as corpus, or None, got ''")
+        if self.pieces is not None:
+            checks.number("pieces", self.pieces, 1, whole=True)
 
     def path(self, phase: str) -> Path:
         """Returns the file of a phase's records."""

@@ -40,6 +40,9 @@ def store(keys: Tensor, values: Tensor) -> Tensor:
 def recall(W: Tensor, keys: Tensor, values: Tensor) -> Tensor:
     """Returns which fact the memory W (d_o, d_s) answers each key with: (K,) int64."""
     _check_embeddings(keys, values)
+    checks.kind("a memory W (d_o, d_s) as a tensor", W, Tensor)
+    if W.shape != (wanted := (len(values), len(keys))):
+        raise ValueError(f"expected a memory W (d_o, d_s) = {wanted}, got {checks.told(W)}")
     return (values.mT @ W @ keys).argmax(dim=0)
 
 

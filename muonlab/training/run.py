@@ -96,6 +96,8 @@ def train(
     checks.kind("a TrainConfig", config, TrainConfig)
     if corpus is not None and not hasattr(corpus, "measure"):
         raise TypeError(f"expected a task, as load_corpus(name) gives; got {corpus!r}")
+    checks.number("replicas", replicas, 1, 1 + (parallel.size() if shard else 1), whole=True)
+    checks.number("timeout", timeout, 0, 1e6, above=True)
     if checkpoint is not None:
         checkpoints.prepare(checkpoint)
     with parallel.world(pick_device(config.device), 60 * timeout):
