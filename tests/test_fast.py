@@ -15,6 +15,9 @@ from muonlab.optim.coefficients import COEFFICIENTS, FOUR, POLAR_EXPRESS_SAFE, t
 from muonlab.optim.fast import STACK, STACK_ELSE, Scratch, fast_newton_schulz
 from muonlab.optim.orthogonalize import NORMS, unit_norm
 from muonlab.optim.update import as_stacks
+from muonlab.records.runs import by_contestant
+from muonlab.statistics import paired_interval
+from muonlab.sweeps.results import recorded
 from muonlab.theory import scalar_map
 from muonlab.theory.polynomials import cosine, fit_schedule
 
@@ -401,3 +404,11 @@ def test_the_four_triples_are_where_the_fit_ends(matrices):
     assert lead(fit_schedule(POLAR_EXPRESS_SAFE[:4], spectra, least, 400)) > begun + 0.015
     assert lead(fit_schedule(FOUR, spectra, least, 300)) < lead(FOUR) + 0.001
     assert lead(FOUR) > 0.004
+
+
+def test_the_page_says_what_four_steps_cost_in_training():
+    ends = by_contestant(recorded("four"), lambda config: config["ns_coefficients"])
+    more = paired_interval(ends["four"], ends["jordan"])
+    assert f"{more.mean:.3f} nats [{more.low:.3f}, {more.high:.3f}]" in PAGE
+    assert more.n == 10
+    assert {run.config["steps"] for run in recorded("four")} == {1200}

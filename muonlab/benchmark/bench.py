@@ -81,7 +81,7 @@ def bench_report(record: Mapping[str, Any]) -> str:
         f"{copies:.0f} GB/s.",
         "**Newton-Schulz**, five steps or four, milliseconds a matrix in stacks of 12. Ratios are "
         "to torch.optim.Muon's routine; the floor is the products of our form at the machine's "
-        "best speed, and the share of peak is the floor divided by the time.",
+        "best speed (five steps), and the share of peak is the floor divided by the time.",
         markdown(*columns(map(_cells, alone))),
         "**One optimizer step** of a 6 × 384 GPT, 10.7M numbers. The floor is the products, and "
         "one read of weights, momentum and gradients with one write of the first two.",
