@@ -27,7 +27,7 @@ WORST = {
     "jordan": 1.2024,
     "polar_express": 1.141,
     "polar_express_safe": 1.125,
-    "four": 1.2309,
+    "four": 1.0364,
 }
 """The largest value of five steps on [0, 1] (the first test below computes them again)."""
 
@@ -88,9 +88,10 @@ def test_many_steps_make_the_gram_matrix_anew_before_its_rounding_grows():
 def test_fast_is_readable_in_float32(G, coefficients, norm):
     """The worst case is a matrix of low rank, whose rounding noise the first steps amplify."""
     options = {"coefficients": coefficients, "norm": norm, "dtype": torch.float32}
+    options["steps"] = 4 if coefficients == "four" else 5  # it is made for four, see below
     expected, actual = newton_schulz(G, **options), fast_newton_schulz(G, **options)
     difference = torch.linalg.matrix_norm(actual - expected, ord=2)
-    assert difference.max() < 0.03
+    assert difference.max() < 0.04
 
 
 @given(G=stacks(), coefficients=st.sampled_from(sorted(COEFFICIENTS)), norm=st.sampled_from(NORMS))
@@ -387,7 +388,7 @@ def test_four_steps_come_nearer_to_the_factor_than_jordans_five(matrices, dtype)
             cells = [float(cell) for cell in row.split("|")[2:-1]]
             assert cells[0] == pytest.approx(five.item(), abs=0.0015)
             assert cells[3] == pytest.approx(four.item(), abs=0.0015)
-    assert tolerates(FOUR, 0.04)
+    assert tolerates(FOUR[:4], 0.04)
 
 
 def test_the_four_triples_are_where_the_fit_ends(matrices):
@@ -402,7 +403,7 @@ def test_the_four_triples_are_where_the_fit_ends(matrices):
     begun = lead(POLAR_EXPRESS_SAFE[:4])
     assert begun < -0.02
     assert lead(fit_schedule(POLAR_EXPRESS_SAFE[:4], spectra, least, 400)) > begun + 0.015
-    assert lead(fit_schedule(FOUR, spectra, least, 300)) < lead(FOUR) + 0.001
+    assert lead(fit_schedule(FOUR[:4], spectra, least, 300)) < lead(FOUR) + 0.001
     assert lead(FOUR) > 0.004
 
 
