@@ -130,7 +130,9 @@ def test_a_device_that_is_not_here_is_no_result(tmp_path, monkeypatch):
 def test_a_finished_grid_is_read_once(tmp_path, monkeypatch):
     path, reads = tmp_path / "runs.jsonl", []
     configs = [replace(CONFIGS[0], seed=seed) for seed in range(30)]
-    lines = [json.dumps(dataclasses.asdict(Record(asdict(c), [1.0], [1.0], [], 2))) for c in configs]
+    lines = [
+        json.dumps(dataclasses.asdict(Record(asdict(c), [1.0], [1.0], [], 2))) for c in configs
+    ]
     path.write_text("\n".join(lines))
     read = results.read
     monkeypatch.setattr(results, "read", lambda path: reads.append(path) or read(path))
