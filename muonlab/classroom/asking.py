@@ -63,7 +63,7 @@ class NotYet(Exception):
 class Endless(BaseException):
     """Stops a function that takes too long; where a bare `except` catches it, it comes again."""
 
-    def __init__(self, frame: FrameType | None = None) -> None:
+    def __init__(self, frame: Any = None) -> None:
         frame = frame or sys._getframe(1)
         while frame and not frame.f_code.co_filename.startswith(PACKAGE):
             frame.f_trace, frame.f_trace_opcodes = _again, True
