@@ -52,9 +52,8 @@ class GPTConfig:
         checks.choice("attention", self.attention, ATTENTIONS)
         if self.fused_qkv and self.attention != "multi-head":
             raise ValueError(f"fused_qkv needs multi-head attention; got {self.attention!r}")
-        for name in ("latent", "rotary"):
-            if getattr(self, name) and self.attention != "latent":
-                raise ValueError(f"{name} needs latent attention; got {self.attention!r}")
+        if self.rotary and self.attention != "latent":
+            raise ValueError(f"rotary needs latent attention; got {self.attention!r}")
         if self.width % (2 * self.heads):
             raise ValueError(
                 f"width must be a multiple of 2·heads, got width={self.width} and "
