@@ -368,7 +368,6 @@ MODELS = [
     ("GPTConfig(attention='latent', latent=0)", "latent 0"),
     ("GPTConfig(attention='latent', latent=1.5)", "latent whole 1.5"),
     ("GPTConfig(rotary=2)", "rotary latent 'multi-head'"),
-    ("GPTConfig(latent=8)", "latent latent 'multi-head'"),
     ("GPTConfig(attention='latent', rotary=3)", "rotary even 3"),
     ("GPTConfig(attention='latent', rotary=1000)", "rotary 1000"),
     ("GPTConfig(experts=-1)", "experts -1"),
