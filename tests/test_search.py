@@ -34,7 +34,7 @@ def test_the_sides_of_the_race_have_as_many_knobs_whose_ranges_are_as_wide(steps
     assert len(widths) == 3
     assert len(widths[0]) == 5
     assert all(width == pytest.approx(widths[0]) for width in widths)
-    assert MEMORIES[steps].rounds == RACE[steps].rounds
+    assert steps not in MEMORIES or MEMORIES[steps].rounds == RACE[steps].rounds
 
 
 def test_all_contestants_of_the_race_are_tried_at_the_same_places():
