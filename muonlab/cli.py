@@ -231,12 +231,13 @@ def _ablate(options: argparse.Namespace) -> int:
     at = Place(options.results, options.corpus, options.pieces)
     for phase, grid in phases(options.name).items():
         configs, path = grid(at), prepare_file(at.path(phase))
+        # refuses wrong options before time is spent on an estimate; nothing runs yet
+        runs = sweep(configs, path, engine=options.engine, workers=options.workers)
         print(f"{path.name}: {cost.summary(configs)}, {cost.hours_here(configs)}", flush=True)
         if options.engine == "local":  # another machine has another memory
             cost.check_memory(max(configs, key=cost.memory))
             longest = max(configs, key=lambda config: config.steps * config.batch * config.context)
             print(cost.passes(longest), end="", flush=True)
-        runs = sweep(configs, path, engine=options.engine, workers=options.workers)
         for record in tqdm(runs, phase, len(configs), unit="run"):
             tqdm.write(record.summary())
         if at.folder.resolve() == RESULTS.resolve():

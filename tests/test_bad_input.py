@@ -22,7 +22,7 @@ from torch import nn
 import muonlab
 from muonlab import GPT, GPTConfig, Muon, NorMuon, lr_scale, newton_schulz, polar, route
 from muonlab.benchmark.bench import read_bench
-from muonlab.classroom import claims, exercise, explore, figures, handin, quiz, report
+from muonlab.classroom import claims, exercise, explore, figures, handin, heatmaps, quiz, report
 from muonlab.classroom.lesson import Lesson, start
 from muonlab.cli import main
 from muonlab.cost import formulas, plans, timeline
@@ -798,9 +798,9 @@ CLASSROOM = [
     ("figures.panels({'l': [1, 2]}, LINES, xlabel='x', ylabel='y', band='b')", "'r' ['l']"),
     ("figures.bars({'s': {'a': [1, 2]}, 't': {'b': [1, 2]}}, xlabel='x')", "'a' 'b'"),
     ("figures.bars({'s': {'a': [1, 2]}, 't': {'a': [1, 2], 'b': [1, 2]}}, xlabel='x')", "'a' 'b'"),
-    ("figures.maps({'a': {1: {1: 2.0, 2: 3.0}, 2: {1: 2.0}}}, **MAP)", "(1, 2) (1,)"),
-    ("figures.maps({'a': {1: {1: 2.0}}, 'b': {1: {2: 2.0}}}, **MAP)", "(1,) (2,)"),
-    ("figures.maps({'a': {1: {1: 2.0}}, 'b': {1: {1: 2.0}, 2: {1: 2.0}}}, **MAP)", "rows [[2.0]]"),
+    ("heatmaps.maps({'a': {1: {1: 2.0, 2: 3.0}, 2: {1: 2.0}}}, **MAP)", "(1, 2) (1,)"),
+    ("heatmaps.maps({'a': {1: {1: 2.0}}, 'b': {1: {2: 2.0}}}, **MAP)", "(1,) (2,)"),
+    ("heatmaps.maps({'a': {1: {1: 2.0}}, 'b': {1: {1: 2.0}, 2: {1: 2.0}}}, **MAP)", "rows [[2.0]]"),
     ("figures.lines([1, 2], {'a': ['b', 'c']}, xlabel='x', ylabel='y')", "numbers 'b'"),
     ("figures.lines([1, 2], {'a': [NAN, NAN]}, xlabel='x', ylabel='y', logy=True)", "logy 'a'"),
     ("figures.lines([1, 2], {'a': [0, -1]}, xlabel='x', ylabel='y', logy=True)", "logy 'a'"),
@@ -812,8 +812,8 @@ CLASSROOM = [
     ("figures.forest({'a': [1.0, NAN]}, xlabel='x')", "finite nan"),
     ("figures.forest({}, xlabel='x')", "series {}"),
     ("figures.bars({}, xlabel='x')", "series {}"),
-    ("figures.matrix({})", "series {}"),
-    ("figures.maps({}, below=0, xlabel='x', ylabel='y')", "series {}"),
+    ("heatmaps.matrix({})", "series {}"),
+    ("heatmaps.maps({}, below=0, xlabel='x', ylabel='y')", "series {}"),
     ("figures.strips({}, xlabel='x')", "series {}"),
     ("report.write('page', Path('nowhere/page.html'))", "folder nowhere"),
     ("report.write('page', Path('empty'))", "file empty"),

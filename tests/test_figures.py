@@ -13,6 +13,7 @@ from matplotlib import pyplot as plt
 
 from muonlab.classroom import (
     Lesson,
+    axes,
     bars,
     dots,
     figures,
@@ -58,7 +59,7 @@ OKLAB = [
 
 @pytest.fixture(autouse=True)
 def closed():
-    figures.style()
+    axes.style()
     yield
     plt.close("all")
 

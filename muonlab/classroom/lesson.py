@@ -13,7 +13,7 @@ from IPython.display import display
 from matplotlib.figure import Figure
 
 from muonlab import checks
-from muonlab.classroom import claims, exercise, figures, handin, output, svg
+from muonlab.classroom import axes, claims, exercise, figures, handin, output, svg
 from muonlab.classroom.explore import Explorer
 from muonlab.classroom.predict import Prediction
 from muonlab.classroom.quiz import Quiz
@@ -32,7 +32,7 @@ def start(lesson: str) -> "Lesson":
     torch.manual_seed(SEED)
     if "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(min(2, os.cpu_count() or 1))
-    figures.style()
+    axes.style()
     _show_machine()
     return Lesson(lesson)
 

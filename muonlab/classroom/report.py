@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 import muonlab
 from muonlab import checks
-from muonlab.classroom import figures, svg
+from muonlab.classroom import axes, figures, svg
 from muonlab.classroom.looks import INK
 from muonlab.classroom.output import Table
 from muonlab.classroom.widget import script
@@ -55,7 +55,7 @@ def page(
     """
     checks.kind("a conclusion, a text", conclusion, str)
     finding = judge(hypothesis, runs := list(runs))
-    figures.style()
+    axes.style()
     sides = dict(zip(hypothesis.names, both_sides(hypothesis, runs), strict=True))
     used = [side[seed] for seed in finding.seeds for side in sides.values()]
     commands = (f"<p><code>{escape(run.provenance.get('command', '?'))}</code></p>" for run in used)

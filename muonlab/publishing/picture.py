@@ -6,7 +6,7 @@ from operator import itemgetter
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from muonlab.classroom import figures, svg
+from muonlab.classroom import axes, figures, svg
 from muonlab.files import course, replace_file
 from muonlab.records.record import contestant
 from muonlab.records.runs import by_contestant, contrasted, curves, grouped
@@ -24,12 +24,12 @@ ALT = (
 
 def draw(title: str = "") -> Figure:
     """Returns the figure: held-out loss by step, with all seeds, and the lead by class."""
-    figures.style()
+    axes.style()
     records = recorded(RACE)
     runs = grouped(records, preset=RACE)
     figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.2), width_ratios=(3, 2))
     steps = curves(runs["Muon"])[0]
-    figures.draw_lines(left, steps, {name: curves(runs[name])[1] for name in NAMES})
+    axes.draw_lines(left, steps, {name: curves(runs[name])[1] for name in NAMES})
     left.set(xlabel="step", ylabel="held-out loss, nats per token", xticks=steps[1::2])
     ends = {part: by_contestant(records, contestant, itemgetter(part)) for part in PARTS}
     leads = {f"{part} tokens": contrasted(each, {"": NAMES})[""] for part, each in ends.items()}
@@ -37,7 +37,7 @@ def draw(title: str = "") -> Figure:
     right.set_xlabel("AdamW's final loss minus Muon's", loc="right")
     seeds = len(runs["Muon"])
     told = f"left: mean, band: all {seeds} seeds; right: the end, {seeds} seeds, 95 % interval"
-    figures.legend(figure, "\n".join(filter(None, (title, told))))
+    axes.legend(figure, "\n".join(filter(None, (title, told))))
     return figure
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from matplotlib.figure import Figure
 
-from muonlab.classroom import figures, svg
+from muonlab.classroom import axes, figures, heatmaps, svg
 
 
 def svd() -> tuple[Figure, str]:
@@ -15,7 +15,7 @@ def svd() -> tuple[Figure, str]:
     U, S, Vt = torch.linalg.svd(A)
     parts = {f"{k} of 8": U[:, :k] @ torch.diag(S[:k]) @ Vt[:k] for k in (1, 2)}
     words = f"Two of eight directions keep {(S[:2].square().sum() / S.square().sum()):.0%} of "
-    return figures.matrix({"A": A, **parts}), f"{words}the sum of squares of the matrix."
+    return heatmaps.matrix({"A": A, **parts}), f"{words}the sum of squares of the matrix."
 
 
 def softmax() -> tuple[Figure, str]:
@@ -49,7 +49,7 @@ def attention() -> tuple[Figure, str]:
     scores = q @ k.T / 4**0.5
     later = torch.ones(5, 5).triu(1).bool()
     weights = scores.masked_fill(later, -torch.inf).softmax(1)
-    figure = figures.matrix({"scores": scores, "weights": weights}, shared=False)
+    figure = heatmaps.matrix({"scores": scores, "weights": weights}, shared=False)
     return figure, "The weights of each row sum to 1; above the diagonal all are 0."
 
 
@@ -60,5 +60,5 @@ FIGURES: dict[str, Callable[[], tuple[Figure, str]]] = {
 
 def drawn(name: str) -> str:
     """Returns a figure of the refresher as SVG for a page."""
-    figures.style()
+    axes.style()
     return svg.inline(*FIGURES[name]())

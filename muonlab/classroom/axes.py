@@ -1,0 +1,157 @@
+"""What every figure shares: one look, its lines, scales and legend, and numbers as text."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+
+from muonlab import checks
+from muonlab.classroom.looks import INK, looks
+
+CAPTION = 10.5
+WIDTH = 5.0  # inches: text keeps a readable size where a phone makes the figure narrower
+POWERS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+MARKS: Any = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
+Numbers = Iterable[float]
+
+
+def style() -> None:
+    """Sets one look for all figures."""
+    plt.rcdefaults()
+    own: dict[Any, Any] = {
+        "figure.figsize": (WIDTH, 0.6 * WIDTH),
+        "figure.constrained_layout.use": True,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.formatter.useoffset": False,
+        "axes.titlesize": 11.5,
+        "font.size": 11.5,
+        "legend.frameon": False,
+        "legend.fontsize": 10.5,
+        "lines.scale_dashes": False,
+    }
+    plt.rcParams.update({**own, **dict.fromkeys(MARKS, INK)})
+
+
+def demand(series: Any) -> None:
+    """Raises unless there is something to draw, by name."""
+    checks.kind("series by name, a dict", series, Mapping)
+    if not series:
+        raise ValueError(f"expected at least one of the series to draw, got {series}")
+
+
+def legend(figure: Figure, drawn: str = "") -> None:
+    """Puts the legend of the first axes above the figure, where it hides nothing.
+
+    Args:
+        drawn: how lines, bands or dots stand for seeds.
+    """
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    columns = max(1, min(3, 36 // (8 + max(map(len, labels)))))
+    rows = -(-len(labels) // columns) + len(drawn.splitlines())
+    figure.set_figheight(figure.get_figheight() + 0.2 * rows)
+    figure.legend(
+        handles,
+        labels,
+        loc="outside upper left",
+        ncols=columns,
+        title=drawn or None,
+        title_fontsize=CAPTION,
+        alignment="left",
+        borderaxespad=0,
+    )
+
+
+def draw_lines(
+    axes: Axes, x: Numbers | Mapping[str, Numbers], series: Mapping[str, Any]
+) -> set[int]:
+    """Draws what `lines` says; returns the numbers of seeds of those series that have a band."""
+    seeds: set[int] = set()
+    for (label, y), look in zip(series.items(), looks(series), strict=True):
+        runs, at = np.atleast_2d(numbers_of(y)), numbers_of(x_of(x, label))
+        if runs.shape[1:] != at.shape:
+            raise ValueError(f"{label!r} needs a y for each of {at.size} x, got {runs.shape[-1]}")
+        axes.plot(at, runs.mean(0), label=label, markersize=5, markevery=every(at), **look)
+        if len(runs) > 1:
+            seeds.add(len(runs))
+            band = {"color": look["color"], "alpha": 0.25, "linewidth": 0}
+            axes.fill_between(at, runs.min(0), runs.max(0), **band)
+    return seeds
+
+
+def draw_spectra(axes: Axes, values: Mapping[str, Numbers], logy: bool) -> None:
+    for (label, v), look in zip(values.items(), looks(values), strict=True):
+        s = np.sort(numbers_of(v))[::-1]
+        s = s[s > 1e-12 * s.max(initial=0)] if logy else s
+        at = np.arange(1, len(s) + 1)
+        axes.plot(at, s, label=label, markersize=5, markevery=every(at), **look)
+    axes.set(xlabel="number, largest first", ylabel="singular value")
+    scales(axes, False, logy)
+    if not logy:
+        axes.set_ylim(bottom=0)
+
+
+def scales(axes: Axes, logx: bool, logy: bool) -> None:
+    axes.set(xscale="log" if logx else "linear", yscale="log" if logy else "linear")
+    drawn = sorted({float(x) for line in axes.lines for x in np.asarray(line.get_xdata())})
+    # so many ticks and no more: by themselves they depend on the layout, and that on them
+    if not logx:
+        axes.xaxis.set_major_locator(MaxNLocator(7, integer=all(x.is_integer() for x in drawn)))
+    if not logy:
+        axes.yaxis.set_major_locator(MaxNLocator(7))
+    for axis in [axes.xaxis] * logx + [axes.yaxis] * logy:
+        low, high = axis.get_view_interval()
+        between = (1.0,) if high > 300 * low else (1.0, 2.0, 5.0)
+        axis.set_major_locator(LogLocator(subs=between, numticks=7))
+        axis.set_major_formatter(FuncFormatter(plain))
+        axis.set_minor_formatter(NullFormatter())
+    for line in axes.lines if logx else ():
+        line.set_markevery(0.12 if len(np.asarray(line.get_xdata())) > 16 else 1)  # evenly, as seen
+    if logx and len(drawn) <= 10:  # a few sizes: name each, instead of powers of ten
+        axes.set_xticks(drawn, labels=[f"{value:g}" for value in drawn])
+        axes.minorticks_off()
+
+
+def numbers_of(values: Any) -> np.ndarray:
+    """Returns numbers, or one row of them a seed, whatever holds them."""
+    try:
+        return np.array([numbers_of(v) if np.ndim(v) else float(v) for v in values])
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"expected numbers to draw, got {checks.told(values)}") from error
+
+
+def x_of(x: Any, name: str) -> Any:
+    """Returns the x of one line or panel, where each has its own."""
+    if isinstance(x, Mapping) and name not in x:
+        raise ValueError(f"expected an x for {name!r}, got those of {[*x]}")
+    return x[name] if isinstance(x, Mapping) else x
+
+
+def every(at: np.ndarray) -> int:
+    return max(1, len(at) // 8)
+
+
+def count_of(seeds: set[int]) -> str:
+    return " to ".join(f"{end}" for end in sorted({min(seeds), max(seeds)} if seeds else ()))
+
+
+def minus(value: object, place: Any = None) -> str:
+    text = f"{value:.2g}" if isinstance(value, float) else str(value)
+    return text.replace("-", "−")
+
+
+def plain(value: float, place: Any = None) -> str:
+    """Returns a number of a log axis as text that any font has.
+
+    >>> plain(0.01), plain(1e-6), plain(2000)
+    ('0.01', '10⁻⁶', '2000')
+    """
+    if 1e-3 <= value < 1e5 or not value:
+        return f"{value:g}"
+    digits, power = f"{value:e}".split("e")
+    times = "" if float(digits) == 1 else f"{float(digits):g}·"
+    return f"{times}10{str(int(power)).translate(POWERS)}"
