@@ -50,15 +50,30 @@ def test_plan_and_price_stand_beside_what_came():
         assert re.findall(r"<td[^>]*>([^<]*)</td>", row)[-2:] == [planned, came]
 
 
+REST = ("lr", "beta1")  # options of AdamW's matrices, which may be those of all else
+
+
 def test_the_search_is_told_with_ranges_edges_and_what_more_trials_were_worth(tmp_path):
     search, at = VO.search(2, knobs=lambda c: (Knob("adamw_lr", 0.01, 0.16),)), Place(tmp_path)
     for n, trial in enumerate(search.tunings[0].grid(at)):
         records.append(
             run(trial.muon, 0, 1.0 + n, adamw_lr=trial.adamw_lr, steps=200), at.path("tuning-1")
         )
+    left = [
+        ["Muon(VO)", "lr", "not tuned", "0.01", ""],
+        ["Muon(VO)", "momentum", "not tuned", "0.95", ""],
+        ["Muon(VO)", "betas.0", "not tuned", "0.9", ""],
+        ["Muon(VO)", "betas.1", "not tuned", "0.95", ""],
+        *(["Muon(VO)", f"adamw_matrix_{n}", "not tuned", "as for the rest", ""] for n in REST),
+        *(["AdamW", f"adamw_matrix_{n}", "not tuned", "as for the rest", ""] for n in REST),
+        ["AdamW", "betas.0", "not tuned", "0.9", ""],
+        ["AdamW", "betas.1", "not tuned", "0.95", ""],
+    ]
     assert report.tuning(VO, search, at) == [
         ["Muon(VO)", "adamw_lr", "0.01 to 0.16", "0.04", "50%"],
+        *left[:6],
         ["AdamW", "adamw_lr", "0.01 to 0.16", "0.04", "50%"],
+        *left[6:],
     ]
     assert report.budget(VO, search, at) == {"Muon(VO)": [1.5, 1.0], "AdamW": [3.5, 3.0]}
     edge = VO.search(2, knobs=lambda c: (Knob("adamw_lr", 0.01, 0.0401),))
@@ -68,7 +83,7 @@ def test_the_search_is_told_with_ranges_edges_and_what_more_trials_were_worth(tm
         records.append(
             run(trial.muon, 0, 0.5, adamw_lr=trial.adamw_lr, steps=200), at.path("tuning-1")
         )
-    assert {row[-1] for row in report.tuning(VO, edge, at)} == {"100%: at an edge"}
+    assert {row[-1] for row in report.tuning(VO, edge, at)} == {"100%: at an edge", ""}
     page = report.page(VO, PAIRS, tuned=(search, at))
     assert "2 trials of each side at seed 0" in page
     assert "No search is on record" in report.page(VO, PAIRS)

@@ -19,6 +19,7 @@ from muonlab.files import prepare_file, replace_file
 from muonlab.records import table as tables
 from muonlab.records.record import Record
 from muonlab.statistics import chance_to_see, half_width
+from muonlab.studies.evidence import knobs_of
 from muonlab.studies.hypothesis import Finding, Hypothesis, both_sides, has, judge
 from muonlab.sweeps.search import EDGE, Search
 from muonlab.sweeps.study import Place
@@ -125,17 +126,24 @@ def differences(finding: Finding) -> Figure:
 def tuning(hypothesis: Hypothesis, search: Search, at: Place) -> list[list[str]]:
     """Returns the rows below KNOBS: each side's best values, and where they lie in their ranges.
 
-    Of a range, 0 % is the lower end of what the knob turns, in logarithms; near an end a wider one
-    might do better.
+    Of a range, 0 % is the end that is named first, of an average the longest memory; near an end a
+    wider one might do better. What a fair search of such a side would tune too has a row without.
     """
-    rows = []
+    rows, compared = [], {*hypothesis.better, *hypothesis.than}
     for name, config in _sides_of(hypothesis, search.best(at)).items():
-        for knob in search.knobs(config):
+        turned = search.knobs(config)
+        for knob in turned:
             place = knob.position(config)
             edge = "" if EDGE <= place <= 1 - EDGE else ": at an edge"
-            ends = " to ".join(f"{end:.4g}" for end in knob.ends)
+            ends = " to ".join(f"{end:.4g}" for end in sorted(knob.ends, reverse=knob.average))
             field = knob.fields.split()[0]
             rows.append([name, field, ends, knob.shown(config), f"{place:.0%}{edge}"])
+        for knob in knobs_of(config):
+            if not any(knob.fields == other.fields for other in turned):
+                why = "compared" if knob.options & compared else "not tuned"
+                none = None in (getattr(config, field) for field in knob.options)
+                shown = "as for the rest" if none else knob.shown(config)
+                rows.append([name, knob.fields.split()[0], why, shown, ""])
     return rows
 
 
