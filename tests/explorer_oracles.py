@@ -675,8 +675,7 @@ def _losses(source, gated):
     if source == "the paper, 160M":
         return {table1.row_name(g): [both[gated]] for g, both in PAPER_ROWS.items() if both[gated]}
     found = {}
-    name = "cpu" if source == "here, the paper's protocol" else "cpu-retuned"
-    for run in sorted(recorded(name), key=lambda run: run.config["seed"]):
+    for run in sorted(recorded(RECIPES[source]), key=lambda run: run.config["seed"]):
         if run.config["gated"] is gated and not run.failure:
             row = table1.row_name(run.config["muon"])
             found.setdefault(row, []).append(run.held_out[-1]["overall"])
@@ -843,7 +842,8 @@ GRADIENT, SIGN, COUPLED = (
     "SignGD (coupled)",
 )
 VALUE, DISTANCE, LINEAR, LOG = "the value", "its distance from 1", "linear", "logarithmic"
-TABLES = ["the paper, 160M", "here, the paper's protocol", "here, re-tuned"]
+RECIPES = {"the paper's recipe": "cpu", "AdamW's rates": "cpu-retuned", "both sides": "table-1200"}
+TABLES = ["the paper, 160M", *RECIPES]
 METRICS = ["effective rank", "entropy", "top energy", "quartile ratio"]
 POINTS = {
     "circle": points(

@@ -26,7 +26,6 @@ RATES = {"lr": 0, "adamw_lr": 0, "adamw_matrix_lr": None}
     [
         "lesson-04-tuning",
         "lesson-15-regression-tuning",
-        "lesson-15-controls-tuning",
     ],
 )
 def test_between_contestants_nothing_but_the_rates_differs(name):

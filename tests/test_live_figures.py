@@ -7,7 +7,7 @@ from functools import cache
 import nbformat
 import pytest
 import torch
-from explorer_oracles import ORACLES, POINTS, momentum_data
+from explorer_oracles import ORACLES, POINTS, RECIPES, momentum_data
 from test_browser import browser, open_page
 
 from muonlab.classroom import explore
@@ -54,7 +54,7 @@ def data(name):
         "tenfacts": lambda: dict(
             zip(("keys", "values"), (rotation(10, seed).tolist() for seed in (0, 1)), strict=True)
         ),
-        "table1": lambda: table1_data(recorded("cpu"), recorded("cpu-retuned")),
+        "table1": lambda: table1_data({name: recorded(runs) for name, runs in RECIPES.items()}),
     }
     return json.loads(json.dumps(made.get(name, dict)()))
 
@@ -452,7 +452,7 @@ def test_a_point_answers_the_other_keys_of_a_slider_and_the_page_stays(name, pag
 
 def test_an_axis_names_at_least_two_numbers_on_a_phone(page, tmp_path):
     page.set_viewport_size({"width": 375, "height": 800})
-    chosen = {"source": "here, re-tuned", "kind": "gated"}
+    chosen = {"source": "AdamW's rates", "kind": "gated"}
     state = at_points("table1")[0]
     opened(page, [state | {"values": state["values"] | chosen}], tmp_path)
     words = page.locator("svg text[text-anchor=middle]").all_text_contents()

@@ -49,6 +49,7 @@ CITED: dict[str, dict[str, str]] = {
         "2,000": "the step of the paper's Tables 3 and 6",
         "1,200": "the steps of facts-1200, muonlab.studies.facts",
     },
+    "11": {"1,200": "the steps of table-1200, muonlab.studies.contests"},
     "13": {
         **dict.fromkeys(("68 %", "3.2", "12 %"), "arXiv 2509.24406, abstract"),
         "45 %": "arXiv 2506.09342, abstract",

@@ -1,9 +1,8 @@
 // Lesson 11: how much of the gap from all AdamW to all Muon each row of Table 1 recovers; one row is chosen.
 // A gap that is too uncertain to divide by is not: the picture then counts nats.
-// data: {tables: {kind: {paper | frozen | retuned: {loss: {name: [seed]}, share: the same, gap}}}}
+// data: {tables: {kind: {source: {loss: {name: [seed]}, share: the same, gap}}}}
 // gap: AdamW's loss minus Muon's: [mean, low, high] over the seeds, or [one run].
 const ROWS = controls.find(({ name }) => name === "row").options; // the first is all AdamW, the last all Muon
-const SOURCES = { "the paper, 160M": "paper", "here, the paper's protocol": "frozen", "here, re-tuned": "retuned" };
 
 function mean(values) {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
@@ -36,7 +35,7 @@ function told(name, table) {
 }
 
 function view({ row, source, kind }, data) {
-  const table = data.tables[kind][SOURCES[source]], name = row;
+  const table = data.tables[kind][source], name = row;
   const shares = divisible(table), value = shares ? table.share : gained(table);
   const rows = ROWS.filter((known) => known in table.loss), height = (known) => rows.indexOf(known) + 1;
   const seeds = value["all Muon"].map((_, seed) => ({

@@ -197,17 +197,6 @@ def biographies(name: str, base: TrainConfig) -> Study:
     return Study((adamw, others), {name: best_of(adamw, others)})
 
 
-# Two controls of the same norm, in a fifth of lesson 04's runs. Signs need lower rates, as AdamW
-# does: in the first grids the lowest was the best.
-SHORT = replace(SAME_NORM, steps=80, batch=8, eval_every=80, eval_tokens=16_384)
-CONTROLS = Tuning(
-    "lesson-15-controls-tuning",
-    cross(SHORT, rule=["muon", "random_spectrum"], lr=LOW_MUON_RATES)
-    + cross(SHORT, rule="sign", lr=[rate / 8 for rate in LOW_MUON_RATES])
-    + cross(SHORT, muon=(), adamw_matrix_lr=[rate / 4 for rate in ADAMW_RATES]),
-    contest=("muon", "rule"),
-)
-
 # Two rates of embedding and head for AdamW, four of the matrices. What is best there for embedding
 # and head is taken with Muon too, so AdamW has the advantage.
 ON_REGRESSION = TrainConfig(
@@ -245,7 +234,6 @@ STUDIES = EVIDENCE | {
         (REGRESSION_ADAMW, REGRESSION),
         {"lesson-15-regression": best_of(REGRESSION_ADAMW, REGRESSION)},
     ),
-    "lesson-15-controls": Study((CONTROLS,), {"lesson-15-controls": SEEDS}),
     "lesson-16-averages": Study((AVERAGES,), {"lesson-16-averages": 10}),
 }
 PHASES = {name: phase for study in STUDIES.values() for name, phase in study.phases().items()}

@@ -144,17 +144,17 @@ def recovered(losses: Losses) -> dict[str, list[float]]:
     }
 
 
-def table1_data(frozen: Iterable[Record], retuned: Iterable[Record]) -> dict[str, Any]:
-    """Returns tables[feed-forward kind][source] = {loss, share, gap}, each by row and seed."""
-    frozen, retuned = list(frozen), list(retuned)
-    tables = {
-        "gated" if gated else "not gated": {
-            "paper": _table(paper_losses(gated)),
-            "frozen": _table(row_losses(frozen, gated)),
-            "retuned": _table(row_losses(retuned, gated)),
-        }
-        for gated in (False, True)
-    }
+def table1_data(recipes: Mapping[str, Sequence[Record]]) -> dict[str, Any]:
+    """Returns tables[feed-forward kind][source] = {loss, share, gap}, each by row and seed.
+
+    Args:
+        recipes: the runs of each source but the paper, by the name that the explorer gives it.
+    """
+    tables = {}
+    for kind, gated in (("not gated", False), ("gated", True)):
+        ours = {name: row_losses(runs, gated) for name, runs in recipes.items()}
+        losses = {"the paper, 160M": paper_losses(gated)} | ours
+        tables[kind] = {name: _table(found) for name, found in losses.items()}
     return {"tables": tables}
 
 
