@@ -49,7 +49,11 @@ CITED: dict[str, dict[str, str]] = {
         "2,000": "the step of the paper's Tables 3 and 6",
         "1,200": "the steps of facts-1200, muonlab.studies.facts",
     },
-    "11": {"1,200": "the steps of table-1200, muonlab.studies.contests"},
+    "11": {
+        "1,200": "the steps of table-1200, muonlab.studies.contests",
+        "4,096": "the tokens of docs, muonlab.data",
+        **dict.fromkeys(("0.016", "0.002"), "Muon's rates in data/results/cpu.jsonl"),
+    },
     "13": {
         **dict.fromkeys(("68 %", "3.2", "12 %"), "arXiv 2509.24406, abstract"),
         "45 %": "arXiv 2506.09342, abstract",
