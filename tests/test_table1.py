@@ -77,3 +77,13 @@ def test_each_row_is_tuned_as_often_with_what_suits_adamw_and_with_what_suits_mu
     assert len(count) == 2 * 14
     left = {(c.adamw_matrix_lr, c.adamw_matrix_beta1) for c in trials if len(c.muon) == 1}
     assert len(left) == 1, "what Muon leaves has one setting, AdamW's best"
+
+
+def test_the_other_ends_are_those_that_a_row_did_not_choose():
+    shared = {(c.adamw_lr, c.betas) for c in RACE[1200].best(HERE)[:2]}
+    chosen = {c.muon: c for c in PRESETS["table-1200"]() if not c.gated}
+    others = PRESETS["table-1200-ends"]()
+    assert Counter(c.muon for c in others) == {(): 5, ("O", "FFN"): 5, ALL_GROUPS: 5}
+    for config in others:
+        pair = config, chosen[config.muon]
+        assert {(c.adamw_lr, c.betas) for c in pair} == shared

@@ -93,6 +93,18 @@ TABLE = Search(
     near=True,
 )
 
+
+def other_ends(at: Place) -> Grid:
+    """Returns AdamW, O+FFN and all Muon with the ends and the β2 that they did not choose.
+
+    The loss over all tokens chose them; on rare tokens alone another choice might be the better.
+    """
+    trials = replace(TABLE.tunings[0], contest=("gated", "muon", "betas")).best(at)
+    rows = ((), ("O", "FFN"), ALL_GROUPS)
+    left = [c for c in trials if not c.gated and c.muon in rows and c not in TABLE.best(at)]
+    return cross(left, seed=[1, 2, 3, 4, 5], eval_every=150)
+
+
 # Does NorMuon gain more where it has more to do: one tall matrix for Q, K and V, and the neurons'
 # side of w_out?
 QKV = ("QKV", "O", "FFN")

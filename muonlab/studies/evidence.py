@@ -17,6 +17,7 @@ from muonlab.studies.contests import (
     decayed,
     doses,
     equal_rates,
+    other_ends,
     regression_knobs,
 )
 from muonlab.studies.facts import FACTS_400, FACTS_1200, IMBALANCE, learner_knobs, rate_alone
@@ -69,7 +70,10 @@ EVIDENCE = {
         },
     ),
     "vocabulary-1200": tuned(VOCABULARY, seeds=5, before=FIRST),
-    "table-1200": tuned(TABLE, seeds=5, before=FIRST),
+    "table-1200": Study(
+        (*RACE[1200].tunings, *TABLE.tunings),
+        {**tuned(TABLE, seeds=5).finals, "table-1200-ends": other_ends},
+    ),
     "normuon": tuned(NORMUON, seeds=10, before=FIRST),
     "four": tuned(FEWER, seeds=10, before=FIRST),
     "latent-600": tuned(LATENT, seeds=5, before=FIRST),
