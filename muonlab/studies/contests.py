@@ -10,8 +10,9 @@ from typing import Any
 from muonlab.studies.protocol import ADAMW, MUON, OUTER, RIVALS, knobs, partly, sides
 from muonlab.studies.races import RACE
 from muonlab.studies.table1 import ALL_GROUPS
+from muonlab.sweeps.results import by_config, read_runs
 from muonlab.sweeps.search import Knob, Search
-from muonlab.sweeps.study import Grid, Place, cross
+from muonlab.sweeps.study import Grid, Place, badness, cross
 from muonlab.training.config import TrainConfig
 
 # Does isotropy gain anything? First the treatments must treat: at AdamW's own setting, fresh noise,
@@ -103,6 +104,27 @@ def other_ends(at: Place) -> Grid:
     rows = ((), ("O", "FFN"), ALL_GROUPS)
     left = [c for c in trials if not c.gated and c.muon in rows and c not in TABLE.best(at)]
     return cross(left, seed=[1, 2, 3, 4, 5], eval_every=150)
+
+
+# The four settings of a row lie near the best of Muon on all. Here each row that mixes the two
+# searches the whole ranges, at those of the two common settings that it found the better.
+WIDE = Search(
+    "table-1200-wide",
+    lambda at: [c for c in TABLE.best(at) if not c.gated and 0 < len(c.muon) < len(ALL_GROUPS)],
+    TABLE.knobs,
+    ("muon",),
+    rounds=(8,),
+)
+
+
+def better_when_wide(at: Place) -> Grid:
+    """Returns, at five seeds, the rows for which the wide search found the lower loss."""
+    runs = by_config(
+        run for search in (TABLE, WIDE) for run in read_runs(at.path(search.tunings[0].name))
+    )
+    near = {c.muon: badness(runs[c]) for c in TABLE.best(at) if not c.gated}
+    found = [c for c in WIDE.best(at) if badness(runs[c]) < near[c.muon]]
+    return cross(found, seed=[1, 2, 3, 4, 5], eval_every=150)
 
 
 # Does NorMuon gain more where it has more to do: one tall matrix for Q, K and V, and the neurons'

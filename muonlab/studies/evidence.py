@@ -13,6 +13,8 @@ from muonlab.studies.contests import (
     NORMUON,
     ROUTES,
     TABLE,
+    WIDE,
+    better_when_wide,
     control_knobs,
     decayed,
     doses,
@@ -52,8 +54,8 @@ FIRST = (RACE[1200],)
 SEARCHES = {
     search.name: search
     for search in (
-        *(*RACE.values(), *MEMORIES.values(), RATES, VOCABULARY, ISOTROPY, TABLE, NORMUON, LATENT),
-        *(BATCH, FEWER, FACTS_400, FACTS_1200, IMBALANCE, IN_CONTEXT, ROUTES, MOVING),
+        *(*RACE.values(), *MEMORIES.values(), RATES, VOCABULARY, ISOTROPY, TABLE, WIDE, NORMUON),
+        *(LATENT, BATCH, FEWER, FACTS_400, FACTS_1200, IMBALANCE, IN_CONTEXT, ROUTES, MOVING),
     )
 }
 EVIDENCE = {
@@ -73,6 +75,9 @@ EVIDENCE = {
     "table-1200": Study(
         (*RACE[1200].tunings, *TABLE.tunings),
         {**tuned(TABLE, seeds=5).finals, "table-1200-ends": other_ends},
+    ),
+    "table-1200-wide": Study(
+        (*RACE[1200].tunings, *TABLE.tunings, *WIDE.tunings), {"table-1200-wide": better_when_wide}
     ),
     "normuon": tuned(NORMUON, seeds=10, before=FIRST),
     "four": tuned(FEWER, seeds=10, before=FIRST),
