@@ -9,6 +9,7 @@ the points that follow.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from math import comb, exp, inf, log
 from typing import Any
 
@@ -219,7 +220,7 @@ def outcome(search: Search, at: Place) -> str:
     """
     budgets, settings = search.budget(at), search.settings(at)
     who = search.tunings[0].contestant
-    ends = [sum(search.rounds[: n + 1]) for n in range(len(search.rounds))]
+    ends = [*accumulate(map(len, next(iter(search.trials(at).values()))))]
     counts = sorted({1, 4, ends[0] // 2, *ends})
     rows = []
     for config in search.best(at):
