@@ -197,25 +197,6 @@ def biographies(name: str, base: TrainConfig) -> Study:
     return Study((adamw, others), {name: best_of(adamw, others)})
 
 
-# Two rates of embedding and head for AdamW, four of the matrices. What is best there for embedding
-# and head is taken with Muon too, so AdamW has the advantage.
-ON_REGRESSION = TrainConfig(
-    corpus="regression-4", steps=120, batch=16, context=20, eval_every=60, eval_tokens=20_480
-)
-HALVES = [rate / 2 for rate in ADAMW_RATES]
-REGRESSION_ADAMW = Tuning(
-    "lesson-15-regression-tuning-adamw",
-    cross(ON_REGRESSION, muon=(), adamw_lr=[0.003, 0.01], adamw_matrix_lr=HALVES),
-    contest=("muon",),
-)
-ROUTES: list[dict[str, Any]] = [
-    {"muon": ALL_GROUPS, "lr": MUON_RATES},
-    {"muon": ("QK",), "lr": [0.005, 0.01, 0.02, 0.04]},
-    {"muon": ("VO", "FFN"), "lr": MUON_RATES},
-]
-REGRESSION = beside(REGRESSION_ADAMW, "lesson-15-regression-tuning", ROUTES)
-
-
 STUDIES = EVIDENCE | {
     "lesson-03": Study((LESSON_03,), {"lesson-03-seeds": SEEDS}),
     "lesson-04": Study(
@@ -230,10 +211,6 @@ STUDIES = EVIDENCE | {
     ),
     "lesson-13": Study((LESSON_13,), {"lesson-13-seeds": SEEDS}),
     "lesson-14": Study((LESSON_14,), {"lesson-14-seeds": 6}),
-    "lesson-15-regression": Study(
-        (REGRESSION_ADAMW, REGRESSION),
-        {"lesson-15-regression": best_of(REGRESSION_ADAMW, REGRESSION)},
-    ),
     "lesson-16-averages": Study((AVERAGES,), {"lesson-16-averages": 10}),
 }
 PHASES = {name: phase for study in STUDIES.values() for name, phase in study.phases().items()}
