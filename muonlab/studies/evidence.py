@@ -24,7 +24,7 @@ from muonlab.studies.contests import (
 )
 from muonlab.studies.facts import FACTS_400, FACTS_1200, IMBALANCE, learner_knobs, rate_alone
 from muonlab.studies.protocol import knobs, pilot, tuned
-from muonlab.studies.races import KNOBS, MEMORIES, RACE, RATES, VOCABULARY, race
+from muonlab.studies.races import KNOBS, MEMORIES, RACE, RATES, VOCABULARY, race, shorter
 from muonlab.studies.table1 import ALL_GROUPS
 from muonlab.sweeps.search import Knob
 from muonlab.sweeps.study import Study
@@ -61,6 +61,7 @@ SEARCHES = {
 EVIDENCE = {
     "pilot": Study((), {"pilot": pilot}),
     **{f"race-{steps}": race(steps) for steps in RACE},
+    "race-shorter": Study(RACE[1200].tunings, {"race-shorter": shorter}),
     "rates-1200": tuned(RATES, seeds=10, before=FIRST),
     "knobs": Study((*RACE[150].tunings[:2], *RACE[1200].tunings, KNOBS), {"knobs": 3}),
     "isotropy": Study(

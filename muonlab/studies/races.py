@@ -81,6 +81,20 @@ def race(steps: int) -> Study:
     return Study(own + last, {f"race-{steps}": finals})
 
 
+def shorter(at: Place) -> Grid:
+    """Returns Muon's best of 1,200 steps in runs planned for fewer, their rates decayed to zero.
+
+    How many does it need to end where AdamW ends after 1,200? A longer run stopped early, whose
+    rates are still high, would count too many.
+    """
+    muon = RACE[1200].best(at)[1]
+    return [
+        replace(muon, steps=steps, eval_every=steps, seed=seed)
+        for seed in range(1, SEEDS[1200] + 1)
+        for steps in (900, 1020)
+    ]
+
+
 # Would rates of their own for QK, VO, w_in and w_out help? Four factors for either optimizer.
 FACTORS = tuple(Knob(f"matrix_lr_factors.{n}", 0.25, 4) for n in range(4))
 RATES = Search(
