@@ -3,7 +3,7 @@
 import pytest
 
 from muonlab.records.record import Record
-from muonlab.records.runs import by_contestant, contrasted, grouped, saved_steps
+from muonlab.records.runs import by_contestant, contrasted, grouped
 
 
 def run(name, seed, *losses, failure="", steps=(50, 100)):
@@ -49,14 +49,6 @@ def test_runs_that_need_no_pair_are_grouped_by_who_stepped_the_matrices():
     }
     with pytest.raises(ValueError, match="run `muonlab ablate cpu`"):
         grouped([], preset="cpu")
-
-
-@pytest.mark.parametrize(
-    ("ends_at", "saved"),
-    [(3.0, 0.0), (3.5, 0.125), (5.0, 0.5), (2.5, -0.125)],  # it falls from 5 to 3 in 50 steps
-)
-def test_saved_steps_are_those_left_when_the_line_meets_the_other_end(ends_at, saved):
-    assert saved_steps(run("a", 1, 9, ends_at), run("b", 1, 5, 3)) == pytest.approx(saved)
 
 
 def test_the_last_measurement_counts_of_several():

@@ -84,7 +84,6 @@ CITED: dict[str, dict[str, str]] = {
         "1.1": "the same; and the size of a model in arXiv 2510.05491",
         "5.4": "the size of a model in arXiv 2510.05491",
         **dict.fromkeys(("21.7 %", "13.9 %"), "arXiv 2510.05491, Table 1"),
-        "0.359": "arXiv 2509.26030, Table 1: 3.9242 minus 3.5654",
     },
 }
 """What no run gives: a cited fact, or arithmetic that the reader can do. All other numbers of the

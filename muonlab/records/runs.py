@@ -87,14 +87,3 @@ def _sum(results: Mapping[str, Sequence[float]], contrast: Contrast) -> list[flo
         raise ValueError(f"a contrast needs the same seeds on both sides, got {seeds}")
     each = zip(*(results[name] for name in names), strict=True)
     return [float(sum(seed[::2]) - sum(seed[1::2])) for seed in each]
-
-
-def saved_steps(slow: Record, fast: Record) -> float:
-    """Returns the share of its steps that `fast` had left when it reached the end of `slow`.
-
-    Between its last two measurements the loss counts as a straight line, which flatters it where
-    the rate falls to 0. Below 0: it never got there, if the line went on.
-    """
-    before, last = fast.held_out[-2:]
-    slope = (before["overall"] - last["overall"]) / (last["step"] - before["step"])
-    return (slow.held_out[-1]["overall"] - last["overall"]) / slope / last["step"]
