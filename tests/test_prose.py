@@ -65,7 +65,7 @@ CITED: dict[str, dict[str, str]] = {
         "40 %": "an assumption, muonlab.cost.formulas.SHARE",
         **dict.fromkeys(("1 %", "3 %"), "arXiv 2502.16982"),
         **dict.fromkeys(("1.1", "2.9 %"), "arXiv 2510.05491"),
-        **dict.fromkeys(("1.06", "5.5 %", "6.1 %"), "microsoft/dion, pull request 70"),
+        **dict.fromkeys(("1.06", "5.5 %", "5.8 %", "6.1 %"), "microsoft/dion, pull request 70"),
         "8 %": "arXiv 2510.16981, abstract",
         ".936": "DeepSpeed, issue 8437",
         "0.4 %": "2 to the power -8",

@@ -62,7 +62,7 @@ SPEED, CARD = 4e14, 5e10  # operations a second of a GPU, bytes a second of its 
 
 
 def e4(answer: Callable) -> None:
-    """The timeline's rule: the dearest matrix first, each to the least busy; all wait for the slowest GPU."""
+    """The timeline's rule: the most expensive matrix first, each to the least busy; all wait for the slowest GPU."""
     layer = [(2048, 2048)] * 4 + [(8192, 2048), (2048, 8192)]
     cases = [
         (layer, 4),
@@ -118,7 +118,7 @@ def _parts(shapes: list[tuple[int, int]], gpus: int) -> tuple[list[float], Mista
     busiest = sums(owners, costs).index(max(sums(owners, costs)))
     busy = 1000 * 2 * sums(owners, numbers)[busiest] * (gpus - 1) / gpus / CARD
     whole = 1000 * 2 * max(sums(owners, numbers)) / CARD
-    rule = "The dearest matrix goes first, each to the GPU with the fewest operations so far."
+    rule = "The most expensive matrix goes first, each to the GPU with the fewest operations so far."
     wait = "All wait for the slowest GPU"
     by_rows = [5 * (4 * m * m * n + 2 * m**3) for m, n in shapes]
     no_cube = [5 * 4 * k * k * M for k, M in sides]

@@ -56,7 +56,7 @@ def maps(
     ylabel: str,
     sides: Sequence[str] = (),
 ) -> Figure:
-    """Returns grids[name][row][column] as cells of colour, rows from below; a low one is bright.
+    """Returns grids[name][row][column] as cells of colour, rows from below; a high one is bright.
 
     All have one scale of colours; a number under `below` has a frame.
 
@@ -72,7 +72,7 @@ def maps(
     cells = [[[*row.values()] for row in grid.values()] for grid in grids.values()]
     found = checks.array("maps with as many rows each", cells)
     low, top, form = found.min(), found.max(), ".2f"
-    colours: str | LinearSegmentedColormap = "viridis_r"
+    colours: str | LinearSegmentedColormap = "viridis"
     if sides:
         far = np.abs(found - below).max()
         low, top, form = below - far, below + far, "+.2f"
@@ -84,7 +84,7 @@ def maps(
         axes.set_xticks(range(len(cells[0])), [*next(iter(grid.values()))])
         axes.set_yticks(range(len(cells)), [*grid])
         for (row, column), value in np.ndenumerate(cells):
-            ink = "black" if sides or value < (low + top) / 2 else "white"
+            ink = "black" if sides or value > (low + top) / 2 else "white"
             look: dict[str, Any] = {"ha": "center", "va": "center", "color": ink}
             look["fontsize"] = 10 if len(grids) < 3 else 8.5
             frame = {"edgecolor": ink, "facecolor": "none", "linewidth": 1.6}
