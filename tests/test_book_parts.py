@@ -34,7 +34,7 @@ def test_every_claim_is_in_the_table_with_its_value_its_bound_and_a_link_to_its_
 def test_only_a_sentence_that_judges_a_paper_has_a_verdict():
     made = book.claims()
     verdicts = {row.split(" | ")[1] for row in rows(made) if "<a" in row}
-    assert verdicts == {"✓ holds", *VERDICTS}
+    assert {"✓ holds", "reproduced", "partly"} < verdicts <= {"✓ holds", *VERDICTS}
 
 
 def test_the_map_has_every_lesson_with_its_minutes_and_measured_seconds():
@@ -82,7 +82,7 @@ def folded(*cells):
 
 
 def test_a_page_shows_a_lessons_own_figure_and_says_when_there_is_none_or_several():
-    shown = re.findall(r">([^<]*)</text>", book.figure("15 Muon's lead on all tokens"))
+    shown = re.findall(r">([^<]*)</text>", book.figure("15 Muon's lead, overall"))
     ends = {}  # as the records have it: AdamW at one beta1, Muon at one momentum, 1,200 steps
     for run in (run for run in recorded("knobs") if run.config["steps"] == 1200):
         own = run.config["momentum"] if run.config["muon"] else run.config["betas"][0]

@@ -310,7 +310,7 @@ def test_where_no_checkpoint_is_the_model_of_it_is_refused(tmp_path):
 # --- what a run keeps ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rule", ["sgd", "noisy_adam", "random_spectrum", "tall_only", "normuon"])
+@pytest.mark.parametrize("rule", ["sgd", "noisy_adam", "random_spectrum", "neurons", "normuon"])
 def test_every_rule_goes_on_from_its_checkpoint_to_the_bit(tmp_path, rule):
     config = replace(CONFIG, rule=rule)
     unbroken = train(config, Cycle(), checkpoint=tmp_path / "whole", progress=False)

@@ -106,7 +106,7 @@ def test_train_takes_latent_attention_and_experts(text, capsys):
         (["train", "--attention", "flash"], "attention must be one of multi-head, latent; got"),
         (["train", "--experts", "-4"], "experts must be a whole number in [0, "),
         (["train", "--experts", "2"], "experts must be 0, or at least the 3 that a token takes"),
-        (["train", "--experts", "4", "--rule", "tall_only"], "take muon, normuon"),
+        (["train", "--experts", "4", "--rule", "neurons"], "take muon, normuon"),
         (["ablate", "lesson-99"], "the studies are pilot, race-150"),
     ],
 )

@@ -164,13 +164,13 @@ def test_an_engine_that_is_not_installed_is_refused_with_the_install_line(
 def test_the_command_gives_its_grid_to_the_engine_and_leaves_memory_to_the_workers(
     monkeypatch, tmp_path, capsys
 ):
-    engine, path = Inline(record), tmp_path / "lesson-12-tuning.jsonl"
+    engine, path = Inline(record), tmp_path / "lesson-03-tuning.jsonl"
     monkeypatch.setitem(engines.ENGINES, "ray", lambda path, workers: engine)
     monkeypatch.setattr(cost, "check_memory", lambda config: pytest.fail("not of this machine"))
-    call = ["ablate", "lesson-12-tuning", "--engine", "ray", "--results", str(tmp_path)]
+    call = ["ablate", "lesson-03-tuning", "--engine", "ray", "--results", str(tmp_path)]
     assert main(call) == 0
-    assert {*by_config(records.read(path))} == {*PRESETS["lesson-12-tuning"]()}
-    assert "28/28" in capsys.readouterr().err
+    assert {*by_config(records.read(path))} == {*PRESETS["lesson-03-tuning"]()}
+    assert "20/20" in capsys.readouterr().err
 
 
 def test_an_unknown_engine_and_impossible_workers_are_refused(capsys, tmp_path):

@@ -282,38 +282,22 @@ def test_vectors_and_bad_gradients_are_refused_and_nothing_changes():
 # --- the rules of the experiments --------------------------------------------------------------
 
 
-def directions(rule, G, steps=3):
-    group = {"momentum": 0.9, "nesterov": False, "ns_steps": 5, "ns_coefficients": "jordan"}
-    group["ns_norm"] = "frobenius"
-    follow, kept = CONTROLS[rule]
-    state = start_of(G, kept)
-    for _ in range(steps):
-        direction = follow(G, state, group)
-    return direction, state
-
-
 @pytest.mark.parametrize("shape", [(12, 4), (4, 12)])
-def test_each_ablation_divides_by_what_its_name_says(shape):
-    G = torch.randn(shape, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
-    O, ones = newton_schulz(G), 1 - 0.95**3  # noqa: E741  the same gradient three times
+def test_the_neurons_side_is_divided_by_a_running_mean_of_its_squares(shape):
+    draw = torch.Generator().manual_seed(2)
+    first, last = torch.randn(2, *shape, dtype=torch.float64, generator=draw)
+    group = {"momentum": 0.0, "nesterov": False, "ns_steps": 5, "ns_coefficients": "jordan"}
+    group["ns_norm"] = "frobenius"
+    follow, kept = CONTROLS["neurons"]
+    state = start_of(first, kept)
+    follow(first, state, group)
+    found = follow(last, state, group)
+    across = 1 if shape[0] > shape[1] else 0  # a neuron is a row of w_in, a column of w_out
+    square = [newton_schulz(G).square().mean(across, keepdim=True) for G in (first, last)]
+    theirs = newton_schulz(last) / ((0.95 * 0.05 * square[0] + 0.05 * square[1]).sqrt() + EPS)
     unit = lambda D: D / D.norm()  # noqa: E731
-    even = O / O.norm(dim=1, keepdim=True)
-    expected = {
-        "coordinates": O / (O.abs() * ones**0.5 + EPS),
-        "tall_only": even if shape[0] > shape[1] else O,
-    }
-    for rule, theirs in expected.items():
-        found, _ = directions(rule, G)
-        torch.testing.assert_close(unit(found), unit(theirs), rtol=1e-5, atol=1e-7)
-        assert math.isclose(found.norm().item(), 0.2 * math.sqrt(48), rel_tol=1e-9)
-    assert directions("coordinates", G)[1]["entry_mean_square"].shape == shape
-    grow = [(1 - 0.9 ** (t + 1)) for t in range(3)]  # the momentum of a constant gradient
-    v = sum(
-        0.05 * 0.95 ** (2 - t) * (g * G).square().mean(1, keepdim=True) for t, g in enumerate(grow)
-    )
-    found, _ = directions("rows_first", G)
-    theirs = newton_schulz(grow[-1] * G / (v.sqrt() + EPS))
     torch.testing.assert_close(unit(found), unit(theirs), rtol=1e-5, atol=1e-7)
+    assert math.isclose(found.norm().item(), 0.2 * math.sqrt(48), rel_tol=1e-9)
 
 
 def test_runs_get_the_optimizer_that_their_rule_names():
@@ -322,4 +306,4 @@ def test_runs_get_the_optimizer_that_their_rule_names():
         optimizer = build_optimizer(TrainConfig(rule=rule), model)
         assert isinstance(optimizer, NorMuon)
         assert {group["scale"] for group in optimizer.param_groups} == {scale}
-    assert isinstance(build_optimizer(TrainConfig(rule="tall_only"), model), Controlled)
+    assert isinstance(build_optimizer(TrainConfig(rule="neurons"), model), Controlled)

@@ -69,29 +69,6 @@ LESSON_03 = Tuning(
     contest=("ns_coefficients", "ns_steps"),
 )
 
-# Lesson 12. "update_rms" is the pure rescale: Muon's rows, NorMuon's norm. The released rule has
-# Muon's original factor, half of the RMS rule's or less for these shapes, so its rates are twice
-# as high.
-ROWS_BASE = replace(BASE, adamw_lr=0.02)
-ROW_RULES = ["normuon", "muon", "coordinates", "rows_first", "tall_only"]
-LESSON_12 = Tuning(
-    "lesson-12-tuning",
-    cross(ROWS_BASE, rule="muon", adjust_lr_fn="match_rms_adamw", lr=LOW_MUON_RATES)
-    + cross(ROWS_BASE, rule=ROW_RULES, adjust_lr_fn="update_rms", lr=LOW_MUON_RATES)
-    + cross(ROWS_BASE, rule="normuon_released", adjust_lr_fn="original", lr=MUON_RATES),
-    contest=("rule", "adjust_lr_fn"),
-)
-
-
-def released_scale(at: Place) -> Grid:
-    """Returns Muon with the released rule's scale, at its rate and its seeds: only the rows differ.
-
-    It was added after the released rule had come out lowest; the rate was not tuned for Muon.
-    """
-    best = LESSON_12.at_new_seeds(SEEDS)(at)
-    return cross([c for c in best if c.rule == "normuon_released"], rule="muon")
-
-
 # Lesson 13. A token takes three experts and one shared, together as wide as the dense layer.
 # Embedding and head keep the rates of lesson 04. Routers are under AdamW in either run.
 LESSON_13 = Tuning(
@@ -206,9 +183,6 @@ STUDIES = EVIDENCE | {
     "facts-paper": biographies("facts-paper", FACTS_PAPER),
     **{name: by_the_paper(name) for name in TIERS},
     "cpu-retuned": Study((LESSON_04, RETUNING), {"cpu-retuned": len(TABLE_SEEDS)}),
-    "lesson-12": Study(
-        (LESSON_12,), {"lesson-12-seeds": SEEDS, "lesson-12-control": released_scale}
-    ),
     "lesson-13": Study((LESSON_13,), {"lesson-13-seeds": SEEDS}),
     "lesson-14": Study((LESSON_14,), {"lesson-14-seeds": 6}),
     "lesson-16-averages": Study((AVERAGES,), {"lesson-16-averages": 10}),

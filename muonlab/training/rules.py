@@ -1,10 +1,8 @@
 """Rules beside Muon for the same matrices: what the experiments compare with, or control for.
 
-NorMuon is an optimizer of its own; the ablations of its paper are rules here. These look ahead as
-the config says (`nesterov`), and give the update entries of RMS 0.2, as Algorithm 1 of NorMuon
-does, so that a larger step cannot pass for a better direction.
-
-Source: arXiv 2510.05491, Algorithm 1 and the ablations of its experiments.
+NorMuon is an optimizer of its own. The rules here look ahead as the config says (`nesterov`); those
+that follow Muon or NorMuon give the update entries of RMS 0.2, as Algorithm 1 of NorMuon does
+(arXiv 2510.05491), so that a larger step cannot pass for a better direction.
 """
 
 import math
@@ -120,23 +118,6 @@ def random_spectrum(G: Tensor, state: State, group: Group) -> Tensor:
     return _rms(U * values.to(U) @ Vh)
 
 
-def coordinates(G: Tensor, state: State, group: Group) -> Tensor:
-    """Returns Muon's direction, each entry divided by the root of its own mean square."""
-    O = _flat(_momentum(G, state, group), group)  # noqa: E741  the paper's letter
-    return _rms(O / _root(O.square(), state["entry_mean_square"]))
-
-
-def rows_first(G: Tensor, state: State, group: Group) -> Tensor:
-    """Returns the direction with the rows evened out *before* it is orthogonalized."""
-    return _rms(_flat(_even_rows(_momentum(G, state, group), state), group))
-
-
-def tall_only(G: Tensor, state: State, group: Group) -> Tensor:
-    """Returns NorMuon's direction for a matrix with more rows than columns, else Muon's."""
-    O = _flat(_momentum(G, state, group), group)  # noqa: E741  the paper's letter
-    return _rms(_even_rows(O, state) if G.size(0) > G.size(1) else O)
-
-
 def neurons(G: Tensor, state: State, group: Group) -> Tensor:
     """Returns NorMuon's direction with the neurons' side evened out, rows or columns.
 
@@ -195,8 +176,5 @@ CONTROLS: dict[str, tuple[Callable[[Tensor, State, Group], Tensor], tuple[str, .
     "fixed_noise": (fixed_noise, ADAM),
     "sign": (sign, ("momentum_buffer",)),
     "random_spectrum": (random_spectrum, ("momentum_buffer", "step")),
-    "coordinates": (coordinates, ("momentum_buffer", "entry_mean_square")),
-    "rows_first": (rows_first, ("momentum_buffer", "row_mean_square")),
-    "tall_only": (tall_only, ("momentum_buffer", "row_mean_square")),
     "neurons": (neurons, ("momentum_buffer", "row_mean_square", "column_mean_square")),
 }
