@@ -81,6 +81,14 @@ def folded(*cells):
     return json.loads(fold(json.dumps({"cells": cells})))["cells"]
 
 
+def test_every_figure_that_a_page_names_is_there():
+    pages = sorted((book.course() / "book").glob("*.md"))
+    named = [w for p in pages for w in re.findall(r"made: figure (.+?) -->", p.read_text("utf-8"))]
+    assert named
+    for words in named:
+        assert "<svg" in book.figure(words)
+
+
 def test_a_page_shows_a_lessons_own_figure_and_says_when_there_is_none_or_several():
     shown = re.findall(r">([^<]*)</text>", book.figure("15 Muon's lead, overall"))
     ends = {}  # as the records have it: AdamW at one beta1, Muon at one momentum, 1,200 steps
