@@ -65,7 +65,7 @@ def page(
         hypothesis=escape(str(hypothesis)),
         verdict=finding.verdict,
         Verdict=finding.verdict.capitalize(),
-        told=escape(told(finding)),
+        told=escape(f"{told(finding)} {untuned(hypothesis, *tuned) if tuned else ''}".strip()),
         order=escape(_order(stated, used)),
         plan=_plan(finding, plan, used, trials),
         differences=svg.inline(differences(finding), alternative(finding)),
@@ -145,6 +145,12 @@ def tuning(hypothesis: Hypothesis, search: Search, at: Place) -> list[list[str]]
                 shown = "as for the rest" if none else knob.shown(config)
                 rows.append([name, knob.fields.split()[0], why, shown, ""])
     return rows
+
+
+def untuned(hypothesis: Hypothesis, search: Search, at: Place) -> str:
+    """Returns a sentence that names what a fair search of these sides would tune too, or ""."""
+    left = dict.fromkeys(row[1] for row in tuning(hypothesis, search, at) if row[2] == "not tuned")
+    return f"Not tuned: {', '.join(left)}." if left else ""
 
 
 def budget(hypothesis: Hypothesis, search: Search, at: Place) -> dict[str, list[float]]:
