@@ -7,12 +7,8 @@ import pytest
 
 from muonlab.studies.facts import people_known
 from muonlab.studies.grids import (
-    ARMS,
-    CENTRES,
-    LESSON_14,
     PRESETS,
     RETUNING,
-    TOKENS,
     phases,
 )
 from muonlab.studies.table1 import rows
@@ -53,28 +49,3 @@ def test_an_unknown_name_is_answered_with_the_studies():
     assert list(phases("lesson-04-seeds")) == ["lesson-04-seeds"]
     with pytest.raises(ValueError, match=r"'lesson-99'.* lesson-03, lesson-04, .*`muonlab ablate`"):
         phases("lesson-99")
-
-
-# lesson 14: equal tokens, a cross of rates, and tokens read off a curve
-
-
-def test_every_trial_reads_the_same_tokens_at_a_constant_rate():
-    trials = LESSON_14.grid(HERE)
-    assert {c.steps * c.batch * c.context for c in trials} == {TOKENS}
-    assert {c.steps // c.eval_every for c in trials} == {8}
-    assert all(c.rate(c.steps - 1) == 1 for c in trials)
-    assert set(Counter(map(LESSON_14.contestant, trials)).values()) == {len(ARMS)}
-
-
-def test_a_trial_and_the_centre_differ_in_one_rate_by_a_factor_of_two():
-    for batch in CENTRES:
-        for muon in (True, False):
-            centre, *arms = [
-                c for c in LESSON_14.grid(HERE) if (c.batch, bool(c.muon)) == (batch, muon)
-            ]
-            inner = "lr" if muon else "adamw_matrix_lr"
-            factors = [
-                (c.adamw_lr / centre.adamw_lr, getattr(c, inner) / getattr(centre, inner))
-                for c in arms
-            ]
-            assert sorted(factors) == [(0.5, 1), (1, 0.5), (1, 2), (2, 1)]

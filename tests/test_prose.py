@@ -69,7 +69,6 @@ CITED: dict[str, dict[str, str]] = {
         "8 %": "arXiv 2510.16981, abstract",
         ".936": "DeepSpeed, issue 8437",
         "0.4 %": "2 to the power -8",
-        "131,072": "the tokens of a run, muonlab.studies.grids.TOKENS",
     },
     "16": {
         "40 %": "an assumption, muonlab.cost.formulas.SHARE",

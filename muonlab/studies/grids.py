@@ -69,49 +69,6 @@ LESSON_03 = Tuning(
     contest=("ns_coefficients", "ns_steps"),
 )
 
-# Lesson 13. A token takes three experts and one shared, together as wide as the dense layer.
-# Embedding and head keep the rates of lesson 04. Routers are under AdamW in either run.
-LESSON_13 = Tuning(
-    "lesson-13-tuning",
-    [
-        trial
-        for base in cross(BASE, attention=["multi-head", "latent"], experts=[0, 16])
-        for trial in cross(base, muon=(), adamw_lr=0.04, adamw_matrix_lr=ADAMW_RATES)
-        + cross(base, adamw_lr=0.02, adamw_matrix_lr=0.001, lr=LOW_MUON_RATES)
-    ],
-    contest=("attention", "experts", "muon"),
-)
-
-
-# Lesson 14. AdamW and Muon at three batch sizes (sequences of 64 tokens), with the same tokens for
-# each. The trials are a centre and its four neighbours: one of the two rates doubled or halved.
-# When the centre ends lowest, neither rate is at an edge of what was tried. Three seeds left open
-# whether AdamW's deficit grows from 8 to 128: the interval was -0.167 to 0.682 nats. Three more
-# were added, once; 32 came last.
-TOKENS = 2**17
-CENTRES = {  # batch, AdamW's and Muon's rates: of embedding and head, and of the matrices
-    8: ((0.01, 0.000125), (0.005, 0.00125)),
-    32: ((0.02, 0.000125), (0.01, 0.0025)),
-    128: ((0.04, 0.000125), (0.02, 0.005)),
-}
-ARMS = ((1, 1), (2, 1), (0.5, 1), (1, 2), (1, 0.5))
-
-
-def _batches() -> Grid:
-    """Returns the trials. After the warm-up the rate is constant."""
-    trials: Grid = []
-    base = TrainConfig(context=64, decay=0.0, eval_tokens=8192)
-    for batch, centres in CENTRES.items():
-        steps = TOKENS // (64 * batch)
-        base = replace(base, batch=batch, steps=steps, eval_every=steps // 8)
-        adamw, muon = ([(o * x, i * y) for x, y in ARMS] for o, i in centres)
-        trials += [replace(base, muon=(), adamw_lr=o, adamw_matrix_lr=i) for o, i in adamw]
-        trials += [replace(base, adamw_lr=o, lr=i) for o, i in muon]
-    return trials
-
-
-LESSON_14 = Tuning("lesson-14-tuning", _batches(), contest=("batch", "muon"))
-
 
 def by_the_paper(name: str) -> Study:
     """Returns Table 1 of a tier: every row has AdamW's one rate, and that of Muon on all matrices.
@@ -183,8 +140,6 @@ STUDIES = EVIDENCE | {
     "facts-paper": biographies("facts-paper", FACTS_PAPER),
     **{name: by_the_paper(name) for name in TIERS},
     "cpu-retuned": Study((LESSON_04, RETUNING), {"cpu-retuned": len(TABLE_SEEDS)}),
-    "lesson-13": Study((LESSON_13,), {"lesson-13-seeds": SEEDS}),
-    "lesson-14": Study((LESSON_14,), {"lesson-14-seeds": 6}),
     "lesson-16-averages": Study((AVERAGES,), {"lesson-16-averages": 10}),
 }
 PHASES = {name: phase for study in STUDIES.values() for name, phase in study.phases().items()}
