@@ -159,7 +159,7 @@ LATENT = Search(
     lambda at: cross(cross(RACE[1200].best(at)[:2], steps=600, eval_every=600), **PARTS),
     knobs,
     ("attention", "experts", "muon"),
-    rounds=(8,),
+    rounds=(8, 8),
     near=True,
 )
 
@@ -175,7 +175,7 @@ BATCH = Search(
     ],
     knobs,
     ("batch", "steps", "muon"),
-    rounds=(8, 8),
+    rounds=(8, 8, 8),
 )
 
 # A task without head or tail, long enough to be learned: linear regression in context.
@@ -240,4 +240,5 @@ def mover_knobs(config: TrainConfig) -> tuple[Knob, ...]:
     )
 
 
-MOVING = Search("finetuning", movers, mover_knobs, ("pretrained_by", "muon"))
+# After two rounds AdamW's best values lay at four edges of its ranges: two more follow them.
+MOVING = Search("finetuning", movers, mover_knobs, ("pretrained_by", "muon"), rounds=(16, 8, 8, 8))
