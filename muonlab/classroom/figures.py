@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from muonlab import checks
 from muonlab.classroom.axes import (
     CAPTION,
     WIDTH,
@@ -39,6 +40,7 @@ def lines(
     logx: bool = False,
     logy: bool = False,
     ticks: Sequence[str] | None = None,
+    points: float | None = None,
 ) -> Figure:
     """Returns a figure with one line a series; a contestant's look comes from its name.
 
@@ -47,6 +49,7 @@ def lines(
         ticks: the names of 0, 1, … on the axis of x, where these are no numbers but cases.
         series: the numbers of each line; or a list of such lines, one a seed: their mean is then
             the line and their range a band, and the legend says so.
+        points: the size of the marks, where each number is one and no line joins them.
     """
     demand(series)
     for label, y in series.items():
@@ -56,6 +59,9 @@ def lines(
     seeds = draw_lines(axes, x, series)
     axes.set(xlabel=xlabel, ylabel=ylabel)
     scales(axes, logx, logy)
+    if points is not None:
+        checks.number("points", points, 0, above=True)
+        plt.setp(axes.lines, linestyle="none", markevery=1, markersize=points)
     if ticks:
         axes.set_xticks(range(len(ticks)), labels=ticks)
     drawn = [f"line: mean, band: all {count_of(seeds)} seeds"] * bool(seeds)
