@@ -123,6 +123,12 @@ def test_a_later_round_looks_around_the_best_so_far_and_may_leave_the_range(tmp_
     assert [[len(r) for r in rounds] for rounds in trials.values()] == [[16, 8], [16, 8]]
 
 
+def test_an_average_leaves_at_most_all_of_its_weight_to_the_new():
+    past = Knob("betas.0", 0.02, 0.5, average=True)
+    found = [past.turned(TrainConfig(), at).betas[0] for at in (0, 1, 1.2, 1.3, 2)]
+    assert found == pytest.approx([0.98, 0.5, 0.048, 0, 0], abs=0.001)
+
+
 def test_a_search_near_its_sides_begins_around_them(tmp_path):
     search = Search("some", CONFIGS[:1], lambda c: (RATE,), ("rule",), rounds=(4,), near=True)
     [tuning] = search.tunings

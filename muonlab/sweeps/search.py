@@ -70,7 +70,7 @@ class Knob:
     def turned(self, config: TrainConfig, position: float) -> TrainConfig:
         """Returns the configuration with the knob there, to three digits."""
         value = float(f"{self.low * exp(position * log(self.high / self.low)):.3g}")
-        value = round(1 - value, 9) if self.average else value
+        value = round(1 - min(value, 1), 9) if self.average else value  # 0: no past at all
         for field in self.fields.split():
             name, _, index = field.partition(".")
             new: Any = value
