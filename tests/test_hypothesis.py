@@ -215,6 +215,18 @@ def test_a_statement_keeps_its_time_and_cannot_change_after_a_run(tmp_path):
         state(VO, folder)
 
 
+def test_a_trial_holds_the_time_and_the_plan_as_a_final_run_does(tmp_path):
+    first = state(VO, tmp_path, pairs=2, hours=0.1)
+    old = json.loads((tmp_path / "hypothesis.json").read_text()) | {"utc": "2026-01-01T00:00:00"}
+    (tmp_path / "hypothesis.json").write_text(json.dumps(old))
+    records.append(PAIRS[0], first.at.path("tuning-1"))
+    assert not first.runs.exists()
+    again = state(VO, tmp_path, pairs=2, hours=0.2)  # the machine was measured again
+    assert (again.utc, again.plan) == (old["utc"], {"pairs": 2, "hours": 0.1})
+    with pytest.raises(ValueError, match="has recorded runs already"):
+        state(dataclasses.replace(VO, by=0.01), tmp_path)
+
+
 @pytest.mark.parametrize(
     "text", ["{", "[]", '{"utc": "x"}', '{"better": {}, "than": {}, "utc": "x", "plan": {}}']
 )

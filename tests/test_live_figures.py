@@ -11,7 +11,7 @@ from explorer_oracles import ORACLES, POINTS, RECIPES, momentum_data
 from test_browser import browser, open_page
 
 from muonlab.classroom import explore
-from muonlab.classroom.explorer_data import bands_data, facts_data, trials_data
+from muonlab.classroom.explorer_data import averages_data, bands_data, facts_data, trials_data
 from muonlab.classroom.predict import Prediction
 from muonlab.classroom.quiz import Quiz
 from muonlab.classroom.widget import Widget, script
@@ -51,6 +51,7 @@ def data(name):
             {"150": recorded("race-150"), "1,200": recorded("race-1200")}
         ),
         "facts": lambda: facts_data(recorded("facts-400"), load_corpus("facts-9")),
+        "averages": lambda: averages_data(recorded("knobs")),
         "tenfacts": lambda: dict(
             zip(("keys", "values"), (rotation(10, seed).tolist() for seed in (0, 1)), strict=True)
         ),
@@ -178,7 +179,7 @@ def check_that_points_reach_everywhere(controls, values):
     assert len(values) >= 5
     for control in controls:
         found = {point[control["name"]] for point in values}
-        ends = [control.get("min", 1), control.get("max", control.get("cells"))]
+        ends = [control.get("min", 0), control.get("max", control.get("cells", 0) - 1)]
         wanted = control.get("options") or ends
         assert found >= set(wanted), control["name"]
 
@@ -195,7 +196,7 @@ def check_equal(found, expected, tolerance, where):
     )
 
 
-@pytest.mark.parametrize("name", ["trials", "isotropy", "facts", "table1"])
+@pytest.mark.parametrize("name", ["trials", "isotropy", "facts", "table1", "averages"])
 def test_a_notebook_stores_the_data_of_todays_records(name):
     saved = [state["data"] for _, state in stored() if state.get("name") == name]
     assert saved == [data(name)], "run `make lessons`"

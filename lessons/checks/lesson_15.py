@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from muonlab.classroom.exercise import Mistakes, compare, rough
-from muonlab.classroom.kinds import array, number
+from muonlab.classroom.kinds import number
 
 
 def e1(answer: Callable) -> None:
@@ -95,85 +95,3 @@ def _promises(G: Tensor, A: Tensor) -> tuple[float, Mistakes]:
         (nuclear - stable, "That is the difference. Divide."),
     ]
     return right.item(), found
-
-
-def e2(answer: Callable) -> None:
-    """G's singular vectors, the given singular values, and the norm of U Vᵀ."""
-    cases = [
-        (torch.tensor([[2.0, 0.0], [1.0, 1.0], [0.0, -3.0]]), torch.tensor([0.5, 2.0])),
-        (rough(1, 3, 5), torch.tensor([1.0, 0.2, 1.7])),
-        (rough(2, 6, 2), torch.tensor([0.9, 0.4])),
-        (rough(3, 4, 4), torch.tensor([0.3, 1.5, 0.0, 0.8])),
-    ]
-    otherwise = (
-        "X = U diag(s) Vᵀ, then X · √min(m, n) / ‖X‖_F. Value i of s, in the order given, goes with "
-        "singular vectors i of G."
-    )
-    compare(answer, cases, _respectra, returns=array, otherwise=otherwise)
-
-
-def _respectra(G: Tensor, s: Tensor) -> tuple[Tensor, Mistakes]:
-    m, n = G.shape
-    U, S, Vh = torch.linalg.svd(G.double(), full_matrices=False)
-    s = s.double()
-    X, size = (U * s) @ Vh, math.sqrt(len(s))
-
-    def sized(X: Tensor) -> Tensor:
-        return size * X / X.norm()
-
-    down = s.sort(descending=True).values
-    order = "You sorted s. Keep its order: value i goes with singular vectors i."
-    return sized(X), [
-        (X, "The spectrum is right, the norm is not: give it the Frobenius norm of U Vᵀ."),
-        (X / X.norm(), "That has norm 1. U Vᵀ has the norm √(how many singular values there are)."),
-        (
-            X * G.norm() / X.norm(),
-            "That has the norm of G. Muon's update has the norm of U Vᵀ, whatever G was.",
-        ),
-        (U @ Vh, "That is U Vᵀ itself: s is not in it."),
-        (sized(G), "That is G, at another norm. Replace its singular values."),
-        (G, "That is G. Replace its singular values by s, then set the norm."),
-        (
-            sized(U * s @ Vh.T) if n == len(s) else math.nan,
-            "You multiplied by V where Vᵀ belongs: svd returns Vᵀ already.",
-        ),
-        (
-            U * s @ Vh.T if n == len(s) else math.nan,
-            "You multiplied by V where Vᵀ belongs: svd returns Vᵀ already. The norm is missing too.",
-        ),
-        (
-            sized(s[:, None] * U @ Vh) if m == len(s) else math.nan,
-            "You multiplied the rows of U. Singular value i belongs to column i of U.",
-        ),
-        (
-            sized(U @ Vh * s) if n == len(s) else math.nan,
-            "You multiplied the columns of U Vᵀ. s stands between U and Vᵀ.",
-        ),
-        (X * len(s) / X.norm(), "You scaled by the number of singular values. The norm of U Vᵀ is its root."),
-        (X * max(m, n) ** 0.5 / X.norm(), "You took the longer side. U Vᵀ has min(m, n) singular values."),
-        (X * m**0.5 / X.norm(), "You took the number of rows. U Vᵀ has min(m, n) singular values."),
-        (X * n**0.5 / X.norm(), "You took the number of columns. U Vᵀ has min(m, n) singular values."),
-        (
-            X * (m * n) ** 0.5 / X.norm(),
-            "You set the RMS of the entries to 1. The Frobenius norm shall be that of U Vᵀ.",
-        ),
-        (X * size, "You multiplied by the norm of U Vᵀ, and did not divide by the norm that X has."),
-        (X / s.max(), "You set the largest singular value to 1. The Frobenius norm shall be that of U Vᵀ."),
-        (X / s.mean(), "You set the mean of s to 1. The mean of its squares must be 1."),
-        (X / s.sum(), "You set the sum of s to 1. The mean of its squares must be 1."),
-        (X * len(s) / X.norm() ** 2, "You divided by the square of the norm. Divide by the norm."),
-        (
-            X / torch.linalg.matrix_norm(X, 2) * size,
-            "You divided by the spectral norm of X. Divide by its Frobenius norm.",
-        ),
-        (sized(U * (S * s) @ Vh), "You multiplied G's singular values by s. Put s in their place."),
-        (sized(U * (S + s) @ Vh), "You added s to G's singular values. Put s in their place."),
-        (sized(U * s**2 @ Vh), "You squared s. Take it as it is."),
-        (sized(U * s.sqrt() @ Vh), "You took roots of s. Take it as it is."),
-        (sized(U * down @ Vh), order),
-        (sized(U * down.flip(0) @ Vh), order),
-        (sized(U * s.flip(0) @ Vh), "You turned s round. Keep its order: value i goes with singular vectors i."),
-        (sized(X).mT, "Your result is transposed: it has the shape of G."),
-        (size * s / s.norm(), "These are the new singular values. Put them between U and Vᵀ."),
-        (-sized(X), "The sign is reversed. W ← W − … is a matter of the step."),
-    ]

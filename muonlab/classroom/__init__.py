@@ -5,6 +5,7 @@ from muonlab.classroom.claims import stored_claims
 from muonlab.classroom.explorer_data import (
     MATRICES,
     ahead_from,
+    averages_data,
     bands_data,
     facts_data,
     learner,

@@ -1,6 +1,7 @@
-"""What the explorers `trials`, `isotropy` and `facts` draw: recorded runs, by name."""
+"""What the explorers `trials`, `isotropy`, `facts` and `averages` draw: recorded runs, by name."""
 
 from collections.abc import Callable, Iterable, Mapping
+from operator import itemgetter
 from typing import Any
 
 import torch
@@ -8,7 +9,7 @@ from torch import Tensor
 
 from muonlab.data.facts import Facts, selections
 from muonlab.records.record import Record, contestant
-from muonlab.records.runs import grouped
+from muonlab.records.runs import by_contestant, grouped
 from muonlab.statistics import paired_interval
 from muonlab.sweeps.search import Search
 from muonlab.sweeps.study import HERE, Place
@@ -78,6 +79,30 @@ def learner(config: Mapping[str, Any]) -> str:
     """
     own = tuple(n for n, factor in enumerate(config["matrix_lr_factors"]) if factor != 1)
     return contestant(config) + SLOWER[own]
+
+
+def averages_data(records: Iterable[Record]) -> dict[str, Any]:
+    """Returns AdamW's loss minus Muon's: "all" tokens, and "rare", [length][β1][μ] = one a seed.
+
+    Lengths and averages in rising order, those of the study `knobs`.
+    """
+    runs = list(records)
+
+    def place(config: Mapping[str, Any]) -> tuple[int, bool, float]:
+        own = config["momentum"] if config["muon"] else config["betas"][0]
+        return config["steps"], bool(config["muon"]), own
+
+    def leads(part: str) -> list[list[list[list[float]]]]:
+        ends = by_contestant(runs, place, itemgetter(part))
+        lengths, own = (sorted({at[i] for at in ends}) for i in (0, 2))
+
+        def lead(n: int, b: float, m: float) -> list[float]:
+            both = zip(ends[n, False, b], ends[n, True, m], strict=True)
+            return [adamw - muon for adamw, muon in both]
+
+        return [[[lead(n, b, m) for m in own] for b in own] for n in lengths]
+
+    return {"all": leads("overall"), "rare": leads("tail")}
 
 
 def bands_data(lengths: Mapping[str, Iterable[Record]]) -> dict[str, Any]:

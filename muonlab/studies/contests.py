@@ -175,7 +175,7 @@ BATCH = Search(
     ],
     knobs,
     ("batch", "steps", "muon"),
-    rounds=(8, 8, 8),
+    rounds=(8, 8),
 )
 
 # A task without head or tail, long enough to be learned: linear regression in context.

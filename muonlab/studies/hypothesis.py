@@ -158,7 +158,8 @@ class Statement:
 def state(hypothesis: Hypothesis, folder: Path, **plan: float) -> Statement:
     """Returns the hypothesis with the time at which `folder` first got it; made when missing.
 
-    Until a run is recorded there, another hypothesis or plan takes its place, with a new time.
+    Until a run, or a trial, is recorded there, another hypothesis or plan takes its place, with a
+    new time.
 
     Args:
         plan: what is planned, such as pairs=4, spread=0.05, truth=0.1, hours=0.01.
@@ -171,9 +172,10 @@ def state(hypothesis: Hypothesis, folder: Path, **plan: float) -> Statement:
     folder = Path(folder)
     path = prepare_file(folder / STATEMENT)
     old = _read(path) if path.exists() else None
-    if old and old.hypothesis == hypothesis and (old.plan == plan or old.runs.exists()):
+    begun = any(folder.glob("*.jsonl"))
+    if old and old.hypothesis == hypothesis and (old.plan == plan or begun):
         return old
-    if (folder / RUNS).exists():
+    if begun:
         told = f"{old.hypothesis}, stated at {old.utc}" if old else "no hypothesis"
         raise ValueError(
             f"{folder} has recorded runs already, made for: {told}. After the result it cannot "

@@ -28,32 +28,6 @@ def by_squares(G, A):
     return nuclear_norm**2 / energy.sum() * torch.linalg.eigvalsh(left).max() / left.trace()
 
 
-def svd(G):
-    return torch.linalg.svd(G, full_matrices=False)
-
-
-def replaced(G, s):
-    U, _, Vh = svd(G)
-    return U @ torch.diag(s) @ Vh
-
-
-def at_norm(X, square):
-    return X * square**0.5 / X.norm()
-
-
-def in_full(G, s):
-    U, _, Vh = torch.linalg.svd(G)
-    middle = torch.zeros_like(G)
-    middle.diagonal().copy_(s / s.square().mean().sqrt())
-    return U @ middle @ Vh
-
-
-def one_by_one(G, s):
-    U, _, Vh = svd(G)
-    X = sum(s[i] * torch.outer(U[:, i], Vh[i]) for i in range(len(s)))
-    return X * (len(s) / s.square().sum()) ** 0.5
-
-
 ANSWERS = {
     "15-e1": {
         "wrong": {
@@ -107,61 +81,6 @@ ANSWERS = {
                 * (numpy.linalg.norm(A.numpy(), 2) / numpy.linalg.norm(A.numpy())) ** 2
             ),
             "shape (1,)": lambda G, A: (nuclear(G) / stable(A))[None],
-        },
-    },
-    "15-e2": {
-        "wrong": {
-            "no norm": replaced,
-            "norm 1": lambda G, s: replaced(G, s) / s.norm(),
-            "norm of G": lambda G, s: replaced(G, s) * G.norm() / s.norm(),
-            "Muon": lambda G, s: svd(G)[0] @ svd(G)[2],
-            "G": lambda G, s: G * len(s) ** 0.5 / G.norm(),
-            "number": lambda G, s: replaced(G, s) * len(s) / s.norm(),
-            "largest is 1": lambda G, s: replaced(G, s) / s.max(),
-            "times S": lambda G, s: (
-                replaced(G, svd(G)[1] * s) * len(s) ** 0.5 / (svd(G)[1] * s).norm()
-            ),
-            "squared": lambda G, s: replaced(G, s**2) * len(s) ** 0.5 / (s**2).norm(),
-            "flipped": lambda G, s: at_norm(replaced(G, s.flip(0)), len(s)),
-            "sorted": lambda G, s: at_norm(replaced(G, s.sort(descending=True).values), len(s)),
-            "V": lambda G, s: at_norm(svd(G)[0] * s @ svd(G)[2].T, len(s)),
-            "rows of U": lambda G, s: at_norm(s[:, None] * svd(G)[0] @ svd(G)[2], len(s)),
-            "longer side": lambda G, s: at_norm(replaced(G, s), max(G.shape)),
-            "rows": lambda G, s: at_norm(replaced(G, s), len(G)),
-            "columns": lambda G, s: at_norm(replaced(G, s), G.size(1)),
-            "RMS": lambda G, s: at_norm(replaced(G, s), G.numel()),
-            "not divided": lambda G, s: len(s) ** 0.5 * replaced(G, s),
-            "mean is 1": lambda G, s: replaced(G, s) / s.mean(),
-            "sum is 1": lambda G, s: replaced(G, s) / s.sum(),
-            "spectral": lambda G, s: (
-                replaced(G, s) / torch.linalg.matrix_norm(replaced(G, s), 2) * len(s) ** 0.5
-            ),
-            "added": lambda G, s: at_norm(replaced(G, svd(G)[1] + s), len(s)),
-            "roots": lambda G, s: at_norm(replaced(G, s.sqrt()), len(s)),
-            "transposed": lambda G, s: at_norm(replaced(G, s), len(s)).T,
-            "spectrum alone": lambda G, s: s * len(s) ** 0.5 / s.norm(),
-            "sign": lambda G, s: -at_norm(replaced(G, s), len(s)),
-            "in place": lambda G, s: at_norm(replaced(G, s.div_(s.norm())), len(s)),
-        },
-        "generic": {
-            "cubes": lambda G, s: at_norm(replaced(G, s**3), len(s)),
-            "inverse": lambda G, s: at_norm(replaced(G, 1 / (1 + s)), len(s)),
-        },
-        "right": {
-            "diagonal": lambda G, s: replaced(G, s) * len(s) ** 0.5 / s.norm(),
-            "one by one": one_by_one,
-            "all of U and V": in_full,
-            "torch.svd": lambda G, s: (
-                torch.svd(G).U * (s / s.square().mean().sqrt()) @ torch.svd(G).V.mT
-            ),
-            "NumPy": lambda G, s: (
-                numpy.einsum("ik,k,kj->ij", *(f.numpy() for f in (svd(G)[0], s, svd(G)[2])))
-                * (len(s) ** 0.5 / numpy.linalg.norm(s))
-            ),
-            "lists": lambda G, s: at_norm(replaced(G.double(), s.double()), len(s)).tolist(),
-            "norm of the factor": lambda G, s: (
-                replaced(G, s / s.norm()) * (svd(G)[0] @ svd(G)[2]).norm()
-            ),
         },
     },
 }

@@ -18,10 +18,10 @@ function control(spec, values, changed) {
   return { node: element("label", {}, element("span", {}, spec.label), output, input), sync };
 }
 
-// A map: { name, who, title, rows: [names], columns: [names], cells: [row][column] { value, text, strength, label } }.
-// `name` is the control that takes the chosen cell's value; strength, from 0 to 1, is its colour's.
-function map({ name, who, title, rows, columns, cells }, values, changed) {
-  const buttons = cells.map((row) => row.map(({ value, text, strength, label }) => {
+// A map: { name, title, rows: [names], columns: [names], cells: [row][column] { value, who, text, strength, label } }.
+// `name` is the control that takes the chosen cell's value; `who` gives its colour, of a strength from 0 to 1.
+function map({ name, title, rows, columns, cells }, values, changed) {
+  const buttons = cells.map((row) => row.map(({ value, who, text, strength, label }) => {
     const chosen = values[name] === value;
     const share = `${Math.round(8 + 37 * strength)}%`; // pale enough for the number on it
     const style = `background: color-mix(in srgb, ${look({ who }, 0).colour} ${share}, var(--muonlab-paper))`;
