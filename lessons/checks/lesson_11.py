@@ -1,111 +1,12 @@
 """Checks of lesson 11: what is wrong with an answer, said so that it can be mended."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
 from muonlab.classroom.exercise import Mistakes, compare
-from muonlab.classroom.kinds import array, number
-
-Shapes = dict[str, tuple[int, int]]
-
-
-LATENT = {  # of latent attention: some kinds begin like another
-    f"blocks.0.attention.{kind}.weight": (4, n)
-    for n, kind in enumerate(["q", "q_rope", "kv_down", "k_up", "v_up", "o"], start=2)
-}
-
-
-def e1(answer: Callable) -> None:
-    """How many numbers the matrices of a group hold."""
-    small = {
-        "embedding.weight": (9, 4),
-        "blocks.0.attention.o.weight": (4, 4),
-        "blocks.0.feedforward.w_out.weight": (4, 10),
-    }
-    cases = [
-        (small, {"w_out"}),
-        (small, {"o"}),
-        (_model(2, 6), {"v", "o"}),
-        (_model(2, 5), {"w_out", "k"}),
-        (_model(3, 8), {"w_in", "q"}),
-        (LATENT, {"k_up", "q"}),
-    ]
-    otherwise = "The kind is the part of the name before .weight; a matrix of m rows and n columns holds m · n numbers."
-    compare(answer, cases, _counts, returns=number, within=1e-9, otherwise=otherwise)
-
-
-def _counts(shapes: Shapes, kinds: set[str]) -> tuple[int, Mistakes]:
-    kind = {name: name.split(".")[-2] for name in shapes}
-    chosen = [name for name in shapes if kind[name] in kinds]
-    fit = [shapes[name] for name in chosen]
-
-    def held(names: Iterable[str]) -> int:
-        return sum(shapes[name][0] * shapes[name][1] for name in names)
-
-    right, one_layer = held(chosen), held(name for name in chosen if ".0." in name)
-    product = "A matrix of m rows and n columns holds m · n numbers."
-    whole = "Compare the whole kind: ==, or `in kinds`."
-    one_kind = "You counted one kind of those that are asked for."
-    return right, [
-        (len(fit), f"These are matrices. {product}"),
-        (sum(m + n for m, n in fit), f"You added rows and columns. {product}"),
-        (sum(m for m, n in fit), f"You counted rows. {product}"),
-        (sum(n for m, n in fit), f"You counted columns. {product}"),
-        (sum(m * m for m, n in fit), "You squared the rows. Not every matrix is square: take m · n."),
-        (sum(n * n for m, n in fit), "You squared the columns. Not every matrix is square: take m · n."),
-        (one_layer, "You counted one layer. The group is the matrices of this kind in every layer."),
-        (
-            held(chosen[:1]),
-            "You stopped at the first matrix that fits. Add up all of them: should `return` stand after the loop?",
-        ),
-        (held(chosen[-1:]), "That is the last matrix that fits. Add up all of them."),
-        (
-            2 * one_layer,
-            "You took two layers whatever the model has. `shapes` lists all the matrices there are.",
-        ),
-        (
-            held(name for name in shapes if any(k in name for k in kinds)),
-            'Too many names fit: the letter "o" also stands in "blocks". Compare a whole part of the name.',
-        ),
-        (
-            held(name for name in shapes if any(k in kind[name] for k in kinds)),
-            f'Too many names fit: the letter "o" also stands in "w_out". {whole}',
-        ),
-        (
-            held(name for name in shapes if any(kind[name].startswith(k) for k in kinds)),
-            f'Too many names fit: "q_rope" begins with "q" too. {whole}',
-        ),
-        (
-            held(name for name in shapes if any(kind[name].startswith(k[0]) for k in kinds)),
-            f"You compared first letters. {whole}",
-        ),
-        (held(shapes), "You counted every matrix. Take only those whose kind is asked for."),
-        (held(shapes) - right, "You counted all the others. Take those whose kind is asked for."),
-        (held(name for name in chosen if kind[name] == min(kinds)), one_kind),
-        (held(name for name in chosen if kind[name] == max(kinds)), one_kind),
-        (
-            right if len(kinds) == 1 else 0,
-            "Nothing fits once two kinds are asked for: ask whether the kind is in the set.",
-        ),
-        (
-            0,
-            "You got 0 for every group. Is the part of the name before .weight compared with `kinds`, and does "
-            "`return` stand after the loop?",
-        ),
-        (max(m * n for m, n in fit), "That is the largest matrix that fits. Add up all of them."),
-        (4 * right, "These are bytes of float32. Count the numbers."),
-    ]
-
-
-def _model(layers: int, width: int) -> Shapes:
-    shapes = {"embedding.weight": (50, width)}
-    for i in range(layers):
-        shapes[f"blocks.{i}.feedforward.w_in.weight"] = (4 * width, width)
-        shapes |= {f"blocks.{i}.attention.{kind}.weight": (width, width) for kind in "qkvo"}
-        shapes[f"blocks.{i}.feedforward.w_out.weight"] = (width, 4 * width)
-    return shapes | {"head.weight": (50, width)}
+from muonlab.classroom.kinds import array
 
 
 def e2(answer: Callable) -> None:

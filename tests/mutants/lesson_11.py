@@ -1,42 +1,7 @@
 """Typical answers to the exercises of lesson 11: wrong ones to reject, right ones to accept."""
 
-import math
-import re
-from fractions import Fraction
-
 import numpy
 import torch
-
-
-def kind(name):
-    return name.split(".")[-2]
-
-
-def count_in_a_loop(shapes, kinds):
-    total = 0
-    for name, (rows, columns) in shapes.items():
-        if kind(name) in kinds:
-            total += rows * columns
-    return total
-
-
-def returns_at_once(shapes, kinds):
-    for name, (rows, columns) in shapes.items():
-        if kind(name) in kinds:
-            return rows * columns
-
-
-def one_of_the_kinds(shapes, kinds):
-    return count_in_a_loop(shapes, {sorted(kinds)[-1]})
-
-
-def by_whole_set(shapes, kinds):
-    return sum(m * n for name, (m, n) in shapes.items() if {kind(name)} == kinds)
-
-
-def by_pattern(shapes, kinds):
-    pattern = re.compile(rf"\.({'|'.join(map(re.escape, kinds))})\.weight$")
-    return sum(numpy.prod(shape) for name, shape in shapes.items() if pattern.search(name))
 
 
 def gain(base, row):
@@ -56,84 +21,6 @@ def beyond_in_floats(*losses):
 
 
 ANSWERS = {
-    "11-e1": {
-        "wrong": {
-            "matrices": lambda shapes, kinds: sum(kind(name) in kinds for name in shapes),
-            "rows plus columns": lambda shapes, kinds: sum(
-                m + n for name, (m, n) in shapes.items() if kind(name) in kinds
-            ),
-            "one layer": lambda shapes, kinds: sum(
-                m * n for name, (m, n) in shapes.items() if kind(name) in kinds and ".0." in name
-            ),
-            "letters inside": lambda shapes, kinds: sum(
-                m * n for name, (m, n) in shapes.items() if any(k in name for k in kinds)
-            ),
-            "everything": lambda shapes, kinds: sum(m * n for m, n in shapes.values()),
-            "rows": lambda shapes, kinds: sum(
-                m for name, (m, n) in shapes.items() if kind(name) in kinds
-            ),
-            "columns": lambda shapes, kinds: sum(
-                n for name, (m, n) in shapes.items() if kind(name) in kinds
-            ),
-            "squares": lambda shapes, kinds: sum(
-                m * m for name, (m, n) in shapes.items() if kind(name) in kinds
-            ),
-            "begins with a dot": lambda shapes, kinds: sum(
-                m * n for name, (m, n) in shapes.items() if any(f".{k}" in name for k in kinds)
-            ),
-            "letters inside the kind": lambda shapes, kinds: sum(
-                m * n for name, (m, n) in shapes.items() if any(k in kind(name) for k in kinds)
-            ),
-            "two layers": lambda shapes, kinds: (
-                2
-                * sum(
-                    m * n
-                    for name, (m, n) in shapes.items()
-                    if kind(name) in kinds and ".0." in name
-                )
-            ),
-            "the others": lambda shapes, kinds: sum(
-                m * n for name, (m, n) in shapes.items() if kind(name) not in kinds
-            ),
-            "bytes": lambda shapes, kinds: 4 * count_in_a_loop(shapes, kinds),
-            "first that fits": returns_at_once,
-            "one kind": one_of_the_kinds,
-            "the whole set": by_whole_set,
-            "the last": lambda shapes, kinds: [
-                m * n for name, (m, n) in shapes.items() if kind(name) in kinds
-            ][-1],
-            "the largest": lambda shapes, kinds: max(
-                m * n for name, (m, n) in shapes.items() if kind(name) in kinds
-            ),
-            "nothing": lambda shapes, kinds: sum(
-                m * n for name, (m, n) in shapes.items() if name in kinds
-            ),
-            "a word": lambda shapes, kinds: f"{count_in_a_loop(shapes, kinds)} numbers",
-            "a yes": lambda shapes, kinds: True,
-        },
-        "generic": {
-            "one too many": lambda shapes, kinds: count_in_a_loop(shapes, kinds) + 1,
-            "right but for small": lambda shapes, kinds: max(count_in_a_loop(shapes, kinds), 17),
-        },
-        "right": {
-            "loop": count_in_a_loop,
-            "prod": lambda shapes, kinds: sum(
-                math.prod(s) for name, s in shapes.items() if kind(name) in kinds
-            ),
-            "ends with": lambda shapes, kinds: sum(
-                m * n
-                for name, (m, n) in shapes.items()
-                if any(name.endswith(f".{k}.weight") for k in kinds)
-            ),
-            "a part of the name": lambda shapes, kinds: sum(
-                m * n for name, (m, n) in shapes.items() if kinds & set(name.split("."))
-            ),
-            "float": lambda shapes, kinds: float(count_in_a_loop(shapes, kinds)),
-            "0-d tensor": lambda shapes, kinds: torch.tensor(count_in_a_loop(shapes, kinds)),
-            "NumPy": by_pattern,
-            "fraction": lambda shapes, kinds: Fraction(count_in_a_loop(shapes, kinds)),
-        },
-    },
     "11-e2": {
         "wrong": {
             "still missing": lambda row, adamw, muon: (row - muon) / (adamw - muon),
