@@ -95,10 +95,16 @@ def shorter(at: Place) -> Grid:
     ]
 
 
-# Would rates of their own for QK, VO, w_in and w_out help? Four factors for either optimizer.
+# Would rates of their own for QK, VO, w_in and w_out help? Four factors for either optimizer, from 1
+# on, where the race's best stands: over the whole ranges eight trials would hardly find anything.
 FACTORS = tuple(Knob(f"matrix_lr_factors.{n}", 0.25, 4) for n in range(4))
 RATES = Search(
-    "rates-1200", lambda at: RACE[1200].best(at)[:2], lambda c: FACTORS, RIVALS, rounds=(8,)
+    "rates-1200",
+    lambda at: RACE[1200].best(at)[:2],
+    lambda c: FACTORS,
+    RIVALS,
+    rounds=(8, 8),
+    near=True,
 )
 
 # Who wins where, as a map: AdamW by its first average, Muon by its momentum, three lengths. At each
