@@ -1,5 +1,6 @@
 """The workflow and the devcontainer: what they call exists, and they check what .ci/run checks."""
 
+import itertools
 import json
 import os
 import re
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -124,3 +127,15 @@ def test_no_button_opens_a_service_that_nothing_tries():
         for service, action in SERVICES.items():
             found = re.search(service, page.read_text(encoding="utf-8"))
             assert not found or action in used, f"{page.name} links to {found[0]}, which none tries"
+
+
+def test_no_older_version_is_claimed_than_the_tests_ran_with():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pins = {canonicalize_name(line.split("==")[0]): line.split("==")[1] for line in lines}
+    asked = [*project["dependencies"], *itertools.chain(*project["optional-dependencies"].values())]
+    for requirement in map(Requirement, asked):
+        pin = pins[canonicalize_name(requirement.name)]
+        [bound] = [one.version for one in requirement.specifier if one.operator == ">="]
+        assert f"{pin}.".startswith(f"{bound}."), requirement
+        assert requirement.specifier.contains(pin), requirement
