@@ -36,6 +36,7 @@ from muonlab.studies.table1 import (
     row_name,
     table1_data,
     tier_runs,
+    widened,
 )
 from muonlab.sweeps.results import recorded
 from muonlab.sweeps.search import Knob, Search

@@ -7,7 +7,7 @@ from functools import cache
 import nbformat
 import pytest
 import torch
-from explorer_oracles import ORACLES, POINTS, RECIPES, momentum_data
+from explorer_oracles import ORACLES, POINTS, RECIPES, momentum_data, recipe
 from test_browser import browser, open_page
 
 from muonlab.classroom import explore
@@ -55,7 +55,7 @@ def data(name):
         "tenfacts": lambda: dict(
             zip(("keys", "values"), (rotation(10, seed).tolist() for seed in (0, 1)), strict=True)
         ),
-        "table1": lambda: table1_data({name: recorded(runs) for name, runs in RECIPES.items()}),
+        "table1": lambda: table1_data({name: recipe(name) for name in RECIPES}),
     }
     return json.loads(json.dumps(made.get(name, dict)()))
 

@@ -90,6 +90,14 @@ def tier_runs(tier: Tier) -> tuple[Grid, Grid]:
     return tuning, table_rows(cross(tier.base, gated=[False, True]))
 
 
+def widened(near: Iterable[Record], wide: Iterable[Record]) -> list[Record]:
+    """Returns a table's runs, with those of a wider search in place of the rows that it bettered."""
+    better = list(wide)
+    rows = {(run.config["gated"], *run.config["muon"]) for run in better}
+    kept = [r for r in near if (r.config["gated"], *r.config["muon"]) not in rows]
+    return kept + better
+
+
 ADAMW, MUON = "all AdamW", "all Muon"
 Losses = Mapping[str, Sequence[float]]  # by row: one a seed, the same order of seeds in each
 
