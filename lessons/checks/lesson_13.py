@@ -1,96 +1,13 @@
 """Checks of lesson 13: what is wrong with an answer, said so that it can be mended."""
 
 import math
-from collections import Counter
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
-from muonlab.classroom.exercise import Mistakes, call, compare, rough
-from muonlab.classroom.kinds import Wrong, array
-
-COPIES = ("__getitem__", "clone", "__deepcopy__", "detach", "to", "double", "float", "contiguous")
-
-
-class _Shapes(TorchFunctionMode):
-    """Counts the shapes of what is computed, sides of 1 left out and the others sorted."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: Counter[tuple[int, ...]] = Counter()
-
-    def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        if isinstance(result, Tensor) and getattr(func, "__name__", "") not in COPIES:
-            self.seen[tuple(sorted(side for side in result.shape if side > 1))] += 1
-        return result
-
-
-def e1(answer: Callable) -> None:
-    """The up-projection meets the one query, and then a number a token is left to multiply."""
-    q, W = torch.tensor([2.0, -1.0]), torch.tensor([[1.0, 0.5, 0.0], [0.0, 3.0, -1.0]])
-    c = torch.tensor([[1.0, 0.0, 2.0], [0.5, -1.0, 0.0], [3.0, 1.0, 1.0], [0.0, 0.2, -2.0]])
-    cases = [
-        (q, W, c),
-        (rough(1, 5), rough(2, 5, 2), rough(3, 7, 2)),
-        (rough(4, 3), rough(5, 3, 4), rough(6, 1, 4)),
-    ]
-    otherwise = "q meets W_uk first, `q @ W_uk` of shape (r,); then each token's c meets that."
-    compare(answer, cases, _scores, returns=array, otherwise=otherwise)
-    _no_keys(answer)
-
-
-def _scores(q: Tensor, W: Tensor, c: Tensor) -> tuple[Tensor, Mistakes]:
-    absorbed, keys = W.T @ q, c @ W.T
-    right = c @ absorbed
-    plain = "Divide by nothing here: the root comes later."
-    return right, [
-        (right / len(q) ** 0.5, f"You divided by the root of h. {plain}"),
-        (right / c.size(1) ** 0.5, f"You divided by the root of r. {plain}"),
-        (right.softmax(0), "No softmax yet: the exercise asks for the products."),
-        ((right / len(q) ** 0.5).softmax(0), "No softmax yet, and no root: the exercise asks for the products."),
-        (c @ (W.T @ _normed(q)), "You changed the length of the query. It is as it should be."),
-        (c @ (W.T @ (q / q.norm())), "You changed the length of the query. It is as it should be."),
-        (c @ _normed(absorbed), "You normalized what came out of W_ukᵀ q. Nothing normalizes there."),
-        (c @ (absorbed / absorbed.norm()), "You normalized what came out of W_ukᵀ q. Nothing normalizes there."),
-        (_normed(c) @ absorbed, "You normalized the latents. They are as they should be."),
-        (-right, "The sign is wrong: these are products, nothing is subtracted."),
-        (right.abs(), "You dropped the sign. A product may be negative."),
-        (right.sum(), "You summed over the tokens. Return one number for each."),
-        (right / len(c), "You divided by the number of tokens. Return the products as they are."),
-        (right / right.sum(), "You made the scores sum to 1. Return the products as they are."),
-        (c.sum(1), "These are sums of the latents. The query and W_uk are not in them."),
-        (keys.sum(1), "These are sums of the keys. The query is not in them."),
-        (keys, "These are the keys. The exercise asks for q times each, without making them."),
-        (absorbed, "That is q @ W_uk, one number for each entry of a latent. Multiply the latents c by it."),
-        (right[None], "The numbers are right, in a matrix of one row. Return the shape (t,)."),
-        (right[:, None], "The numbers are right, in a matrix of one column. Return the shape (t,)."),
-        (right.squeeze(), "With one token your result has no axis left: the shape is (t,) for each t."),
-    ]
-
-
-def _no_keys(answer: Callable) -> None:
-    h, r, t = 6, 4, 60
-    with _Shapes() as shapes:
-        call(answer, rough(7, h), rough(8, h, r), rough(9, t, r))
-    one_by_one = shapes.seen[h,] + shapes.seen[r, h]  # W_uk @ c[i], or W_uk * c[i], for each token
-    if shapes.seen[h, t] or shapes.seen[r, h, t]:
-        raise Wrong(
-            f"The numbers are right, but you made the keys of all {t} tokens, {h} numbers each. Let W_uk meet q "
-            "first: brackets say what is multiplied first."
-        )
-    if one_by_one >= t:
-        raise Wrong(
-            "The numbers are right, but you made a key for each token, one by one. Let W_uk meet q before the "
-            "loop; no loop is needed then."
-        )
-
-
-def _normed(x: Tensor) -> Tensor:
-    return torch.nn.functional.rms_norm(x, x.shape[-1:])
+from muonlab.classroom.exercise import Mistakes, compare, rough
+from muonlab.classroom.kinds import array
 
 
 def e3(answer: Callable) -> None:

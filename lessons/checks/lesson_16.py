@@ -2,92 +2,12 @@
 
 import math
 import re
-from collections.abc import Callable, Iterable
-
-from scipy import stats
+from collections.abc import Callable
 
 from muonlab.classroom.asking import NotYet, call
 from muonlab.classroom.exercise import Mistakes, compare
 from muonlab.classroom.kinds import Wrong, described, number, word
 from muonlab.experiments import HERE, Hypothesis, Search, chance_to_see, estimate, seeds_needed
-
-T = {n: math.ceil(100 * float(stats.t.ppf(0.975, n - 1))) / 100 for n in range(2, 21)}
-Z = 1.959964  # what t falls to when the seeds are many
-
-
-def e1(answer: Callable) -> None:
-    """The least number of seeds whose interval reaches no further than the effect."""
-    cases = [
-        (2.5, 1.0, T),
-        (0.55, 1.0, T),
-        (5.0, 1.0, T),
-        (0.95, 1.0, T),
-        (1.595, 1.0, T),  # t·s/√n is exactly the effect for n = 4
-        (0.05, 0.06, T),
-        (0.2, 0.3, T),
-        (1.0, 0.1, T),  # two are enough
-    ]
-    otherwise = "Try n = 2, 3, … until t(n)·s/√n is at most the effect; that n is the answer."
-    compare(answer, cases, _seeds, returns=number, within=1e-9, otherwise=otherwise)
-
-
-def _seeds(effect: float, spread: float, t: dict[int, float]) -> tuple[int, Mistakes]:
-    def least(half: Callable[[int], float], among: Iterable[int] = t) -> float:
-        return next((n for n in among if half(n) <= effect), math.nan)
-
-    def half(n: int) -> float:
-        return t[n] * spread / n**0.5
-
-    right = int(least(half))
-    one_t = "t depends on n: look it up anew for each n."
-    many = "You took 1.96, or 2, the t of very many seeds. For a few it is larger."
-    normal = (Z * spread / effect) ** 2
-    return right, [
-        (
-            next((n for n in t if half(n) < effect), math.nan),
-            "Where t·s/√n equals the effect, n is enough: at most, not less than.",
-        ),
-        (least(lambda n: spread / n**0.5), "You left Student's t out: the standard error alone is no 95 % interval."),
-        (least(lambda n: t[n] * spread / n), "You divided by n. The standard error of a mean is s/√n."),
-        (
-            least(lambda n: t[n] * spread / (n - 1) ** 0.5),
-            "You divided by √(n − 1). The standard error of a mean is s/√n; n − 1 is inside t and s.",
-        ),
-        (
-            least(lambda n: 2 * half(n)),
-            "You compared the whole width of the interval. Half of it is t·s/√n.",
-        ),
-        (least(lambda n: half(n) / 2), "You halved t·s/√n. That is half of the interval already."),
-        (least(lambda n: half(n) * spread), "You squared the spread. It is in the effect's unit, as it stands."),
-        (least(lambda n: t[2] * spread / n**0.5), one_t),
-        (max(2, math.ceil((t[2] * spread / effect) ** 2)), one_t),
-        (max(2, math.ceil(normal)), many),
-        (math.ceil(normal), many),
-        (normal, "You took 1.96, and a fraction of a seed. t is larger for a few seeds, and n is whole."),
-        (
-            least(lambda n: t[min(n + 1, max(t))] * spread / n**0.5),
-            "You took t[n + 1]. t[n] is already for n seeds.",
-        ),
-        (
-            least(lambda n: t[max(n - 1, 2)] * spread / n**0.5),
-            "You took t[n − 1]. t[n] is already for n seeds; n − 1 is inside it.",
-        ),
-        (
-            least(lambda n: t[n] * spread),
-            "You did not divide by √n: more seeds then never narrow the interval by themselves.",
-        ),
-        (right - 1, "That is one too few: the largest n that does not do, or a count that began at 1."),
-        (right + 1, "That is one too many. Does your loop count on after it has found n?"),
-        (max(3, right), "Begin at n = 2: t has it, and two seeds may be enough."),
-        (
-            next((n for n in t if half(n) > effect), math.nan),
-            "That is the first n that does not do. Look for t·s/√n at most the effect.",
-        ),
-        (max(t), "That is the largest n that does, or the last one tried. Stop at the least."),
-        (half(right), "That is how far the interval reaches. Return n."),
-        ((t[right] * spread / effect) ** 2, "That is a fraction of a seed. Return the least whole n."),
-        (math.ceil(spread / effect), "That is s/Δ alone. The interval reaches as far as t·s/√n."),
-    ]
 
 
 def e3(answer: Callable) -> None:

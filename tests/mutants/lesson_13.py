@@ -6,23 +6,6 @@ import numpy
 import torch
 
 
-def key_by_key(q, W, c):
-    found = torch.zeros(len(c))
-    for i, latent in enumerate(c):
-        key = W @ latent
-        found[i] = q @ key
-    return found
-
-
-def weighted_rows(q, W, c):
-    return torch.stack([(q * (W * latent).sum(1)).sum() for latent in c])
-
-
-def token_by_token(q, W, c):
-    absorbed = sum(q[i] * W[i] for i in range(len(q)))
-    return [float(latent @ absorbed) for latent in c]
-
-
 def gain(loss):
     return loss[:, 0] - loss[:, 1]
 
@@ -86,48 +69,6 @@ def in_numpy(L, tau):
 
 
 ANSWERS = {
-    "13-e1": {
-        "wrong": {
-            "keys first": lambda q, W, c: (c @ W.T) @ q,
-            "softmax": lambda q, W, c: (c @ (W.T @ q)).softmax(0),
-            "scaled": lambda q, W, c: c @ (W.T @ q) / len(q) ** 0.5,
-            "minus": lambda q, W, c: -(c @ (q @ W)),
-            "query scaled": lambda q, W, c: c @ (W.T @ (q / q.square().mean().sqrt())),
-            "result scaled": lambda q, W, c: (
-                c @ (W.T @ q / (W.T @ q).square().mean().add(1e-12).sqrt())
-            ),
-            "latents alone": lambda q, W, c: c.sum(1),
-            "key by key": key_by_key,
-            "by the root of r": lambda q, W, c: c @ (q @ W) / c.size(1) ** 0.5,
-            "latents scaled": lambda q, W, c: (
-                torch.nn.functional.rms_norm(c, (c.size(1),)) @ (q @ W)
-            ),
-            "absorbed": lambda q, W, c: q @ W,
-            "the keys": lambda q, W, c: c @ W.T,
-            "sums of keys": lambda q, W, c: (c @ W.T).sum(1),
-            "sizes": lambda q, W, c: (c @ (q @ W)).abs(),
-            "sum": lambda q, W, c: (c @ (q @ W)).sum(),
-            "a row": lambda q, W, c: (q @ W)[None] @ c.T,
-            "a column": lambda q, W, c: c @ (q @ W)[:, None],
-            "squeezed": lambda q, W, c: (c @ (q @ W)[:, None]).squeeze(),
-            "in place": lambda q, W, c: c.mul_(q @ W).sum(1),
-        },
-        "generic": {
-            "reversed": lambda q, W, c: (c @ (q @ W)).flip(0).cumsum(0),
-            "squares": lambda q, W, c: c.square() @ (q @ W),
-        },
-        "right": {
-            "row": lambda q, W, c: c @ (q @ W),
-            "column": lambda q, W, c: c @ (W.T @ q),
-            "einsum": lambda q, W, c: torch.einsum("tr,r->t", c, torch.einsum("h,hr->r", q, W)),
-            "sums": lambda q, W, c: (c * (q[:, None] * W).sum(0)).sum(1),
-            "token by token": token_by_token,
-            "multi_dot": lambda q, W, c: torch.linalg.multi_dot((q, W, c.T)),
-            "matrices": lambda q, W, c: (q[None, :] @ W @ c.T)[0],
-            "NumPy": lambda q, W, c: c.numpy() @ (q.numpy() @ W.numpy()),
-            "tuple": lambda q, W, c: tuple((c @ (W.T @ q)).tolist()),
-        },
-    },
     "13-e3": {
         "wrong": {
             "sign": lambda L: gain(L)[0] - gain(L)[1],

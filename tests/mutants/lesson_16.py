@@ -2,49 +2,10 @@
 
 import math
 from enum import StrEnum
-from itertools import count
 
 import numpy
-import torch
-from scipy import stats
 
 from muonlab.experiments import HERE, Hypothesis, estimate, knobs_of, rates_of, seeds_needed
-
-
-def least(half, t, effect):
-    return next(n for n in t if half(n) <= effect)
-
-
-def loop(effect, spread, t):
-    n = 2
-    while t[n] * spread / math.sqrt(n) > effect:
-        n += 1
-    return n
-
-
-def from_the_formula(effect, spread, t):
-    return next(n for n in sorted(t) if n >= (t[n] * spread / effect) ** 2)
-
-
-def in_halves(effect, spread, t):
-    low, high = 2, max(t)
-    while low < high:
-        middle = (low + high) // 2
-        if t[middle] * spread <= effect * middle**0.5:
-            high = middle
-        else:
-            low = middle + 1
-    return high
-
-
-def without_the_table(effect, spread, t):
-    return next(n for n in count(2) if stats.t.ppf(0.975, n - 1) * spread / n**0.5 <= effect)
-
-
-def arrays(effect, spread, t):
-    n = numpy.array(sorted(t))
-    fits = numpy.array([t[i] for i in n]) * spread / numpy.sqrt(n) <= effect
-    return n[fits.argmax()]
 
 
 def verdict(low, high, by):
@@ -96,43 +57,6 @@ def numpy_numbers():
 
 
 ANSWERS = {
-    "16-e1": {
-        "wrong": {
-            "no t": lambda d, s, t: least(lambda n: s / n**0.5, t, d),
-            "n": lambda d, s, t: least(lambda n: t[n] * s / n, t, d),
-            "whole width": lambda d, s, t: least(lambda n: 2 * t[n] * s / n**0.5, t, d),
-            "1.96": lambda d, s, t: max(2, math.ceil((1.959964 * s / d) ** 2)),
-            "one t": lambda d, s, t: least(lambda n: t[2] * s / n**0.5, count(2), d),
-            "no root": lambda d, s, t: least(lambda n: t[n] * s, t, d),
-            "one too few": lambda d, s, t: loop(d, s, t) - 1,
-            "strict": lambda d, s, t: next(n for n in t if t[n] * s / n**0.5 < d),
-            "fraction": lambda d, s, t: (t[loop(d, s, t)] * s / d) ** 2,
-            "n - 1": lambda d, s, t: least(lambda n: t[n] * s / (n - 1) ** 0.5, t, d),
-            "half again": lambda d, s, t: least(lambda n: t[n] * s / n**0.5 / 2, t, d),
-            "t before": lambda d, s, t: least(lambda n: t.get(n - 1, t[2]) * s / n**0.5, t, d),
-            "one too many": lambda d, s, t: loop(d, s, t) + 1,
-            "from 3": lambda d, s, t: max(3, loop(d, s, t)),
-            "first that is too few": lambda d, s, t: next(n for n in t if t[n] * s / n**0.5 > d),
-            "largest": lambda d, s, t: max(n for n in t if t[n] * s / n**0.5 <= d),
-            "the width": lambda d, s, t: t[loop(d, s, t)] * s / loop(d, s, t) ** 0.5,
-            "squared spread": lambda d, s, t: least(lambda n: t[n] * s * s / n**0.5, t, d),
-            "from 1": lambda d, s, t: next(n for n in count(1) if t[n] * s / n**0.5 <= d),
-            "a word": lambda d, s, t: f"{loop(d, s, t)} seeds",
-            "in place": lambda d, s, t: next(n for n in [*t] if t.pop(n) * s / n**0.5 <= d),
-        },
-        "generic": {
-            "rounded half": lambda d, s, t: loop(d, s, t) + 0.4,
-        },
-        "right": {
-            "loop": loop,
-            "formula": from_the_formula,
-            "in halves": in_halves,
-            "SciPy": without_the_table,
-            "NumPy": arrays,
-            "float": lambda d, s, t: float(loop(d, s, t)),
-            "0-d tensor": lambda d, s, t: torch.tensor(loop(d, s, t)),
-        },
-    },
     "16-e3": {
         "wrong": {
             "zero": lambda low, high, by: verdict(low, high, 0),
