@@ -83,7 +83,7 @@ EVIDENCE = {
     "normuon": tuned(NORMUON, seeds=10, before=FIRST),
     "four": tuned(FEWER, seeds=10, before=FIRST),
     "latent-600": tuned(LATENT, seeds=5, before=FIRST),
-    "batch": tuned(BATCH, seeds=6),
+    "batch": Study((*race(150).tunings, *BATCH.tunings), tuned(BATCH, seeds=6).finals),
     "facts-400": Study(
         FACTS_400.tunings,
         {**tuned(FACTS_400, seeds=5).finals, "facts-400-rate": rate_alone},

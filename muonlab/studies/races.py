@@ -95,8 +95,8 @@ def shorter(at: Place) -> Grid:
     ]
 
 
-# Would rates of their own for QK, VO, w_in and w_out help? Four factors for either optimizer, from 1
-# on, where the race's best stands: over the whole ranges eight trials would hardly find anything.
+# Would rates of their own for QK, VO, w_in and w_out help? Four factors for either optimizer, from
+# the race's best (all 1) on: over the whole ranges eight trials would hardly find anything.
 FACTORS = tuple(Knob(f"matrix_lr_factors.{n}", 0.25, 4) for n in range(4))
 RATES = Search(
     "rates-1200",

@@ -91,7 +91,7 @@ def tier_runs(tier: Tier) -> tuple[Grid, Grid]:
 
 
 def widened(near: Iterable[Record], wide: Iterable[Record]) -> list[Record]:
-    """Returns a table's runs, with those of a wider search in place of the rows that it bettered."""
+    """Returns a table's runs, those of a wider search in place of the rows that it bettered."""
     better = list(wide)
     rows = {(run.config["gated"], *run.config["muon"]) for run in better}
     kept = [r for r in near if (r.config["gated"], *r.config["muon"]) not in rows]
