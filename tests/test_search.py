@@ -123,6 +123,12 @@ def test_a_later_round_looks_around_the_best_so_far_and_may_leave_the_range(tmp_
     assert [[len(r) for r in rounds] for rounds in trials.values()] == [[16, 8], [16, 8]]
 
 
+def test_a_search_without_its_trials_says_what_to_run(tmp_path):
+    search = Search("some", CONFIGS[:1], lambda c: (RATE,), ("rule",), rounds=(4,))
+    with pytest.raises(ValueError, match=r"4 of the trials .* run `muonlab ablate some-1"):
+        outcome(search, Place(tmp_path))
+
+
 def test_an_average_leaves_at_most_all_of_its_weight_to_the_new():
     past = Knob("betas.0", 0.02, 0.5, average=True)
     found = [past.turned(TrainConfig(), at).betas[0] for at in (0, 1, 1.2, 1.3, 2)]

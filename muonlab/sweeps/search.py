@@ -127,13 +127,12 @@ class Search:
         return lambda at: cross(self.best(at), seed=[*range(1, seeds + 1)], **changes)
 
     def trials(self, at: Place) -> dict[tuple[Any, ...], list[list[Record]]]:
-        """Returns what is recorded, by contestant and round."""
+        """Returns what is recorded, by contestant and round; ValueError if trials are missing."""
         found: dict[tuple[Any, ...], list[list[Record]]] = {}
         for n, tuning in enumerate(self.tunings):
-            runs = by_config(read_runs(at.path(tuning.name)))
-            for config in tuning.grid(at):
+            for config, run in tuning.recorded(at).items():
                 rounds = found.setdefault(tuning.contestant(config), [[] for _ in self.rounds])
-                rounds[n].append(runs[config])
+                rounds[n].append(run)
         return found
 
     def budget(self, at: Place) -> dict[tuple[Any, ...], list[float]]:

@@ -110,17 +110,21 @@ class Tuning:
             return self.contest(trial)
         return tuple(getattr(trial, field) for field in self.contest)
 
-    def best(self, at: Place) -> Grid:
-        """Returns the best trial of each contestant; ValueError if some are not recorded there."""
+    def recorded(self, at: Place) -> dict[TrainConfig, Record]:
+        """Returns the trials with their records; ValueError if some are not recorded there."""
         trials, runs = self.grid(at), by_config(read_runs(at.path(self.name)))
         if missing := sum(trial not in runs for trial in trials):
             raise ValueError(
                 f"{missing} of the trials that choose the rates are not in {at.path(self.name)}: "
                 f"run `{at.command(self.name)}` first"
             )
+        return {trial: runs[trial] for trial in trials}
+
+    def best(self, at: Place) -> Grid:
+        """Returns the best trial of each contestant; ValueError as `recorded`."""
         rivals: dict[tuple[Any, ...], list[Record]] = {}
-        for trial in trials:
-            rivals.setdefault(self.contestant(trial), []).append(runs[trial])
+        for trial, run in self.recorded(at).items():
+            rivals.setdefault(self.contestant(trial), []).append(run)
         return [TrainConfig(**best_trial(group, self.by).config) for group in rivals.values()]
 
     def at_new_seeds(self, seeds: int, **changes: Any) -> Phase:
