@@ -92,7 +92,11 @@ def replicate(model: GPT) -> nn.Module:
     if size() == 1:
         return model
     # the buffers are equal already: `feedforward` counts the tokens of all processes
-    return DistributedDataParallel(model, forward_sync_buffers=False)
+    replica = DistributedDataParallel(model, forward_sync_buffers=False)
+    # The last to hold gloo's threads joins them: the reducer while they wait for Python's lock, and
+    # for ever; this attribute, freed after it, without the lock. An error may keep both for long.
+    vars(replica)["world"] = dist.group.WORLD
+    return replica
 
 
 @contextmanager
