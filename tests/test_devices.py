@@ -14,13 +14,14 @@ from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 
 import pytest
 import torch
 from test_train import CONFIG, VOCABULARY, Cycle
 from torch.profiler import ProfilerActivity, profile
 
-from muonlab import exchange
+from muonlab import checks, exchange
 from muonlab.data.facts import load_facts
 from muonlab.data.regression import load_regression
 from muonlab.distributed import parallel, rehearse, sharded
@@ -202,6 +203,33 @@ def test_no_process_ever_holds_the_model():
         assert found["built"] > 4 * numbers / 4
         # beside weights and momenta of the rows: their gradients, and the blocks that are gathered
         assert 2 * numbers / 4 * 4 + found["step"] < 0.55 * 3 * 4 * numbers  # one process holds 3
+
+
+def test_a_process_needs_the_memory_for_its_rows_and_not_for_the_model():
+    for found in together(4, scarce):
+        assert found["rows"] == "built"
+        assert "a process's 1/4 of this model would need about" in found["less"]
+        assert "GiB free are here" in found["less"]
+
+
+def scarce():
+    """Returns how it goes where one process could not hold the model, and where not even rows."""
+    sizes, found = [p.nbytes for p in gpt.GPT(DEEP).parameters()], {}
+    enough = sum(sizes) / 4 + max(sizes)
+    assert enough < sum(sizes) / 2
+    for name, free in (("rows", enough), ("less", enough - 1)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(checks, "SMALL", 0)
+            given = SimpleNamespace(available=free)
+            patch.setattr(checks.psutil, "virtual_memory", lambda given=given: given)
+            with pytest.raises(ValueError, match="a GPT of these sizes would need"):
+                gpt.GPT(DEEP)
+            try:
+                sharded.build(lambda: gpt.GPT(DEEP))
+                found[name] = "built"
+            except ValueError as error:
+                found[name] = str(error)
+    return found
 
 
 def memory():

@@ -7,6 +7,7 @@ C the width, H the heads, h = C/H the width of a head, V the words.
 
 import math
 from collections.abc import Sequence
+from itertools import compress
 from typing import Literal
 
 import torch
@@ -58,9 +59,11 @@ class GPT(nn.Module):
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()
         checks.kind("a GPTConfig, such as SIZES['tiny']", config, GPTConfig)
-        if torch.empty(0).device.type == "cpu":  # on the device "meta" nothing is allocated
-            tables = 4 * config.context * config.rotary_width  # and what they are made of
-            checks.memory(4 * (config.numbers + tables), "a GPT of these sizes")
+        tables = 4 * config.context * config.rotary_width  # and what they are made of
+        places = torch.empty(0), *nn.ParameterList([torch.empty(0)])  # of tables and parameters
+        here = (t.device.type == "cpu" for t in places)  # on the device "meta" is no memory
+        numbers = sum(compress((tables, config.numbers), here))
+        checks.memory(4 * numbers, "a GPT of these sizes")
         self.config = config
         self.embedding = nn.Embedding(config.vocab_size, config.width)
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
