@@ -298,6 +298,62 @@ def test_a_batch_that_pieces_cannot_divide_is_refused(monkeypatch):
         parallel.share(torch.zeros(8, 2), pieces=8)
 
 
+@pytest.fixture(scope="module")
+def divided():
+    """Returns what each of four processes with two copies of the weights found."""
+    return together(4, two_copies)
+
+
+def two_copies():
+    """Returns where the weights of a run lie, its record, and what is summed in a step."""
+    made, found = [], {}
+
+    class Seen(Run):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            made.append(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(gpt.SIZES, "tiny", SMALL)
+        patch.setattr(runs, "Run", Seen)
+        record = runs.train(CONFIG, Cycle(), shard=True, replicas=2, progress=False)
+        for name, options in (("whole", {}), ("copies", {"shard": True, "replicas": 2})):
+            for pieces in (1, 2):
+                run = Run(replace(CONFIG, batch=8, pieces=pieces), Cycle(), **options)
+                run.train_step()  # DDP tells once in which order gradients become ready
+                with Traffic() as traffic:
+                    run.train_step()
+                found[f"{name} {pieces}"] = dict(traffic.bytes)
+    p = made[0].model.head.weight
+    places = {"mesh": [*p.device_mesh.shape], "names": [*p.device_mesh.mesh_dim_names]}
+    places |= {"rows": len(p.to_local()), "of": len(p)}
+    told = {key: record.provenance.get(key) for key in ("command", "sharded", "replicas")}
+    return {
+        "summed": {" ".join(map(str, key)): sent for key, sent in found.items()},
+        **places,
+        **told,
+    }
+
+
+def test_two_copies_are_each_divided_between_two_and_the_record_says_so(divided):
+    for found in divided:
+        assert (found["mesh"], found["names"]) == ([2, 2], ["copies", "rows"])
+        assert found["rows"] == found["of"] / 2
+        assert (found["sharded"], found["replicas"]) == (True, 2)
+        assert found["command"].endswith(" --shard --replicas 2")
+
+
+def test_gradients_are_summed_over_all_processes_once_a_batch_however_many_pieces(divided):
+    for found in divided:
+        summed = found["summed"]
+        for way in ("whole", "copies"):
+            one, two = (summed[f"{way} {pieces}"] for pieces in (1, 2))
+            assert two["all-reduce"] == one["all-reduce"] > 1000
+        assert "reduce-scatter" not in summed["whole 2"]
+        rows = [summed[f"copies {pieces}"]["reduce-scatter"] for pieces in (1, 2)]
+        assert rows[1] == 2 * rows[0] > 0  # of rows it is done with every piece
+
+
 # Clipping
 
 
