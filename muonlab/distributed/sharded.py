@@ -46,8 +46,8 @@ def build(
     Args:
         make: draws each parameter from torch's default generator, seeded alike in all processes.
         replicas: copies of the weights. With R of them, P/R neighbours of P processes divide one,
-            say those of a server, and only gradients go from copy to copy. ValueError if R does not
-            divide P.
+            say those of a server, and only gradients go from copy to copy. ValueError if R does
+            not divide P.
         bf16: gather weights in bf16, for products under autocast. The embedding is gathered as it
             is, since its gradient adds up all tokens that are one word.
     """
