@@ -188,8 +188,8 @@ def _lab(options: argparse.Namespace) -> int:
     notebooks = sorted(LESSONS.glob("*.ipynb"))
     if not notebooks:
         raise FileNotFoundError(
-            f"no lessons in {LESSONS}: run `muonlab lab` in the unpacked bundle, or from a clone "
-            "of the repository, installed with pip install -e ."
+            f"no lessons in {LESSONS}: set MUONLAB_COURSE to the unpacked bundle, or work from a "
+            "clone of the repository, installed with pip install -e ."
         )
     jupyter = [sys.executable, "-P", "-m", "jupyter"]  # -P: no code of the working folder
     # stored figures and widgets show only in trusted notebooks
@@ -210,6 +210,8 @@ def _train(options: argparse.Namespace) -> int:
     if options.shard and parallel.size() == 1:
         raise ValueError("--shard divides a model among processes, got one: start with torchrun")
     if options.record:
+        if options.checkpoint and options.checkpoint.resolve() == options.record.resolve():
+            raise ValueError(f"--record needs a file beside the checkpoint, got {options.record}")
         prepare(options.record)  # rather now than after the work
     if parallel.size() == 1:
         cost.check_memory(config)
@@ -236,8 +238,8 @@ def _ablate(options: argparse.Namespace) -> int:
         print(f"{path.name}: {cost.summary(configs)}, {cost.hours_here(configs)}", flush=True)
         if options.engine == "local":  # another machine has another memory
             cost.check_memory(max(configs, key=cost.memory))
-            longest = max(configs, key=lambda config: config.steps * config.batch * config.context)
-            print(cost.passes(longest), end="", flush=True)
+        longest = max(configs, key=lambda config: config.steps * config.batch * config.context)
+        print(cost.passes(longest), end="", flush=True)
         for record in tqdm(runs, phase, len(configs), unit="run"):
             tqdm.write(record.summary())
         if at.folder.resolve() == RESULTS.resolve():
@@ -256,7 +258,9 @@ def _results(options: argparse.Namespace) -> int:
         print(*(found or ["all records are whole"]), sep="\n")
         return int(bool(found))
     if options.name is None:
-        print(*(f"{n}: {len(recorded(n, folder))} runs" for n in _names(folder)), sep="\n")
+        runs = [f"{n}: {len(recorded(n, folder))} runs" for n in _names(folder)]
+        none = f"no records in {folder}: `muonlab ablate NAME --results FOLDER` writes them"
+        print(*(checks.printable(line, LONGEST) for line in runs or [none]), sep="\n")
         return 0
     if options.search:
         if options.name not in SEARCHES:

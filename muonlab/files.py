@@ -2,12 +2,14 @@
 
 import errno
 import os
+import platform
 import re
 import secrets
 import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 
 import platformdirs
@@ -15,8 +17,9 @@ import psutil
 
 RECORDS = "data/results/manifest.json"
 UNFINISHED = ".part"  # how the name of a file ends while it is being written
-LEFT = re.compile(rf".+-(\d+)-[0-9a-f]{{8}}\{UNFINISHED}")  # by the process of that number
-MINUTE = 60  # seconds without a byte: on another machine that shares the folder, it may go on
+HERE = sha256(platform.node().encode()).hexdigest()[:8]  # this machine, among those that share
+LEFT = re.compile(rf".+-([0-9a-f]{{8}})-(\d+)-[0-9a-f]{{8}}\{UNFINISHED}")  # machine, process
+MINUTE = 60  # seconds without a byte: a process of another machine is gone
 
 
 def cache_folder() -> Path:
@@ -27,14 +30,15 @@ def cache_folder() -> Path:
 def own_folder(variable: str, usual: Callable[[str], str]) -> Path:
     """Returns the folder that a variable of the environment names, or the usual one.
 
-    ValueError unless it is a whole path: a relative one is another folder wherever one works.
+    ValueError unless it is a whole path, of no file: a relative one is another folder wherever one
+    works.
     """
     try:
         folder = os.path.expanduser(os.environ.get(variable) or usual("muonlab"))
     except RuntimeError:  # an account without a home folder
         folder = ""
-    if not os.path.isabs(folder):
-        told = f"{variable} must be a whole path, such as /data/muonlab, got {folder!r}"
+    if not os.path.isabs(folder) or os.path.isfile(folder):
+        told = f"{variable} must be a whole path, of a folder, as /data/muonlab, got {folder!r}"
         raise ValueError(f"{told}; without a home folder, set MUONLAB_HOME and MUONLAB_CACHE")
     return Path(folder)
 
@@ -50,7 +54,8 @@ def replace_file(path: Path, content: bytes) -> None:
     """
     path = _behind(path)
     _remove_abandoned(path.parent)
-    beside = path.with_name(f"{path.name}-{os.getpid()}-{secrets.token_hex(4)}{UNFINISHED}")
+    own = f"{HERE}-{os.getpid()}-{secrets.token_hex(4)}{UNFINISHED}"
+    beside = path.with_name(f"{path.name}-{own}")
     try:
         with beside.open("xb") as file:
             file.write(content)
@@ -68,8 +73,9 @@ def _remove_abandoned(folder: Path) -> None:
     for old in folder.glob(f"*{UNFINISHED}"):
         found = LEFT.fullmatch(old.name)
         with suppress(OSError):  # another process was faster, or still holds it
-            idle = time.time() - old.lstat().st_mtime
-            if found and idle > MINUTE and not psutil.pid_exists(int(found[1])):
+            idle = time.time() - old.lstat().st_mtime > MINUTE
+            gone = found and (not psutil.pid_exists(int(found[2])) if found[1] == HERE else idle)
+            if gone:
                 old.unlink()
 
 
@@ -90,6 +96,7 @@ def prepare_file(path: Path | str) -> Path:
     try:
         path = _behind(path)
         path.parent.mkdir(parents=True, exist_ok=True)
+        _remove_abandoned(path.parent)
         tempfile.TemporaryFile(dir=path.parent).close()
     except OSError as error:
         told = f"expected a file that can be written, got: {error.strerror}; name another"
@@ -98,10 +105,12 @@ def prepare_file(path: Path | str) -> Path:
 
 
 def course() -> Path:
-    """Returns the folder of lessons/ and data/: the clone that holds this package, or the unpacked
-    bundle in or below which one works; where neither is, the folder that holds the package."""
-    home = Path(__file__).parents[1]
-    if (home / RECORDS).is_file():
-        return home
-    here = Path.cwd()
-    return next((p for p in (here, *here.parents) if (p / RECORDS).is_file()), home)
+    """Returns the folder of lessons/ and data/: the one that MUONLAB_COURSE names, or the clone or
+    unpacked bundle that this package lies in; where neither is, the folder that holds the package.
+
+    Never where one works: its checks of exercises are run, and a stranger may have written them.
+    """
+    if named := os.environ.get("MUONLAB_COURSE"):
+        return Path(named).resolve()
+    around = Path(__file__).parents[1:]
+    return next((p for p in around if (p / RECORDS).is_file()), around[0])

@@ -82,6 +82,7 @@ def verdict(interval: Interval, size: float) -> str:
     >>> verdict(Interval(0.013, -0.005, 0.03, n=5), size=0.02)
     'open'
     """
+    checks.kind("an Interval, as mean_interval gives,", interval, Interval)
     if not (size > 0 and interval.low <= interval.high):  # neither does NaN pass
         raise ValueError(f"expected a finite interval and a size above 0, got {interval}, {size}")
     if interval.low > 0 or interval.high < 0:

@@ -323,7 +323,8 @@ def kept_bytes(x, heads, head, latent, context, batch):
     width, sequences = heads * head, 2**batch
     each = []
     for kind, layer in (("multi-head", Attention), ("latent", LatentAttention)):
-        shape = GPTConfig(attention=kind, width=width, heads=heads, latent=width * latent // 8)
+        own = {"latent": width * latent // 8} if kind == "latent" else {}
+        shape = GPTConfig(attention=kind, width=width, heads=heads, **own)
         with torch.device("meta"):
             tables = rope_tables(1, shape.rotary_width, shape.rope_base)
             _, cache = layer(shape).decode(torch.empty(1, 1, width), *tables)

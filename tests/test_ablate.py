@@ -67,6 +67,29 @@ def test_what_a_study_wrote_can_be_printed(text, results, capsys):
     assert printed == ["small-seeds-text: 2 runs", "small-tuning-text: 2 runs"]
 
 
+def test_an_empty_folder_of_results_is_told_in_a_sentence(results, capsys):
+    results.mkdir()
+    assert cli.main(["results", "--results", str(results)]) == 0
+    assert capsys.readouterr().out.startswith(f"no records in {results}: `muonlab ablate")
+
+
+def test_names_of_files_cannot_steer_the_terminal(results, capsys):
+    results.mkdir()
+    (results / "a\x1b[2Jb.jsonl").write_text("")
+    assert cli.main(["results", "--results", str(results)]) == 0
+    assert capsys.readouterr().out == "a\ufffd[2Jb: 0 runs\n"
+
+
+@pytest.mark.parametrize("engine", ["local", "ray", "slurm"])
+def test_a_phase_says_how_often_its_runs_read_the_text(engine, results, capsys, monkeypatch):
+    monkeypatch.setattr(cli, "sweep", lambda *_, **__: [])
+    monkeypatch.setattr(cli.cost, "hours_here", lambda configs: "no time")
+    monkeypatch.setattr(cli.cost, "passes", lambda config: f"{config.steps} passes\n")
+    call = ["ablate", "small-tuning", "--engine", engine, "--results", str(results)]
+    assert cli.main(call) == 0
+    assert "2 passes\n" in capsys.readouterr().out
+
+
 def test_one_phase_alone_says_which_must_come_first(text, results, capsys):
     call = ["--corpus", str(text), "--results", str(results)]
     assert cli.main(["ablate", "small-seeds", *call]) == 2

@@ -10,7 +10,7 @@ from muonlab import GPT, GPTConfig, route
 from muonlab.models.attention import Attention, norm, rope_tables, rotate
 
 CONFIG = GPTConfig(vocab_size=50, context=16, layers=2, width=32, heads=4, attention="latent")
-SHAPES = [{}, {"latent": 5, "rotary": 2}, {"heads": 1, "rotary": 8}, {"heads": 16, "latent": 40}]
+SHAPES = [{}, {"latent": 5, "rotary": 2}, {"heads": 1, "rotary": 8}, {"heads": 16, "latent": 32}]
 SHAPES += [{"qk_norm": False}]
 
 

@@ -32,6 +32,7 @@ from muonlab.data.facts import load_facts, selections
 from muonlab.data.load import load_corpus
 from muonlab.data.regression import load_regression
 from muonlab.data.zipf import exponent, exponent_interval, zipf
+from muonlab.distributed import parallel
 from muonlab.models import QKClip, keys_and_values, pair_angles
 from muonlab.models.regressor import Regressor
 from muonlab.optim.fast import fast_newton_schulz
@@ -100,6 +101,55 @@ def saved(make=Muon, key="momentum_buffer", value=None):
     if value is not None:
         found["state"][0][key] = value
     return found
+
+
+def stepped(after=None, **options):
+    """Muon after one step, which something has changed."""
+    of = p()
+    of.grad = torch.ones_like(of)
+    optimizer = Muon([of])
+    optimizer.step()
+    optimizer.param_groups[0].update(options)
+    if after:
+        of.data, of.grad = torch.tensor(after), None
+    return optimizer
+
+
+def lacking():
+    """A state of two parameters, without that of one."""
+    both = [p(), p()]
+    for of in both:
+        of.grad = torch.ones_like(of)
+    optimizer = Muon(both)
+    optimizer.step()
+    found = optimizer.state_dict()
+    del found["state"][1]
+    return found
+
+
+def world(**variables):
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in variables.items():
+            patch.setenv(name, value)
+        parallel.rank()
+
+
+def cached(name):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MUONLAB_CACHE", str(Path(name).resolve()))
+        load_corpus("docs")
+
+
+def bomb(name, shape, data=0):
+    """A checkpoint whose index is right, and whose model, or data, would fill the machine."""
+    folder, index = Path(name), {"data": "data-00000000", "checksums": {"a.safetensors": ""}}
+    (folder / index["data"]).mkdir(parents=True, exist_ok=True)
+    with (folder / index["data"] / "a.safetensors").open("wb") as file:
+        file.truncate(data)  # it takes no room
+    index |= {"shape": vars(SMALL) | shape}
+    index |= {"checksum": checkpoints._digest(index)}
+    (folder / checkpoints.INDEX).write_text(json.dumps(index))
+    return folder
 
 
 def gpt():
@@ -188,6 +238,9 @@ def folder(tmp_path_factory):
         os.mkfifo(here / "pipe")
     else:
         (here / "pipe").mkdir()
+    (here / "large").mkdir()
+    with (here / "large" / "checkpoint.json").open("wb") as file:
+        file.truncate(2**40)  # it takes no room
     (here / "broken").mkdir()
     (here / "broken" / "checkpoint.json").write_text("{")
     return here
@@ -222,6 +275,17 @@ OPTIMIZER = [
     ("Muon([p()], lr='0.1')", "lr number '0.1'"),
     ("Muon([p()], lr=None)", "lr number None"),
     ("Muon([p()], lr=True)", "lr number True"),
+    ("Muon([p()], lr=1e300)", "lr e+38 1e+300"),
+    ("Muon([p()], lr=torch.tensor(1e300).double())", "lr inf"),
+    ("adamw(lr=torch.tensor(1e300, dtype=torch.float64))", "lr e+38 1e+300"),
+    ("Muon([p()], lr=3.0, weight_decay=0.5)", "weight_decay 1 1.5 signs"),
+    ("adamw(lr=3.0, weight_decay=0.5)", "weight_decay 1 1.5 signs"),
+    ("Muon([{'params': [p()], 'kernels': 'no'}])", "kernels True False 'no'"),
+    ("Muon([{'params': [p()], 'kernels': 1}])", "kernels True False 1"),
+    ("Muon([('w', p()), ('w', p())])", "name once twice"),
+    ("Muon([p()], ns_steps=0)", "ns_steps [1, 101) 0"),
+    ("Muon([p()], ns_steps=0, ns_coefficients='exact')", "ns_steps [1, 101) 0"),
+    ("Muon([p()], ns_steps=101)", "ns_steps [1, 101) 101"),
     ("Muon([p()], lr=10**400)", "lr number"),
     ("Muon([p()], lr=torch.tensor([0.1, 0.2]))", "lr number tensor"),
     ("Muon([p()], weight_decay=NAN)", "weight_decay number nan"),
@@ -265,6 +329,9 @@ OPTIMIZER = [
     ("Muon([nn.Parameter(p().to(torch.float8_e4m3fn))])", "floating-point float8_e4m3fn"),
     ("Muon([on_meta()]).step()", "numbers meta"),
     ("Muon([p()]).step(5)", "closure function 5"),
+    ("stepped(after=[[2.0], [2.0]]).step()", "momentum_buffer (2, 1) (4, 3)"),
+    ("stepped(ns_coefficients=(100.0, 100.0, 100.0)).step()", "triples (100.0, 100.0, 100.0)"),
+    ("stepped(lr=20.0).step()", "lr weight_decay 2 signs"),
     ("adamw(betas=(0.9,))", "betas two (0.9,)"),
     ("adamw(betas=(0.9, 1.5))", "betas [0, 1) 1.5"),
     ("adamw(betas=0.9)", "betas two 0.9"),
@@ -293,6 +360,7 @@ OPTIMIZER = [
     ("adamw().load_state_dict(saved(torch.optim.Adagrad))", "exp_avg_sq sum"),
     ("adamw().load_state_dict(saved(torch.optim.RMSprop))", "exp_avg square_avg"),
     ("adamw().load_state_dict(saved(torch.optim.AdamW, 'exp_avg_sq', 5))", "exp_avg_sq tensors"),
+    ("Muon([p(), p()]).load_state_dict(lacking())", "state lacks 'group 0, number 1'"),
     ("lr_scale('orignal', 4, 4)", "original 'orignal'"),
     ("newton_schulz(None)", "matrix None"),
     ("newton_schulz([[1.0]])", "matrix [[1.0]]"),
@@ -312,6 +380,9 @@ OPTIMIZER = [
     ("newton_schulz(torch.eye(3), steps=10**9)", "steps 1000000000"),
     ("newton_schulz(torch.eye(3), coefficients='polar_expres')", "polar_express 'polar_expres'"),
     ("newton_schulz(torch.eye(3), coefficients=7)", "triples 7"),
+    ("newton_schulz(torch.eye(3), steps=101)", "steps [0, 101) 101"),
+    ("newton_schulz(torch.eye(3), coefficients=(100, 100, 100))", "triples (100, 100, 100)"),
+    ("fast_newton_schulz(torch.eye(3), coefficients=(9.0, 9.0, 9.0))", "triples (9.0, 9.0, 9.0)"),
     ("newton_schulz(torch.eye(3), norm='l2')", "norm frobenius 'l2'"),
     ("newton_schulz(torch.eye(3), dtype=torch.float16)", "dtype bfloat16 float16"),
     ("newton_schulz(torch.eye(3), dtype=torch.int8)", "dtype bfloat16 int8"),
@@ -331,6 +402,7 @@ OPTIMIZER = [
     ("route(nn.ReLU())", "parameters ReLU"),
     ("route(gpt(), muon='QK')", "muon several 'QK'"),
     ("route(gpt(), muon=None)", "muon names None"),
+    ("route(gpt(), muon={'QK': 0.02})", "muon several ('QK',) {'QK': 0.02}"),
     ("route(gpt(), muon=5)", "muon names 5"),
     ("route(gpt(), muon=[None])", "muon names None"),
     ("route(gpt(), muon=['QV'])", "'QV' QK"),
@@ -368,6 +440,10 @@ MODELS = [
     ("GPTConfig(attention='latent', latent=0)", "latent 0"),
     ("GPTConfig(attention='latent', latent=1.5)", "latent whole 1.5"),
     ("GPTConfig(rotary=2)", "rotary latent 'multi-head'"),
+    ("GPTConfig(latent=16)", "latent=16 attention 'multi-head'"),
+    ("GPTConfig(attention='latent', latent=129)", "latent width=128 129"),
+    ("GPTConfig(active_experts=2)", "active_experts=2 experts=0"),
+    ("GPTConfig(expert_hidden=8)", "expert_hidden=8 experts=0"),
     ("GPTConfig(attention='latent', rotary=3)", "rotary even 3"),
     ("GPTConfig(attention='latent', rotary=1000)", "rotary 1000"),
     ("GPTConfig(experts=-1)", "experts -1"),
@@ -404,11 +480,19 @@ MODELS = [
     ("gpt()(ids(1, 3), ids(1, 3), reduction='sum')", "reduction mean 'sum'"),
     ("gpt().generate(ids(1, 3), -1)", "n -1"),
     ("gpt().generate(ids(1, 3), 1.5)", "n whole 1.5"),
+    ("gpt().generate(ids(1, 3), 10**5)", "n 100000 100000"),
+    ("gpt().generate([1, 2, 3], 2)", "tokens tensor [1, 2, 3]"),
+    ("gpt().generate('text', 2)", "tokens tensor 'text'"),
+    ("gpt().generate(ids(3), 2)", "tokens (B, T) (3,)"),
+    ("gpt().generate(ids(3), 0)", "tokens (B, T) (3,)"),
+    ("gpt().generate(torch.ones(1, 9), 2)", "int64 float32"),
     ("gpt().generate(ids(1, 3), NAN)", "n whole nan"),
     ("gpt().generate(ids(1, 3), 2, temperature=-1)", "temperature -1"),
     ("gpt().generate(ids(1, 3), 2, temperature=NAN)", "temperature nan"),
     ("gpt().generate(ids(1, 3), 2, temperature='hot')", "temperature 'hot'"),
     ("gpt().decode(ids(1, 3), [])", "caches 1 layer []"),
+    ("gpt().decode(ids(1, 3), [5])", "Cache layer 5"),
+    ("gpt().decode(ids(2, 1), gpt().decode(ids(1, 3))[1])", "caches 2 batch 1"),
     ("gpt().decode(ids(1, 3), 'none')", "caches 1 layer 'none'"),
     ("Regressor(SMALL)", "inputs None"),
     ("QKClip(gpt())", "latent QK-norm"),
@@ -517,6 +601,7 @@ STATISTICS = [
     ("paired_interval([1.0, NAN], [1.0, 2.0])", "finite nan"),
     ("paired_interval(['a', 'b'], [1.0, 2.0])", "numbers 'a'"),
     ("verdict(Interval(1, 0, 2, 3), 0)", "size 0"),
+    ("verdict((1, 0, 2, 3), 0.1)", "Interval (1, 0, 2, 3)"),
     ("verdict(Interval(1, 0, 2, 3), NAN)", "size nan"),
     ("verdict(Interval(NAN, NAN, NAN, 3), 0.1)", "finite nan"),
     ("contrast([[1.0, 2.0], [3.0]], 0)", "(2, …, 2, seeds)"),
@@ -579,6 +664,7 @@ DATA = [
     ("load_corpus('cut')", "header 5 bytes"),
     ("load_corpus('odd')", "magic 0"),
     ("load_corpus('half')", "shards held-out|second half"),
+    ("load_corpus(Path('docs'))", "folder 'docs' neither: check"),
     ("load_corpus('x\\0y')", "folder 'x\\x00y'"),
     ("load_corpus('~nobody-here/text')", "folder '~nobody-here/text'"),
     ("FACTS.batch(0, 0, 8, 0)", "batch 0"),
@@ -629,6 +715,11 @@ TRAINING = [
     ("config(matrix_lr_factors=(1.0,))", "matrix_lr_factors four (1.0,)"),
     ("config(weight_decay=-0.1)", "weight_decay -0.1"),
     ("config(steps=0)", "steps 0"),
+    ("config(steps=np.int64(0))", "steps 0"),
+    ("config(steps=np.float64(5))", "steps whole 5.0"),
+    ("config(matrix_decay=0.1, lr=0.0)", "matrix_decay lr 0"),
+    ("config(matrix_decay=0.1, muon=(), adamw_matrix_lr=0.0)", "matrix_decay adamw_matrix_lr 0"),
+    ("config(matrix_decay=0.1, matrix_lr_factors=(1.0, 0.0, 1.0, 1.0))", "matrix_decay factors 0"),
     ("config(steps=1.5)", "steps whole 1.5"),
     ("config(steps=HUGE)", "steps 1000000000000"),
     ("config(batch=0)", "batch 0"),
@@ -659,6 +750,14 @@ TRAINING = [
     ("train(config(), 'facts-3')", "task 'facts-3' load_corpus"),
     ("train(config(context=60, batch=10**8), FACTS)", "GiB free"),
     ("train(config(corpus='nowhere'))", "folder 'nowhere'"),
+    ("train(config(), FACTS, shard='no')", "shard True False 'no'"),
+    ("train(config(), FACTS, checkpoint='~/x')", "checkpoint folder '~/x'"),
+    ("train(config(), FACTS, checkpoint=Path('~'))", "checkpoint folder '~'"),
+    ("world(WORLD_SIZE='two')", "WORLD_SIZE torchrun 'two'"),
+    ("world(WORLD_SIZE='0')", "WORLD_SIZE torchrun 0"),
+    ("world(WORLD_SIZE='2')", "RANK torchrun None"),
+    ("world(WORLD_SIZE='2', RANK='2')", "RANK [0, 2) 2"),
+    ("world(WORLD_SIZE='2', RANK='-1')", "RANK '-1'"),
     ("train(config(), FACTS, checkpoint='')", "checkpoint folder ''"),
     ("train(config(), FACTS, checkpoint=5)", "checkpoint folder 5"),
     ("train(config(), FACTS, checkpoint='file')", "checkpoint folder file"),
@@ -668,6 +767,9 @@ TRAINING = [
     ("load_model('nowhere')", "checkpoint nowhere"),
     ("load_model('empty')", "checkpoint empty"),
     ("load_model('broken')", "checkpoint broken"),
+    ("load_model('large')", "large bytes"),
+    ("load_model(bomb('wide', {'layers': 10**9}))", "GiB free"),
+    ("load_model(bomb('heavy', {'layers': 1}, data=2**40))", "heavy bytes 1,099,511,627,776"),
     ("load_model(None)", "folder None"),
     ("checkpoints.load({}, 'nowhere')", "checkpoint nowhere"),
 ]
@@ -748,6 +850,7 @@ CLASSROOM = [
     ("asked().reveal('02-p1', None, 'so')", "options 0 to 1 None"),
     ("asked().reveal('02-p1', 0.5, 'so')", "options 0 to 1 0.5"),
     ("asked().reveal('02-p1', 'two', 'so')", "options 0 to 1 'two'"),
+    ("asked().reveal('02-p1', 0, None)", "text because None"),
     ("asked().explore('norm')", "norms 'norm'"),
     ("asked().explore(None)", "explorer None"),
     ("asked().explore(EXPLORER, stps=1)", "controls stps"),
@@ -761,6 +864,10 @@ CLASSROOM = [
     ("asked().show(figures.plt.figure(), 'short')", "alt 'short'"),
     ("asked().show(figures.plt.figure(), None)", "alt None"),
     ("asked().table(['a', 'b'], [[1]])", "2 1"),
+    ("asked().table(['a'], [1, 2])", "row list 1"),
+    ("asked().table(['a'], ['b'])", "row list 'b'"),
+    ("asked().table(['a', 'b'], {'c': 1})", "row list 1"),
+    ("asked().table(['a'], None)", "rows list None"),
     ("asked().say(None)", "text None"),
     ("asked().say(5)", "text 5"),
     ("asked().claim('02-c999', 1)", "02-c1 02-c999"),
@@ -775,6 +882,10 @@ CLASSROOM = [
     ("asked().check('02-e99', len)", "02-e1 '02-e99'"),
     ("asked().check(1, len)", "02-e1 1"),
     ("asked().compare({}, unit='nats', alt='Nothing at all is shown here.')", "effect {}"),
+    (
+        "asked().compare({'a': [1.0, 2.0]}, unit='nats', alt='Two of them.', matters=-1)",
+        "matters -1",
+    ),
     ("asked().hand_in()", "prediction"),
     ("asked().hand_in(5)", "name 5"),
     ("exercise.judge('../x-e1', len)", "02-e1 '../x-e1'"),
@@ -804,6 +915,13 @@ CLASSROOM = [
     ("figures.lines([1, 2], {'a': ['b', 'c']}, xlabel='x', ylabel='y')", "numbers 'b'"),
     ("figures.lines([1, 2], {'a': [NAN, NAN]}, xlabel='x', ylabel='y', logy=True)", "logy 'a'"),
     ("figures.lines([1, 2], {'a': [0, -1]}, xlabel='x', ylabel='y', logy=True)", "logy 'a'"),
+    ("figures.lines([1, 2], {'a': [NAN, NAN]}, xlabel='x', ylabel='y')", "finite 'a'"),
+    ("figures.lines([0, 1, 2], {'a': [1, 2, 3]}, xlabel='x', ylabel='y', ticks='ab')", "ticks 2"),
+    ("figures.strips({'a': {'k': -1.0}}, xlabel='x')", "length 'k' -1.0"),
+    ("figures.strips({'a': {'k': NAN}}, xlabel='x')", "length 'k' nan"),
+    ("figures.spectra({'a': [1.0, -1.0]})", "singular 'a'"),
+    ("figures.spectra({'a': [1.0, NAN]})", "singular 'a'"),
+    ("figures.forest({'a': [1.0, 2.0]}, xlabel='x', matters=NAN)", "matters nan"),
     ("figures.spectra({})", "series {}"),
     ("figures.spectra('abc')", "series 'abc'"),
     ("figures.spectra({'a': 'abc'})", "numbers 'abc'"),
@@ -885,6 +1003,8 @@ CLI = [
     ("cli('report no-end.jsonl --better muon=QK --than muon=none --out empty')", "file empty"),
     ("cli('report no-end.jsonl --better muon=QK --than muon=none --out pipe')", "pipe"),
     ("cli('train --corpus facts-3 --record pipe')", "pipe"),
+    ("cli('train --corpus facts-3 --record new --checkpoint ./new')", "--record checkpoint new"),
+    ("cached('file')", "MUONLAB_CACHE folder file"),
     ("cli('report latin.jsonl --better muon=QK --than muon=none')", "UTF-8 latin.jsonl"),
     ("cli('results --results .')", "record line 1"),
     ("cli('report no-end.jsonl --better muon=QK+VO+FFN --than muon=none')", "Muon seed twice"),

@@ -131,16 +131,20 @@ def test_the_wheel_holds_all_files_of_the_package(unpacked):
 
 
 @pytest.mark.browser
+@pytest.mark.parametrize("named", [False, True])  # in MUONLAB_COURSE, or around the .venv
 @pytest.mark.parametrize("folder", [".", "lessons"])  # of `muonlab lab`, and of its kernels
-def test_outside_a_clone_the_package_finds_lessons_and_records(unpacked, tmp_path, folder):
+def test_outside_a_clone_the_package_finds_lessons_and_records(unpacked, tmp_path, folder, named):
     (wheel,) = unpacked.glob("*.whl")
-    ZipFile(wheel).extractall(tmp_path)
+    ZipFile(wheel).extractall(tmp_path if named else unpacked / ".venv")
     code = "from muonlab import cli; from muonlab.records import store as r; "
     code += "print(cli.LESSONS, r.RESULTS, sep='|', end='')"
+    where = {"PYTHONPATH": str(unpacked / ".venv"), "MUONLAB_COURSE": ""}
+    if named:
+        where = {"PYTHONPATH": str(tmp_path), "MUONLAB_COURSE": str(unpacked)}
     answer = subprocess.run(
         [sys.executable, "-c", code],
         cwd=unpacked / folder,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        env={**os.environ, **where},
         capture_output=True,
         text=True,
         check=True,

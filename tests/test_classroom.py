@@ -75,6 +75,13 @@ def test_a_prediction_is_saved_at_once_and_found_again(lesson):
     assert again.choice == 0, "an option is remembered by its words, not its place"
 
 
+def test_what_is_revealed_cannot_draw_on_the_page(lesson):
+    lesson.predict("02-p9", "Which?", ["<b>one</b>", "<i>two</i>"])
+    shown = outputs(lesson.reveal, "02-p9", answer=1, because="<script>3</script>")[0]
+    assert "<i>" not in shown["text/markdown"]
+    assert "&lt;i>two&lt;/i>**. &lt;script>3" in shown["text/markdown"]
+
+
 @pytest.mark.parametrize(
     ("choice", "words"),
     [(-1, "You have not predicted"), (0, "You predicted: \\*one"), (1, "came true")],

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -89,6 +90,37 @@ def test_train_runs_from_a_terminal_and_records(text, tmp_path, capsys):
     [run] = records.read(record)
     assert run.config["muon"] == ["VO", "FFN"]
     assert len(run.train_loss) == 2
+
+
+def test_train_passes_on_what_it_is_told(monkeypatch):
+    asked = []
+    monkeypatch.setattr(cli, "train", lambda config, **options: asked.append(options))
+    monkeypatch.setattr(cli.parallel, "size", lambda: 4)
+    monkeypatch.setattr(cli.parallel, "rank", lambda: 1)
+    line = "train --corpus facts-3 --shard --replicas 2 --timeout 3 --checkpoint runs/a"
+    assert cli.main(line.split()) == 0
+    told = {"shard": True, "replicas": 2, "timeout": 3.0, "checkpoint": Path("runs/a")}
+    assert asked == [told]
+
+
+def test_train_asks_for_memory_and_says_how_often_it_reads_its_text(monkeypatch, capsys):
+    asked, stop = [], lambda *_, **__: (_ for _ in ()).throw(ValueError("as far as here"))
+    monkeypatch.setattr(cli, "train", stop)
+    monkeypatch.setattr(cli.cost, "check_memory", asked.append)
+    assert cli.main(["train", "--corpus", "facts-3"]) == 2
+    assert [config.corpus for config in asked] == ["facts-3"]
+    assert "passes over facts-3" in capsys.readouterr().out
+
+
+def test_a_checkpoint_and_a_record_of_one_name_are_refused_before_the_work(
+    monkeypatch, tmp_path, capsys
+):
+    monkeypatch.setattr(cli, "train", lambda *_, **__: pytest.fail("it trains"))
+    monkeypatch.chdir(tmp_path)
+    line = f"train --corpus facts-3 --record runs --checkpoint {tmp_path / 'runs'}"
+    assert cli.main(line.split()) == 2
+    assert "--record needs a file beside the checkpoint" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
 
 
 def test_train_takes_latent_attention_and_experts(text, capsys):

@@ -285,7 +285,9 @@ def test_attention_and_the_head_lower_muons_overhead():
 
 def test_experts_multiply_muons_overhead_by_total_over_active():
     shape = GPTConfig(layers=2, width=128, heads=4, experts=64, expert_hidden=128)
-    mixture, dense = (cost.Counts(s) for s in (shape, replace(shape, experts=0)))
+    mixture, dense = (
+        cost.Counts(s) for s in (shape, replace(shape, experts=0, expert_hidden=None))
+    )
     active = mixture.multiplied - shape.vocab_size * shape.width  # without the head
     assert mixture.muon_numbers / active > 6
     per_token = [sum(c.muon_flops()) / c.flops(1, 64) for c in (mixture, dense)]

@@ -14,13 +14,14 @@ from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 
 import pytest
 import torch
 from test_train import CONFIG, VOCABULARY, Cycle
 from torch.profiler import ProfilerActivity, profile
 
-from muonlab import exchange
+from muonlab import checks, exchange
 from muonlab.data.facts import load_facts
 from muonlab.data.regression import load_regression
 from muonlab.distributed import parallel, rehearse, sharded
@@ -204,6 +205,33 @@ def test_no_process_ever_holds_the_model():
         assert 2 * numbers / 4 * 4 + found["step"] < 0.55 * 3 * 4 * numbers  # one process holds 3
 
 
+def test_a_process_needs_the_memory_for_its_rows_and_not_for_the_model():
+    for found in together(4, scarce):
+        assert found["rows"] == "built"
+        assert "a process's 1/4 of this model would need about" in found["less"]
+        assert "GiB free are here" in found["less"]
+
+
+def scarce():
+    """Returns how it goes where one process could not hold the model, and where not even rows."""
+    sizes, found = [p.nbytes for p in gpt.GPT(DEEP).parameters()], {}
+    enough = sum(sizes) / 4 + max(sizes)
+    assert enough < sum(sizes) / 2
+    for name, free in (("rows", enough), ("less", enough - 1)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(checks, "SMALL", 0)
+            given = SimpleNamespace(available=free)
+            patch.setattr(checks.psutil, "virtual_memory", lambda given=given: given)
+            with pytest.raises(ValueError, match="a GPT of these sizes would need"):
+                gpt.GPT(DEEP)
+            try:
+                sharded.build(lambda: gpt.GPT(DEEP))
+                found[name] = "built"
+            except ValueError as error:
+                found[name] = str(error)
+    return found
+
+
 def memory():
     """Returns the most bytes that building a model, and a step with it, have allocated at once."""
     with pytest.MonkeyPatch.context() as patch:
@@ -268,6 +296,59 @@ def test_a_batch_that_pieces_cannot_divide_is_refused(monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(ValueError, match=r"8 rows .* among 2 processes, in 8 pieces each: .* 16"):
         parallel.share(torch.zeros(8, 2), pieces=8)
+
+
+@pytest.fixture(scope="module")
+def divided():
+    """Returns what each of four processes with two copies of the weights found."""
+    return together(4, two_copies)
+
+
+def two_copies():
+    """Returns where the weights of a run lie, its record, and what is summed in a step."""
+    made, found = [], {}
+
+    class Seen(Run):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            made.append(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(gpt.SIZES, "tiny", SMALL)
+        patch.setattr(runs, "Run", Seen)
+        record = runs.train(CONFIG, Cycle(), shard=True, replicas=2, progress=False)
+        for name, options in (("whole", {}), ("copies", {"shard": True, "replicas": 2})):
+            for pieces in (1, 2):
+                run = Run(replace(CONFIG, batch=8, pieces=pieces), Cycle(), **options)
+                run.train_step()  # DDP tells once in which order gradients become ready
+                run.optimizer.step = lambda: None  # of a copy: `Traffic` counts for all processes
+                with Traffic() as traffic:
+                    run.train_step()
+                found[f"{name} {pieces}"] = dict(traffic.bytes)
+    p = made[0].model.head.weight
+    places = {"mesh": [*p.device_mesh.shape], "names": [*p.device_mesh.mesh_dim_names]}
+    places |= {"rows": len(p.to_local()), "of": len(p)}
+    told = {key: record.provenance.get(key) for key in ("command", "sharded", "replicas")}
+    return {"summed": found, **places, **told}
+
+
+def test_two_copies_are_each_divided_between_two_and_the_record_says_so(divided):
+    for found in divided:
+        assert (found["mesh"], found["names"]) == ([2, 2], ["copies", "rows"])
+        assert found["rows"] == found["of"] / 2
+        assert (found["sharded"], found["replicas"]) == (True, 2)
+        assert found["command"].endswith(" --shard --replicas 2")
+
+
+def test_gradients_are_summed_over_all_processes_once_a_batch_however_many_pieces(divided):
+    for found in divided:
+        summed = found["summed"]
+        for way in ("whole", "copies"):
+            one, two = (summed[f"{way} {pieces}"] for pieces in (1, 2))
+            assert two["all-reduce"] == one["all-reduce"] > 1000
+        assert "reduce-scatter" not in summed["whole 2"]
+        rows = [summed[f"copies {pieces}"]["reduce-scatter"] for pieces in (1, 2)]
+        assert rows[1] == 2 * rows[0] > 0  # of rows it is done with every piece
 
 
 # Clipping

@@ -236,6 +236,11 @@ def test_bars_have_an_interval_its_mean_and_the_seeds_for_each_setting_of_a_row(
     assert [round(at) for at in rows] == [0, 1, 0, 1], "each setting in its row"
 
 
+def test_one_panel_is_a_figure_too():
+    one = panels([1, 2], {"left": {"Muon": [1, 2]}}, xlabel="x", ylabel="y", band="b")
+    assert [axes.get_title() for axes in one.axes] == ["left"]
+
+
 def test_panels_show_what_lies_below_zero():
     up = panels([1, 2], {"left": {"Muon": [1, 2]}, "right": {"Muon": [3, 4]}}, xlabel="x",
                 ylabel="y", band="all")  # fmt: skip

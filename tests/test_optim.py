@@ -438,15 +438,65 @@ def test_bad_betas_of_an_adamw_group_are_named(betas):
         Muon([{"params": parameters(), "rule": "adamw", "betas": betas}])
 
 
-def test_an_option_spoiled_later_changes_nothing():
+@pytest.mark.parametrize(
+    ("number", "key", "value"),
+    [
+        (0, "rule", "sgd"),
+        (0, "kernels", "no"),
+        (0, "lr", math.nan),
+        (0, "lr", 1e300),
+        (0, "weight_decay", -0.1),
+        (0, "weight_decay", 60.0),  # times lr more than 1
+        (0, "momentum", 1.5),
+        (0, "nesterov", "no"),
+        (0, "eps", 0),
+        (0, "ns_steps", 0),
+        (0, "ns_coefficients", "jordn"),
+        (0, "ns_coefficients", (100.0, 100.0, 100.0)),
+        (0, "ns_coefficients", [[0.0, 0.0, 0.0]]),
+        (0, "ns_norm", "l2"),
+        (0, "ns_dtype", torch.float16),
+        (0, "adjust_lr_fn", "moonlight"),
+        (1, "lr", -1.0),
+        (1, "betas", (0.9, 1.5)),
+        (1, "eps", 0),
+    ],
+)
+def test_an_option_spoiled_later_changes_nothing(number, key, value):
     m = model()
     optimizer = routed(m)
-    train(m, optimizer, 1)
-    optimizer.param_groups[0]["adjust_lr_fn"] = "moonlight"
-    before = copy.deepcopy(m.state_dict())
-    with pytest.raises(ValueError, match="adjust_lr_fn"):
+    train(m, optimizer, 2)  # its gradients stay for the step that is refused
+    optimizer.param_groups[number][key] = value
+    before = copy.deepcopy((m.state_dict(), optimizer.state_dict()["state"]))
+    with pytest.raises(ValueError, match=key.removeprefix("ns_")):
         optimizer.step()
-    torch.testing.assert_close(m.state_dict(), before, rtol=0, atol=0)
+    after = m.state_dict(), optimizer.state_dict()["state"]
+    torch.testing.assert_close(after, before, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("name", ["0.weight", "1.weight", "3.bias"])
+def test_a_parameter_that_begins_with_nan_is_named_and_nothing_changes(name):
+    m = model()
+    dict(m.named_parameters())[name].data.view(-1)[0] = math.nan
+    for p in m.parameters():
+        p.grad = torch.ones_like(p)
+    optimizer, before = routed(m), copy.deepcopy(m.state_dict())
+    with pytest.raises(ValueError, match=f"^parameter '{name}' holds NaN or Inf: nothing was upd"):
+        optimizer.step()
+    torch.testing.assert_close(m.state_dict(), before, rtol=0, atol=0, equal_nan=True)
+    assert not any(optimizer.state.values())
+
+
+def test_a_parameter_without_gradient_is_saved_and_loaded_too():
+    pairs = [parameters([(4, 4), (4, 4)]) for _ in range(2)]
+    for used, _ in pairs:
+        used.grad = torch.ones(4, 4)
+    optimizer, other = map(Muon, pairs)
+    optimizer.step()
+    other.load_state_dict(optimizer.state_dict())
+    for p in pairs[1]:
+        p.grad = torch.ones(4, 4)
+    other.step()
 
 
 def test_an_empty_matrix_is_skipped():

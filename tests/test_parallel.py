@@ -7,17 +7,20 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+import torch.distributed as dist
 
 from muonlab.distributed import parallel
 from muonlab.distributed.rehearse import train_step
 from muonlab.models.gpt import GPT, GPTConfig
 from muonlab.optim import muon as optim
 from muonlab.optim.routing import route
+from muonlab.records import record as records
 from muonlab.training import checkpoints
 from muonlab.training.run import tensors
 
@@ -115,12 +118,14 @@ def poisoned(model, optimizer):
 
 
 def lose(folder, how, rank, port):
-    """Process 1 is killed, or stands still, after two steps; process 0 says when it noticed."""
+    """Process 1 is killed, stands still, or fails, after two steps; 0 says when it noticed."""
     place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2", "RANK": str(rank)}
     os.environ.update(place)
     with parallel.world(timeout=TIMEOUT):
         model, optimizer = start()
         train(model, optimizer, range(2))
+        if rank == 1 and how == "error":
+            raise ValueError("no batch 2")
         if rank == 1:
             os.kill(os.getpid(), getattr(signal, how))
         began = time.monotonic()
@@ -130,10 +135,10 @@ def lose(folder, how, rank, port):
             (folder / how).write_text(str(time.monotonic() - began))
 
 
-def lose_both_ways(folder):
-    """Two pairs of processes at once, forked because to import torch four times takes long."""
+def lose_all_ways(folder):
+    """Three pairs of processes at once, forked because to import torch six times takes long."""
     fork, processes = multiprocessing.get_context("fork"), []
-    for how in ("SIGKILL", "SIGSTOP"):
+    for how in ("SIGKILL", "SIGSTOP", "error"):
         port = free_port()
         for rank in range(2):
             processes.append(fork.Process(target=lose, args=(folder, how, rank, port)))
@@ -142,6 +147,28 @@ def lose_both_ways(folder):
         survivor.join(PATIENCE / 2)
     for process in processes:
         process.kill()
+
+
+def leave(fails):
+    """Leaves a world of one process while gloo's thread waits for Python's lock, or hangs."""
+    store, parallel.size = dist.HashStore(), lambda: 2
+    dist.init_process_group("gloo", store=store, rank=0, world_size=1)
+    replica = parallel.replicate(torch.nn.Linear(2, 2))
+    replica(torch.ones(2, 2)).sum().backward()
+    answers = torch.ones(10**6)
+    for _ in range(3):  # each is freed by the thread that filled it, which needs the lock
+        dist.all_gather([torch.empty_like(answers)], answers)
+    try:
+        assert not fails
+    finally:
+        dist.destroy_process_group()
+
+
+def leave_both_ways():
+    sys.setswitchinterval(TIMEOUT)  # the lock stays where it is
+    leave(fails=False)
+    with suppress(AssertionError):
+        leave(fails=True)
 
 
 def free_port():
@@ -250,8 +277,24 @@ def test_a_lost_partner_is_an_error_and_no_hang(tmp_path):
     command = [sys.executable, __file__, "lose", str(tmp_path)]
     subprocess.run(command, check=True, timeout=PATIENCE, capture_output=True)
     waited = {path.name: float(path.read_text()) for path in tmp_path.iterdir()}
-    assert waited["SIGKILL"] < TIMEOUT + 3  # the closed connection tells
+    for how in ("SIGKILL", "error"):
+        assert waited[how] < TIMEOUT + 3  # the closed connection tells
     assert TIMEOUT - 1 < waited["SIGSTOP"] < TIMEOUT + 3  # nothing tells but the clock
+
+
+def test_processes_end_although_a_thread_waits_for_python():
+    subprocess.run([sys.executable, __file__, "leave", ""], check=True, timeout=PATIENCE / 5)
+
+
+def test_the_command_ends_in_two_processes_and_records_once(tmp_path):
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2"]
+    torchrun += ["--master-addr=127.0.0.1", "--master-port", free_port(), "-m", "muonlab", "train"]
+    options = "--corpus facts-3 --steps 3 --eval-every 3 --eval-tokens 64 --device cpu --record"
+    command = [*torchrun, *options.split(), str(tmp_path / "runs.jsonl")]
+    told = subprocess.run(command, check=True, timeout=120, capture_output=True, text=True).stdout
+    assert told.count("after 3 steps") == 1
+    [run] = records.read(tmp_path / "runs.jsonl")
+    assert run.provenance["processes"] == 2
 
 
 def test_a_batch_that_cannot_be_divided_is_refused(monkeypatch):
@@ -304,7 +347,9 @@ def test_without_torchrun_nothing_is_distributed(monkeypatch):
 if __name__ == "__main__":
     folder = Path(sys.argv[2])
     if sys.argv[1] == "lose":
-        lose_both_ways(folder)
+        lose_all_ways(folder)
+    elif sys.argv[1] == "leave":
+        leave_both_ways()
     else:
         with parallel.world():
             work(folder)

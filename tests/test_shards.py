@@ -1,6 +1,7 @@
 """Shards of tokens: read as llm.c writes them, refused when anything is wrong with them."""
 
 import errno
+import re
 import struct
 
 import huggingface_hub
@@ -123,8 +124,9 @@ def hub(folder, monkeypatch):
     """A stand-in for the site: it has the shards of `folder`, and lists what was asked of it."""
     asked = []
 
-    def fetch(repository, name, *, repo_type, local_files_only=False):
+    def fetch(repository, name, *, repo_type, revision, local_files_only=False):
         assert (repository, repo_type) == ("kjj0/fineweb10B-gpt2", "dataset")
+        assert re.fullmatch("[0-9a-f]{40}", revision)  # a commit: a branch may move
         if local_files_only:
             raise LocalEntryNotFoundError("not on this machine")
         asked.append(name)
@@ -161,7 +163,7 @@ def test_fineweb_may_be_several_training_shards(hub):
 
 
 def test_a_shard_on_the_machine_needs_no_network(folder, monkeypatch):
-    def fetch(repository, name, *, repo_type, local_files_only=False):
+    def fetch(repository, name, *, local_files_only=False, **where):
         assert local_files_only, "the network was asked"
         return str(folder / name)
 

@@ -4,6 +4,7 @@ Forged checkpoints are in test_checkpoints, archives in test_class_text, hand-in
 answers in test_attacks, and the sockets of processes in test_sharded.
 """
 
+import importlib.util
 import json
 import os
 import pickle
@@ -19,7 +20,7 @@ import pytest
 import torch
 
 import muonlab
-from muonlab import cli
+from muonlab import cli, files
 from muonlab.benchmark.bench import bench_report, read_bench
 from muonlab.classroom import claims, exercise, explore, predict, quiz
 from muonlab.classroom.predict import Prediction
@@ -306,10 +307,44 @@ def test_what_a_killed_writer_left_goes_with_the_next(tmp_path):
         "files.replace_file(Path(sys.argv[1]) / 'runs.jsonl', b'1')"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
-    (left,) = tmp_path.glob("*.part")
-    os.utime(left, (time.time() - 3600,) * 2)
-    replace_file(tmp_path / "report.html", b"2")
-    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+    assert len(list(tmp_path.glob("*.part"))) == 1
+    prepare_file(tmp_path / "runs.jsonl")  # as the next run does before it begins
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("host", "process", "old", "stays"),
+    [
+        (files.HERE, os.getpid(), True, True),
+        (files.HERE, 2**22 + 1, False, False),  # more than Linux counts to
+        ("0" * 8, 2**22 + 1, False, True),
+        ("0" * 8, os.getpid(), True, False),
+    ],
+    ids=["of a running process", "of none", "of another machine", "of one long ago"],
+)
+def test_what_a_running_writer_has_begun_stays(host, process, old, stays, tmp_path):
+    begun = tmp_path / f"runs.jsonl-{host}-{process}-0123abcd.part"
+    begun.write_text("1")
+    if old:
+        os.utime(begun, (time.time() - 3600,) * 2)
+    replace_file(tmp_path / "runs.jsonl", b"2")
+    assert begun.exists() == stays
+
+
+def test_a_strangers_folder_is_no_course_only_because_one_works_there(tmp_path, monkeypatch):
+    package, stranger = tmp_path / "own" / ".venv" / "lib" / "muonlab", tmp_path / "strange"
+    for folder in (package, stranger / "data" / "results", tmp_path / "own" / "data" / "results"):
+        folder.mkdir(parents=True)
+    (stranger / files.RECORDS).write_text("{}")
+    (package / "files.py").write_text(Path(files.__file__).read_text("utf-8"), "utf-8")
+    spec = importlib.util.spec_from_file_location("elsewhere", package / "files.py")
+    spec.loader.exec_module(elsewhere := importlib.util.module_from_spec(spec))
+    monkeypatch.chdir(stranger)
+    assert elsewhere.course() == package.parent
+    (tmp_path / "own" / files.RECORDS).write_text("{}")  # the bundle that its .venv lies in
+    assert elsewhere.course() == tmp_path / "own"
+    monkeypatch.setenv("MUONLAB_COURSE", str(stranger))
+    assert elsewhere.course() == stranger
 
 
 class Opens:

@@ -1,9 +1,12 @@
 """The training loop: it learns, it resumes to the bit, and it says what went wrong."""
 
 import dataclasses
+import json
 import math
+from contextlib import nullcontext
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
@@ -82,6 +85,28 @@ def test_a_run_learns_and_its_record_is_complete(muon, gated):
     assert record.provenance["corpus_sha256"] == "c0ffee"
     assert record.provenance["precision"] == "fp32"
     assert TrainConfig(**record.config) == config
+
+
+def test_a_run_waits_for_others_as_long_as_it_is_told(monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        train_module.parallel, "world", lambda *given: asked.append(given) or nullcontext()
+    )
+    quiet(CONFIG, timeout=3)
+    assert [seconds for _, seconds in asked] == [180]
+
+
+@pytest.mark.parametrize("shard", [False, True])
+def test_the_command_of_a_record_says_whether_it_was_sharded(shard):
+    found = quiet(CONFIG, shard=shard).provenance
+    assert found["command"] == CONFIG.command() + " --shard" * shard
+    assert "replicas" not in found
+
+
+def test_a_run_takes_the_numbers_of_numpy():
+    config = replace(CONFIG, steps=np.int64(5), lr=np.float32(0.5), gated=np.bool_(True))
+    assert config == replace(CONFIG, steps=5, lr=0.5, gated=True)
+    json.dumps(vars(config))
 
 
 def test_the_held_out_loss_by_class_is_that_of_the_tokens_to_predict():

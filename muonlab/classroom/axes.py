@@ -86,6 +86,8 @@ def draw_lines(
 def draw_spectra(axes: Axes, values: Mapping[str, Numbers], logy: bool) -> None:
     for (label, v), look in zip(values.items(), looks(values), strict=True):
         s = np.sort(numbers_of(v))[::-1]
+        if not (np.isfinite(s).all() and (s >= 0).all()):
+            raise ValueError(f"singular values are finite, 0 or more; those of {label!r} are not")
         s = s[s > 1e-12 * s.max(initial=0)] if logy else s
         at = np.arange(1, len(s) + 1)
         axes.plot(at, s, label=label, markersize=5, markevery=every(at), **look)

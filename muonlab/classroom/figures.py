@@ -1,6 +1,7 @@
 """Figures that say what they draw, and that read without colour, in the dark and on a phone."""
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from textwrap import fill
 from typing import Any
 
@@ -55,6 +56,8 @@ def lines(
     for label, y in series.items():
         if logy and not (np.atleast_1d(numbers_of(y)) > 0).any():
             raise ValueError(f"logy needs numbers above 0; {label!r} has none")
+        if not np.isfinite(numbers_of(y)).any():
+            raise ValueError(f"expected finite numbers, {label!r} has none")
     figure, axes = plt.subplots()
     seeds = draw_lines(axes, x, series)
     axes.set(xlabel=xlabel, ylabel=ylabel)
@@ -63,6 +66,9 @@ def lines(
         checks.number("points", points, 0, above=True)
         plt.setp(axes.lines, linestyle="none", markevery=1, markersize=points)
     if ticks:
+        last = max(np.max(line.get_xdata()) for line in axes.lines)
+        if last > len(ticks) - 1:
+            raise ValueError(f"ticks must name 0 to {last:g}, the last x; got {len(ticks)} of them")
         axes.set_xticks(range(len(ticks)), labels=ticks)
     drawn = [f"line: mean, band: all {count_of(seeds)} seeds"] * bool(seeds)
     if len(series) > 1 or drawn:
@@ -86,7 +92,8 @@ def panels(
         band: what the band of a line with several stands for.
     """
     demand(series)
-    figure, places = plt.subplots(1, len(series), sharey=True, figsize=(WIDTH, 0.55 * WIDTH))
+    shape: dict[str, Any] = {"figsize": (WIDTH, 0.55 * WIDTH), "squeeze": False}
+    figure, [places] = plt.subplots(1, len(series), sharey=True, **shape)
     for axes, (title, each) in zip(places, series.items(), strict=True):
         draw_lines(axes, x_of(x, title), each)
         axes.set(title=title, xlabel=xlabel)
@@ -103,6 +110,8 @@ def strips(rows: Mapping[str, Mapping[str, float]], *, xlabel: str) -> Figure:
     Parts whose names begin alike ("k₁", "k₂") have one colour.
     """
     demand(rows)
+    for part, length in chain(*(parts.items() for parts in rows.values())):
+        checks.number(f"the length of {part!r}", length, 0)
     figure, axes = plt.subplots(figsize=(WIDTH, 0.8 + 0.55 * len(rows)))
     _rows(axes, list(rows))
     kinds = list(dict.fromkeys(part[0] for parts in rows.values() for part in parts))
@@ -195,6 +204,7 @@ def draw_forest(
     axes: Axes, differences: Mapping[str, Sequence[float]], matters: float = 0.0
 ) -> None:
     """Draws what `forest` says: a row for each effect, with its numbers below its name."""
+    checks.number("matters", matters, 0)
     effects = [mean_interval(list(each)) for each in differences.values()]
     unlike = len({effect.n for effect in effects}) > 1
     _rows(axes, list(differences), [minus(e) + f", n = {e.n}" * unlike for e in effects])

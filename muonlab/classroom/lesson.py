@@ -55,6 +55,12 @@ def _cell(value: Any, digits: int) -> str:
     return f"{value:.{digits}f}" if isinstance(value, float) else str(value)
 
 
+def _listed(wanted: str, found: Any) -> list[Any]:
+    if isinstance(found, str) or not isinstance(found, Iterable):
+        raise TypeError(f"expected {wanted}, a list, got {checks.told(found)}")
+    return list(found)
+
+
 class Effects(dict[str, Interval]):
     """Intervals by name; the figure shows them, so a cell that ends in them prints nothing more."""
 
@@ -102,7 +108,9 @@ class Lesson:
 
         A number with a fraction is written with `digits` after the point, all else as it prints.
         """
-        lists = [[n, *cells] for n, cells in rows.items()] if isinstance(rows, Mapping) else rows
+        if isinstance(rows, Mapping):
+            rows = [[name, *_listed("the cells of a row", row)] for name, row in rows.items()]
+        lists = (_listed("a row of cells", row) for row in _listed("rows", rows))
         shown = [[_cell(cell, digits) for cell in row] for row in lists]
         table = output.Table([*map(str, heads)], shown)
         output.show(table.text, html=table.html())

@@ -96,6 +96,7 @@ class Prediction(Widget):
 
         The Markdown names the prediction, so that a page without a kernel can put in the reader's.
         """
+        checks.kind("a text as because", because, str)
         if type(answer) is not int or not 0 <= answer < len(self.options):
             last = len(self.options) - 1
             raise ValueError(f"prediction {self.id} has options 0 to {last}; {answer!r} came")
@@ -109,4 +110,4 @@ class Prediction(Widget):
         id, shown = escape(self.id), escape(right)
         span = f'<span data-prediction="{id}" data-right="{shown}">{first}</span>'
         rest = f"What happened: **{right}**. {because}"
-        return f"{first} {rest}", f"{span} {rest}"
+        return f"{first} {rest}", f"{span} {rest.replace('<', '&lt;')}"

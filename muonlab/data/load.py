@@ -64,7 +64,8 @@ def load_corpus(name: str | Path = "docs") -> Task:
     folder = Path(os.path.expanduser(name))
     if not folder.is_dir():
         what = "a file" if folder.exists() else "neither"
-        near = checks.meant(name, [*TEXTS, *(f"{start}9" for start in MADE)])
+        known = [*TEXTS, *(f"{start}9" for start in MADE)] if isinstance(name, str) else []
+        near = checks.meant(name, known)
         raise ValueError(
             f"expected {' or '.join(map(repr, TEXTS))} or the path of a folder, got {str(name)!r}, "
             f"which is {what}{near or ': check the folder that paths start from'}"

@@ -19,6 +19,7 @@ from muonlab import checks
 from muonlab.files import replace_file
 
 REPOSITORY = "kjj0/fineweb10B-gpt2"
+REVISION = "889765ea1f903759787add96995d81171b632d0c"  # its commit, by which all get the same bytes
 MAGIC, VERSION, HEADER = 20240520, 1, 256 * 4  # the last in bytes
 VOCABULARY = 50_257  # GPT-2's; its last token ends a document
 END = VOCABULARY - 1
@@ -45,10 +46,11 @@ def download(name: str) -> Path:
         ConnectionError: no network, or the site does not answer.
         OSError: no room for the shard, or no right to write it.
     """
-    fetch = partial(huggingface_hub.hf_hub_download, REPOSITORY, name, repo_type="dataset")
+    where = {"repo_type": "dataset", "revision": REVISION}
+    fetch = partial(huggingface_hub.hf_hub_download, REPOSITORY, name, **where)
     try:
         try:
-            return Path(fetch(local_files_only=True))  # published shards do not change
+            return Path(fetch(local_files_only=True))
         except LocalEntryNotFoundError:
             return Path(fetch())
     except Exception as error:

@@ -12,6 +12,7 @@ Source: Jordan 2024, whose Muon also divides its matrices among processes.
 
 import math
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -23,6 +24,7 @@ from torch import Tensor, nn
 from torch.distributed.fsdp import FSDPModule
 from torch.nn.parallel import DistributedDataParallel
 
+from muonlab import checks
 from muonlab.exchange import divide
 from muonlab.models.feedforward import Experts
 from muonlab.models.gpt import GPT
@@ -33,12 +35,21 @@ from muonlab.optim.update import matrix_shape
 
 def size() -> int:
     """Returns how many processes torchrun has started; 1 without it."""
-    return int(os.environ.get("WORLD_SIZE", 1))
+    return _given("WORLD_SIZE", 1, 1)
 
 
 def rank() -> int:
     """Returns the number of this process, from 0; 0 writes the files and shows the progress."""
-    return int(os.environ.get("RANK", 0))
+    return _given("RANK", 0, 0) if size() == 1 else _given("RANK", None, 0, size())
+
+
+def _given(name: str, default: int | None, least: int, end: float = checks.LARGEST) -> int:
+    """Returns a number that torchrun has put into the environment."""
+    value: Any = os.environ.get(name, default)
+    if re.fullmatch(r"\d{1,9}", str(value), re.ASCII):
+        value = int(value)
+    checks.number(f"{name}, which torchrun sets,", value, least, end, whole=True)
+    return value
 
 
 @contextmanager
@@ -92,7 +103,11 @@ def replicate(model: GPT) -> nn.Module:
     if size() == 1:
         return model
     # the buffers are equal already: `feedforward` counts the tokens of all processes
-    return DistributedDataParallel(model, forward_sync_buffers=False)
+    replica = DistributedDataParallel(model, forward_sync_buffers=False)
+    # The last to hold gloo's threads joins them: the reducer while they wait for Python's lock, and
+    # for ever; this attribute, freed after it, without the lock. An error may keep both for long.
+    vars(replica)["world"] = dist.group.WORLD
+    return replica
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from torch.distributed.tensor import DTensor
 from torch.nn.modules.module import register_module_parameter_registration_hook
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from muonlab import checks
 from muonlab.distributed.parallel import size
 from muonlab.models.gpt import GPT
 from muonlab.optim.orthogonalize import polar
@@ -39,7 +40,8 @@ def build(
 
     No process ever holds it whole: its parameters are made on the meta device, without memory; each
     draw fills one of them on the CPU, and the process keeps its rows. The last processes may keep
-    fewer rows, or none. In one process the model is made whole.
+    fewer rows, or none. In one process the model is made whole. ValueError, before anything is
+    drawn, if the rows and the largest parameter are more than the memory that is free.
 
     Args:
         make: draws each parameter from torch's default generator, seeded alike in all processes.
@@ -54,6 +56,9 @@ def build(
     if size() == 1:
         return make().to(device)
     shape = (size(),) if replicas == 1 else (replicas, size() // replicas)
+    with torch.device("meta"):  # before anything is drawn
+        sizes = [p.nbytes for p in make().parameters()]
+    checks.memory(sum(sizes) / shape[-1] + max(sizes), f"a process's 1/{shape[-1]} of this model")
     names = ("rows",) if replicas == 1 else ("copies", "rows")
     mesh = init_device_mesh(torch.device(device).type, shape, mesh_dim_names=names)
     with _Draw(mesh) as draw:

@@ -42,7 +42,9 @@ class GPTConfig:
         checks.number("rope_base", self.rope_base, 0, above=True)
         checks.number("balance", self.balance, 0)
         self._check_attention()
-        if self.experts and not 1 <= self.active_experts <= self.experts:
+        if not self.experts:
+            self._idle("experts", "active_experts", "expert_hidden")
+        elif not 1 <= self.active_experts <= self.experts:
             raise ValueError(
                 f"active_experts must be from 1 to experts={self.experts}, got "
                 f"{self.active_experts}: let a token choose fewer, or build more experts"
@@ -52,8 +54,8 @@ class GPTConfig:
         checks.choice("attention", self.attention, ATTENTIONS)
         if self.fused_qkv and self.attention != "multi-head":
             raise ValueError(f"fused_qkv needs multi-head attention; got {self.attention!r}")
-        if self.rotary and self.attention != "latent":
-            raise ValueError(f"rotary needs latent attention; got {self.attention!r}")
+        if self.attention != "latent":
+            self._idle("latent attention", "rotary", "latent")
         if self.width % (2 * self.heads):
             raise ValueError(
                 f"width must be a multiple of 2·heads, got width={self.width} and "
@@ -62,6 +64,15 @@ class GPTConfig:
         if self.rotary_width % 2 or self.rotary_width > self.width:
             wanted = f"rotary must be even, and at most width={self.width}"
             raise ValueError(f"{wanted}, got {self.rotary}: RoPE turns pairs")
+        if self.latent_width > self.width:
+            raise ValueError(f"latent must be at most width={self.width}, got {self.latent}")
+
+    def _idle(self, needs: str, *names: str) -> None:
+        """Raises ValueError for an option that would do nothing."""
+        for name in names:
+            if (value := getattr(self, name)) != getattr(GPTConfig, name):
+                here = f"attention={self.attention!r}, experts={self.experts}"
+                raise ValueError(f"{name}={value} needs {needs}; got {here}")
 
     @property
     def latent_width(self) -> int:

@@ -7,6 +7,7 @@ C the width, H the heads, h = C/H the width of a head, V the words.
 
 import math
 from collections.abc import Sequence
+from itertools import compress
 from typing import Literal
 
 import torch
@@ -19,6 +20,7 @@ from muonlab.models.config import ATTENTIONS, SIZES, GPTConfig
 from muonlab.models.feedforward import Experts, FeedForward
 
 __all__ = ["ATTENTIONS", "GPT", "SIZES", "GPTConfig"]
+LONGEST = 100_000  # tokens to generate
 COLD = 1e-6  # a temperature by which logits cannot be divided
 
 
@@ -58,9 +60,11 @@ class GPT(nn.Module):
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()
         checks.kind("a GPTConfig, such as SIZES['tiny']", config, GPTConfig)
-        if torch.empty(0).device.type == "cpu":  # on the device "meta" nothing is allocated
-            tables = 4 * config.context * config.rotary_width  # and what they are made of
-            checks.memory(4 * (config.numbers + tables), "a GPT of these sizes")
+        tables = 4 * config.context * config.rotary_width  # and what they are made of
+        places = torch.empty(0), *nn.ParameterList([torch.empty(0)])  # of tables and parameters
+        here = (t.device.type == "cpu" for t in places)  # on the device "meta" is no memory
+        numbers = sum(compress((tables, config.numbers), here))
+        checks.memory(4 * numbers, "a GPT of these sizes")
         self.config = config
         self.embedding = nn.Embedding(config.vocab_size, config.width)
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
@@ -125,10 +129,14 @@ class GPT(nn.Module):
             ValueError: as in `forward`, or more than `config.context` tokens, old and new.
         """
         self._check(tokens)
-        layers = len(self.blocks)
+        layers, texts = len(self.blocks), len(tokens)
         if not (caches is None or (isinstance(caches, list) and len(caches) == layers)):
             wanted = f"None, or a list of {layers}: one for each layer"
             raise ValueError(f"caches must be {wanted}, got {checks.told(caches)}")
+        for old in caches or ():
+            checks.kind("a Cache for each layer", old, Cache)
+            if (kept := len(old.keys)) != texts:
+                raise ValueError(f"expected caches of the {texts} texts in the batch, got {kept}")
         x, after = self.embedding(tokens), []
         blocks = [block for block in self.blocks if isinstance(block, Block)]
         before: Sequence[Cache | None] = caches or [None] * len(self.blocks)
@@ -178,10 +186,13 @@ class GPT(nn.Module):
         do: a key in it was made by layers that saw a token which has now gone.
 
         Args:
+            n: fewer than 100,000: a text so long takes hours.
             temperature: under 1 favours likely tokens; 0 always takes the likeliest.
             generator: the source of chance; the same state gives the same tokens.
         """
-        checks.number("n", n, 0, whole=True)
+        checks.kind("tokens (B, T) as a tensor", tokens, Tensor)
+        self._check(tokens[:, -self.config.context :] if tokens.ndim == 2 else tokens)
+        checks.number("n", n, 0, LONGEST, whole=True)
         checks.number("temperature", temperature, 0)
         caches = None
         for _ in range(n):

@@ -5,13 +5,14 @@ triple (a, b, c) for each step.
 """
 
 import math
+from functools import lru_cache
 from typing import Any
 
 from muonlab import checks
 
 Triple = tuple[float, float, float]  # (a, b, c) of p(x) = a x + b x³ + c x⁵
 Schedule = tuple[Triple, ...]  # one triple a step; the last one repeats
-MOST = 10_000  # steps: more are a mistake, and would seem to have no end
+MOST = 100  # steps on a matrix: more are a mistake, and would seem to have no end
 
 CUBIC: Schedule = ((1.5, -0.5, 0.0),)
 """The lowest degree with p(1) = 1 and p'(1) = 0 (Newton's method for the polar factor)."""
@@ -69,16 +70,17 @@ COEFFICIENTS: dict[str, Schedule] = {
 }
 
 
-def schedule(coefficients: str | Triple | Schedule, steps: int) -> Schedule:
+def schedule(coefficients: str | Triple | Schedule, steps: int, most: int = MOST) -> Schedule:
     """Returns `steps` triples; the last known triple repeats.
 
     Raises:
-        ValueError: an unknown name, a triple that is not three numbers, negative steps.
+        ValueError: an unknown name, a triple that is not three numbers, steps that are not 0 to
+            `most`.
 
     >>> schedule("cubic", 2)
     ((1.5, -0.5, 0.0), (1.5, -0.5, 0.0))
     """
-    checks.number("steps", steps, 0, MOST, whole=True)
+    checks.number("steps", steps, 0, most + 1, whole=True)
     if isinstance(coefficients, str):
         checks.choice("coefficients", coefficients, COEFFICIENTS)
         coefficients = COEFFICIENTS[coefficients]
@@ -88,6 +90,22 @@ def schedule(coefficients: str | Triple | Schedule, steps: int) -> Schedule:
     if not known or not all(map(_is_triple, known)):
         raise ValueError(f"expected triples (a, b, c) of finite numbers, got {coefficients!r}")
     return tuple(tuple(known[min(i, len(known) - 1)]) for i in range(steps))
+
+
+def settling(coefficients: str | Triple | Schedule, steps: int) -> Schedule:
+    """Returns the same, and raises ValueError where Newton-Schulz would blow up, or vanish."""
+    triples = schedule(coefficients, steps)
+    if not _settles(triples):
+        raise ValueError(
+            "coefficients must be triples that keep singular values of 0 to 1 between 0 and 2, "
+            f"got {coefficients!r}"
+        )
+    return triples
+
+
+@lru_cache(maxsize=64)  # asked at each step
+def _settles(triples: Schedule) -> bool:
+    return all(map(any, triples)) and tolerates(triples, 0)
 
 
 def _is_triple(found: Any) -> bool:

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from muonlab import checks
 from muonlab.machine import work_dtype
-from muonlab.optim.coefficients import Schedule, Triple, schedule, tolerates
+from muonlab.optim.coefficients import Schedule, Triple, settling, tolerates
 from muonlab.optim.orthogonalize import DTYPES, NORMS, Norm, check_matrix, largest_entry
 
 STACK = 2**23  # entries in one stack in bf16: enough for all cores, and it stays in the cache
@@ -69,7 +69,7 @@ def fast_newton_schulz(
     check_matrix(G)
     checks.choice("norm", norm, NORMS)
     checks.choice("dtype", dtype, DTYPES)
-    triples = schedule(coefficients, steps)
+    triples = settling(coefficients, steps)
     dtype = dtype or work_dtype(G.dtype, G.device, G.numel())
     if G.numel() == 0:
         return G.clone()

@@ -21,7 +21,7 @@ from torch.optim.adamw import adamw
 from muonlab import checks
 from muonlab.exchange import add_up, at_owners, check_rows, group_of, is_sharded, own, plan
 from muonlab.optim import update
-from muonlab.optim.coefficients import JORDAN, Schedule, Triple, schedule, tolerates
+from muonlab.optim.coefficients import JORDAN, MOST, Schedule, Triple, settling
 from muonlab.optim.fast import Scratch, entries_at_once
 from muonlab.optim.orthogonalize import DTYPES, NORMS, Norm, is_finite
 from muonlab.optim.update import Group, LRScale, gradient, is_stack, lr_scale, matrix_shape
@@ -30,7 +30,10 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "rule": ("muon", "adamw"),
     "ns_norm": NORMS,
     "ns_dtype": DTYPES,
+    "kernels": (True, False),
+    "nesterov": (True, False),
 }
+LARGEST = torch.finfo(torch.float32).max  # a rate above is infinite where weights are counted
 OTHERS = {"wd": "weight_decay", "learning_rate": "lr", "mu": "momentum"}
 ADAMW_STATE = ("exp_avg", "exp_avg_sq", "step")
 
@@ -124,6 +127,12 @@ class Muon(torch.optim.Optimizer):
             self.param_groups.pop()
             raise
 
+    def state_dict(self) -> dict[str, Any]:
+        """Returns options and states; {} for a parameter that had no gradient yet."""
+        found = super().state_dict()
+        numbers = [number for group in found["param_groups"] for number in group["params"]]
+        return {**found, "state": {n: {} for n in numbers} | found["state"]}
+
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Loads a state saved by this class, or by torch.optim.Muon, for the same parameters."""
         wanted = "a state_dict with param_groups and state"
@@ -156,7 +165,7 @@ class Muon(torch.optim.Optimizer):
         if not torch.compiler.is_compiling():  # a compiled step cannot stop half-way
             for number in range(len(self.param_groups)):
                 self._check_group(number)
-            check_gradients(self.param_groups)
+            check_numbers(self.param_groups, first=not any(self.state.values()))
         for group in self.param_groups:
             step = self._adamw_step if group["rule"] == "adamw" else self._muon_step
             step(group)
@@ -167,6 +176,9 @@ class Muon(torch.optim.Optimizer):
         numbers = [number for group in state_dict["param_groups"] for number in group["params"]]
         places = [(g, *pair) for n, g in enumerate(self.param_groups) for pair in named(g, n)]
         for number, (group, name, p) in zip(numbers, places, strict=False):  # torch counts them
+            if state_dict["state"] and p.requires_grad and number not in state_dict["state"]:
+                told = "had it no gradient yet, give it {} there"
+                raise ValueError(f"the saved state lacks {name!r}: take a whole one; {told}")
             found = state_dict["state"].get(number, {})
             kept = ADAMW_STATE if group["rule"] == "adamw" else self.kept
             if found and not all(isinstance(found.get(key), Tensor) for key in kept):
@@ -175,14 +187,17 @@ class Muon(torch.optim.Optimizer):
             for key, value in found.items():
                 if not isinstance(value, Tensor) or not value.ndim:
                     continue
-                what, wanted = f"the saved {key} of {name!r}", self._shape_of(key, value, p)
-                if value.shape != wanted:
-                    found = tuple(value.shape)
-                    raise ValueError(f"{what} must have the shape {tuple(wanted)}, got {found}")
+                what = f"the saved {key} of {name!r}"
+                self._check_shape(what, key, value, p)
                 if not is_sharded(value) and not is_finite(value):
                     raise ValueError(f"{what} must be finite, got NaN or Inf: take an older one")
                 if "square" in key and bool((value < 0).any()):
                     raise ValueError(f"{what} must be 0 or more, got a negative number")
+
+    def _check_shape(self, what: str, key: str, value: Tensor, p: Tensor) -> None:
+        if value.shape != (wanted := self._shape_of(key, value, p)):
+            found = tuple(value.shape)
+            raise ValueError(f"{what} must have the shape {tuple(wanted)}, got {found}")
 
     def _shape_of(self, key: str, value: Tensor, p: Tensor) -> torch.Size:
         """Returns what shape a state must have; a subclass may keep others."""
@@ -270,6 +285,9 @@ class Muon(torch.optim.Optimizer):
                 mine = f"{type(self).__name__} steps whole matrices"
                 raise ValueError(f"{mine}, and {name!r} is sharded: train it on whole weights")
             check_rows(name, p)
+            for key, value in self.state.get(p, {}).items():
+                if isinstance(value, Tensor) and value.ndim:
+                    self._check_shape(f"the {key} of {name!r}", key, value, p)
 
     def _adamw_step(self, group: Group) -> None:
         """Steps the parameters of a group by AdamW, entry by entry."""
@@ -319,10 +337,14 @@ def check_options(group: Group) -> None:
     """Raises ValueError unless all options of a group are in range."""
     for key, choices in CHOICES.items():
         checks.choice(key, group[key], choices)
-    checks.number("lr", group["lr"], 0)
+    checks.number("lr", group["lr"], 0, LARGEST)
     checks.number("weight_decay", group["weight_decay"], 0)
+    if (lost := float(group["lr"]) * float(group["weight_decay"])) > 1 + 1e-9:  # 1/3 · 3, rounded
+        raise ValueError(
+            f"lr · weight_decay must be at most 1, got {lost:g}: a step would take more off the "
+            "weights than there is, and turn their signs"
+        )
     checks.number("momentum", group["momentum"], 0, 1)
-    checks.choice("nesterov", group["nesterov"], (True, False))
     if group["rule"] == "adamw":
         checks.number("eps", group["eps"], 0, above=True)  # a gradient of zeros would divide by it
         if not isinstance(group["betas"], tuple | list) or len(group["betas"]) != 2:
@@ -331,29 +353,26 @@ def check_options(group: Group) -> None:
             checks.number("betas", beta, 0, 1)
         return
     checks.number("eps", group["eps"], 0, 1, above=True)
+    checks.number("ns_steps", group["ns_steps"], 1, MOST + 1, whole=True)
     if group["ns_coefficients"] != "exact":
-        schedule(group["ns_coefficients"], group["ns_steps"])
+        settling(group["ns_coefficients"], group["ns_steps"])
     lr_scale(group["adjust_lr_fn"], 1, 1)
 
 
 def check_once(group: Group) -> None:
-    """Raises ValueError for a parameter twice; and where Newton-Schulz would blow up, or vanish."""
-    if len({*group["params"]}) < len(group["params"]):
-        raise ValueError("expected each parameter once, got one twice in a group")
-    if group["rule"] == "adamw" or group["ns_coefficients"] == "exact":
-        return
-    triples = schedule(group["ns_coefficients"], group["ns_steps"])
-    if not all(map(any, triples)) or not tolerates(triples, 0):
-        raise ValueError(
-            "ns_coefficients must be triples that keep singular values of 0 to 1 between 0 and 2, "
-            f"got {group['ns_coefficients']!r}"
-        )
+    """Raises ValueError for a parameter, or a name, twice in a group."""
+    for what, each in (("parameter", group["params"]), ("name", group.get("param_names", ()))):
+        if len({*each}) < len(each):
+            raise ValueError(f"expected each {what} once, got one twice in a group")
 
 
-def check_gradients(groups: list[Group]) -> None:
-    """Raises ValueError, with the name, unless all gradients in all processes are finite."""
-    pairs = [pair for number, group in enumerate(groups) for pair in named(group, number)]
-    pairs = [(name, p) for name, p in pairs if p.grad is not None]
+def check_numbers(groups: list[Group], first: bool) -> None:
+    """Raises ValueError, with the name, unless all gradients in all processes are finite.
+
+    At the `first` step, so must be the parameters: later they are what steps made of them.
+    """
+    everything = [pair for number, group in enumerate(groups) for pair in named(group, number)]
+    pairs = [(name, p) for name, p in everything if p.grad is not None]
     if not pairs:
         return
     for name, p in pairs:
@@ -363,15 +382,16 @@ def check_gradients(groups: list[Group]) -> None:
         if p.is_meta:
             raise ValueError(f"expected parameters with numbers; {name!r} is on the device 'meta'")
     anyone = next((p for _, p in pairs if is_sharded(p)), pairs[0][1])
-    gradients = [gradient(own(p)) for _, p in pairs]
+    then = "skip this batch, or lower the learning rate if the loss has diverged"
+    held = [(f"the gradient of parameter {name!r}", gradient(own(p)), then) for name, p in pairs]
+    if first:
+        own_ones = [(name, own(p.detach())) for name, p in everything if not p.is_meta]
+        held += [(f"parameter {name!r}", p, "draw or load it again") for name, p in own_ones]
     # NaN and Inf survive a sum; one look at all sums, so a GPU is waited for once
-    sums = torch.stack([G.sum().to(anyone.device, torch.float32) for G in gradients])
+    sums = torch.stack([t.sum().to(anyone.device, torch.float32) for _, t, _ in held])
     if add_up(sums, anyone).isfinite().all():
         return
-    broken = add_up(sums.new_tensor([not is_finite(G) for G in gradients]), anyone)
-    for (name, _), parts in zip(pairs, broken.tolist(), strict=True):
+    broken = add_up(sums.new_tensor([not is_finite(t) for _, t, _ in held]), anyone)
+    for (what, _, then), parts in zip(held, broken.tolist(), strict=True):
         if parts:
-            raise ValueError(
-                f"the gradient of parameter {name!r} holds NaN or Inf: nothing was updated; "
-                "skip this batch, or lower the learning rate if the loss has diverged"
-            )
+            raise ValueError(f"{what} holds NaN or Inf: nothing was updated; {then}")

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from muonlab import checks
 from muonlab.machine import work_dtype
-from muonlab.optim.coefficients import Schedule, Triple, schedule
+from muonlab.optim.coefficients import Schedule, Triple, settling
 
 Norm = Literal["frobenius", "schatten4"]
 NORMS: tuple[Norm, ...] = ("frobenius", "schatten4")
@@ -45,7 +45,7 @@ def newton_schulz(
     zero matrix stays zero.
 
     Raises:
-        ValueError: see `check_matrix`; or an unknown schedule or norm.
+        ValueError: see `check_matrix`; or an unknown norm, or a schedule that diverges.
 
     Source: Jordan 2024; Björck and Bowie 1971; arXiv 2506.10935, section 3.4, for Schatten-4.
 
@@ -59,7 +59,7 @@ def newton_schulz(
     tall = X.size(-2) > X.size(-1)
     if tall:  # the Gram matrix of the short side costs less
         X = X.mT
-    for a, b, c in schedule(coefficients, steps):
+    for a, b, c in settling(coefficients, steps):
         A = X @ X.mT  # (..., k, k) with k = min(m, n)
         X = a * X + (b * A + c * A @ A) @ X
     return (X.mT if tall else X).to(G.dtype)

@@ -1,7 +1,7 @@
 """Decide which parameter Muon takes and which AdamW, and show the decision as a table."""
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -130,8 +130,10 @@ def route(
     """
     checks.kind("a model, an nn.Module", model, nn.Module)
     for side, patterns in (("muon", muon), ("adamw", adamw)):
-        if isinstance(patterns, str):
-            raise ValueError(f"{side} takes several names: write {side}=({patterns!r},)")
+        if isinstance(patterns, str | Mapping):
+            several = (patterns,) if isinstance(patterns, str) else tuple(patterns)
+            told = f"write {side}={several!r}; got {patterns!r}"
+            raise ValueError(f"{side} takes several names: {told}")
         checks.kind(f"names for {side}", patterns, Iterable)
     muon, adamw = tuple(muon), tuple(adamw)
     for each in (*muon, *adamw):

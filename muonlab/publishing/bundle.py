@@ -21,6 +21,7 @@ To run the lessons: Python 3.11 or newer, and a network once, for the libraries.
     .venv\Scripts\activate            (on Linux and macOS: source .venv/bin/activate)
     pip install -c constraints.txt ./WHEEL
     muonlab lab --trust               (it shows what the notebooks have stored)
+With a .venv in another folder, set MUONLAB_COURSE to this one before.
 """
 
 

@@ -15,6 +15,8 @@ from torch import Tensor
 from muonlab import checks
 from muonlab.optim.coefficients import MOST, QUINTIC, SAFETY, Schedule, Triple, schedule
 
+LONGEST = 10_000  # steps on a number, which cost less than those on a matrix
+
 CUSHION = 0.02407327424182761
 """Singular values under this share of the largest count as this large when a step is derived; the
 very best polynomial for a wider interval would push some large values close to 0."""
@@ -26,7 +28,7 @@ def scalar_map(coefficients: str | Triple | Schedule, steps: int = 5) -> Callabl
     >>> scalar_map("cubic", steps=1)(torch.tensor(0.5)).item()
     0.6875
     """
-    triples = schedule(coefficients, steps)
+    triples = schedule(coefficients, steps, LONGEST)
 
     def composed(sigma: Tensor) -> Tensor:
         for a, b, c in triples:
@@ -87,7 +89,7 @@ def derive_schedule(lower: float = 1e-3, steps: int = 6) -> Schedule:
 
     Source: Amsel et al., arXiv 2505.16932, Algorithm 1 and section 3.4.
     """
-    checks.number("steps", steps, 0, MOST, whole=True)
+    checks.number("steps", steps, 0, MOST + 1, whole=True)
     checks.number("lower", lower)
     if not 0 < lower < 1:
         raise ValueError(f"expected 0 < lower < 1, got lower={lower}")

@@ -30,17 +30,20 @@ from muonlab.files import replace_file
 
 ADVICE = "delete it to start again, or bring back a copy"
 INDEX = "checkpoint.json"
+LARGEST = 2**28  # bytes of an index: a million steps have a tenth of it
 DATA = re.compile(r"data-[0-9a-f]{8}")
 
 
 def prepare(path: Path | str) -> Path:
     """Returns the folder for a checkpoint, once it is sure that one can be written there.
 
-    ValueError: it is the working folder. OSError: a file is in the way, or writing is forbidden.
+    ValueError: it is the working folder, or begins with ~, which a shell knows. OSError: a file is
+    in the way, or writing is forbidden.
     """
     checks.kind("a folder for the checkpoint", path, str, Path)
-    if (folder := Path(path)) == Path():
-        raise ValueError(f"a checkpoint needs a folder of its own, as runs/a; got {str(path)!r}")
+    if (folder := Path(path)) == Path() or folder.parts[0].startswith("~"):
+        wanted = "a folder of its own, as runs/a, or a whole path"
+        raise ValueError(f"a checkpoint needs {wanted}; got {str(path)!r}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
@@ -88,6 +91,8 @@ def read(path: Path | str) -> dict[str, Any]:
     if not exists(path):
         raise FileNotFoundError(f"no checkpoint in {path}: expected a folder that a run has saved")
     with _failing_as(ValueError, f"{path} is no whole checkpoint", ADVICE):
+        if (size := (Path(path) / INDEX).stat().st_size) > LARGEST:
+            raise ValueError(f"{INDEX} has {size:,} bytes, expected {LARGEST:,} at most")
         index = dict(json.loads((Path(path) / INDEX).read_bytes()))
         if index.pop("checksum") != _digest(index):
             raise ValueError(f"the checksum of {INDEX} does not fit")
@@ -106,6 +111,10 @@ def load(tensors: dict[str, Tensor], path: Path | str) -> None:
     data = Path(path) / index["data"]
     with _failing_as(ValueError, f"{data} cannot be read", ADVICE):
         names = index["checksums"].keys() | {file.name for file in data.glob("*.safetensors")}
+        size = sum((data / name).stat().st_size for name in names if (data / name).is_file())
+        most = 2 * sum(t.numel() * t.element_size() for t in tensors.values()) + LARGEST
+        if size > most:  # before all of it is read for a checksum
+            raise ValueError(f"it has {size:,} bytes, expected {most:,} at most")
         mine = sorted(names)[parallel.rank() :: parallel.size()]
         wrong = [n for n in mine if _checksum(data / n) != index["checksums"].get(n)]
         for name in chain(*parallel.gather(wrong)):

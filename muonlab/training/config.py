@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, get_args
 
+import numpy
+
 from muonlab import checks
 from muonlab.models.gpt import ATTENTIONS, SIZES
 from muonlab.optim.coefficients import COEFFICIENTS, MOST
@@ -93,6 +95,8 @@ class TrainConfig:
         for name, value in list(vars(self).items()):
             if isinstance(value, list):  # as JSON and the command line bring it
                 object.__setattr__(self, name, tuple(value))
+            if isinstance(value, numpy.generic):  # JSON knows none
+                object.__setattr__(self, name, value.item())
         self._check_names()
         self._check_numbers()
         self._check_sizes()
@@ -125,7 +129,7 @@ class TrainConfig:
         for name in ("experts", "pretraining", "spectra_every", "eval_batch"):
             checks.number(name, getattr(self, name), 0, 2**31, whole=True)
         checks.number("seed", self.seed, 0, 2**63, whole=True)
-        checks.number("ns_steps", self.ns_steps, 1, MOST, whole=True)
+        checks.number("ns_steps", self.ns_steps, 1, MOST + 1, whole=True)
         rates = ("lr", "adamw_lr", "weight_decay", "matrix_decay", "warmup", "decay")
         for name in (*rates, "noise", "grad_clip"):
             checks.number(name, getattr(self, name), 0)
@@ -138,6 +142,10 @@ class TrainConfig:
             raise ValueError(f"matrix_lr_factors must be {wanted}; got {self.matrix_lr_factors}")
         for each in self.matrix_lr_factors:
             checks.number("matrix_lr_factors", each, 0)
+        needed = (self.lr, self.adamw_lr, self.adamw_matrix_lr, *self.matrix_lr_factors)
+        if self.matrix_decay and 0 in needed:
+            told = "lr, adamw_lr, adamw_matrix_lr and matrix_lr_factors"
+            raise ValueError(f"matrix_decay is a share of a rate: it needs {told} above 0, got a 0")
         checks.number("momentum", self.momentum, 0, 1)
         for beta in self.betas:
             checks.number("betas", beta, 0, 1)

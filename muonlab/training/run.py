@@ -96,6 +96,7 @@ def train(
     checks.kind("a TrainConfig", config, TrainConfig)
     if corpus is not None and not hasattr(corpus, "measure"):
         raise TypeError(f"expected a task, as load_corpus(name) gives; got {corpus!r}")
+    checks.choice("shard", shard, (True, False))
     checks.number("replicas", replicas, 1, 1 + (parallel.size() if shard else 1), whole=True)
     checks.number("timeout", timeout, 0, 1e6, above=True)
     if checkpoint is not None:
@@ -178,7 +179,7 @@ class Run:
     def __init__(
         self, config: TrainConfig, corpus: Task, shard: bool = False, replicas: int = 1
     ) -> None:
-        self.config, self.corpus, self.shard = config, corpus, shard
+        self.config, self.corpus, self.shard, self.replicas = config, corpus, shard, replicas
         self.started = now()
         code_version()  # asked for before anybody edits the files that are loaded
         keep_freed_memory()
@@ -258,13 +259,15 @@ class Run:
 
     def record(self) -> Record:
         """Returns what has been measured so far, with its provenance."""
-        config = self.config
+        config, copies = self.config, self.replicas
+        shared = " --shard" * self.shard + f" --replicas {copies}" * (copies > 1)
         origin = {
-            "command": config.command(),
+            "command": config.command() + shared,
             **provenance(self.device),
             "precision": "bf16" if self.autocast else "fp32",
             "processes": parallel.size(),
             **({"sharded": True} if self.shard else {}),
+            **({"replicas": copies} if copies > 1 else {}),
             "corpus": self.corpus.name,
             "corpus_sha256": self.corpus.sha256,
             "started": self.started,
