@@ -111,11 +111,7 @@ def test_a_diverged_trial_is_never_the_best():
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_each_phase_of_a_study_needs_no_records_but_those_of_the_phases_before_it(name, tmp_path):
-    several = name in (
-        "pilot",
-        "imbalance",
-        "vocabulary-1200",
-    )  # they compare texts
+    several = name in ("pilot", "imbalance")  # they compare texts
     at = Place(tmp_path, None if several else "/a/text")
     for phase, grid in STUDIES[name].phases().items():
         configs = grid(at)

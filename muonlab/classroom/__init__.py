@@ -4,7 +4,6 @@ from muonlab.classroom import report
 from muonlab.classroom.claims import stored_claims
 from muonlab.classroom.explorer_data import (
     MATRICES,
-    ahead_from,
     averages_data,
     bands_data,
     facts_data,

@@ -10,7 +10,6 @@ from torch import Tensor
 from muonlab.data.facts import Facts, selections
 from muonlab.records.record import Record, contestant
 from muonlab.records.runs import by_contestant, grouped
-from muonlab.statistics import paired_interval
 from muonlab.sweeps.search import Search
 from muonlab.sweeps.study import HERE, Place
 from muonlab.theory.spectra import Isotropy
@@ -147,16 +146,3 @@ def _by_matrix(runs: Runs) -> dict[str, Tensor]:
         return torch.tensor(numbers, dtype=torch.float64)
 
     return {name: stacked(matrix) for name, matrix in MATRICES.items()}
-
-
-def ahead_from(a: Tensor, b: Tensor) -> int:
-    """Returns the number of the first measurement from which on a is certainly above b.
-
-    Args:
-        a, b: (seeds, measurements); "certainly": the 95 % interval of a - b lies above 0.
-
-    >>> ahead_from(torch.tensor([[0.0, 1.0], [0.0, 1.1]]), torch.zeros(2, 2))
-    1
-    """
-    lows = [paired_interval(*pair).low for pair in zip(a.T.tolist(), b.T.tolist(), strict=True)]
-    return max((number for number, low in enumerate(lows, start=1) if low <= 0), default=0)

@@ -24,7 +24,7 @@ from muonlab.studies.contests import (
 )
 from muonlab.studies.facts import FACTS_400, FACTS_1200, IMBALANCE, learner_knobs, rate_alone
 from muonlab.studies.protocol import knobs, pilot, tuned
-from muonlab.studies.races import KNOBS, MEMORIES, RACE, RATES, VOCABULARY, race, shorter
+from muonlab.studies.races import KNOBS, MEMORIES, RACE, RATES, race, shorter
 from muonlab.studies.table1 import ALL_GROUPS
 from muonlab.sweeps.search import Knob
 from muonlab.sweeps.study import Study
@@ -54,7 +54,7 @@ FIRST = (RACE[1200],)
 SEARCHES = {
     search.name: search
     for search in (
-        *(*RACE.values(), *MEMORIES.values(), RATES, VOCABULARY, ISOTROPY, TABLE, WIDE, NORMUON),
+        *(*RACE.values(), *MEMORIES.values(), RATES, ISOTROPY, TABLE, WIDE, NORMUON),
         *(LATENT, BATCH, FEWER, FACTS_400, FACTS_1200, IMBALANCE, IN_CONTEXT, ROUTES, MOVING),
     )
 }
@@ -69,10 +69,11 @@ EVIDENCE = {
         {
             "isotropy-equal": equal_rates,
             "isotropy-doses": doses,
-            "isotropy": ISOTROPY.at_new_seeds(10, spectra_every=150),
+            "isotropy": lambda at: cross(
+                ISOTROPY.best(at), seed=[*range(1, 11)], spectra_every=150
+            ),
         },
     ),
-    "vocabulary-1200": tuned(VOCABULARY, seeds=5, before=FIRST),
     "table-1200": Study(
         (*RACE[1200].tunings, *TABLE.tunings),
         {**tuned(TABLE, seeds=5).finals, "table-1200-ends": other_ends},

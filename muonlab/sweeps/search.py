@@ -19,7 +19,7 @@ from muonlab import checks
 from muonlab.records.record import Record
 from muonlab.records.table import table
 from muonlab.sweeps.results import by_config, read_runs
-from muonlab.sweeps.study import Contest, Grid, Phase, Place, Tuning, badness, cross
+from muonlab.sweeps.study import Contest, Grid, Phase, Place, Tuning, badness
 from muonlab.training.config import TrainConfig
 
 NEAR = 1 / 3  # of a range: what a later round covers
@@ -121,10 +121,6 @@ class Search:
                 if who not in found or ended < found[who][0]:
                     found[who] = ended, config
         return [config for _, config in found.values()], tried
-
-    def at_new_seeds(self, seeds: int, **changes: Any) -> Phase:
-        """Returns the phase that runs the best trial of each contestant at the seeds 1, 2, …"""
-        return lambda at: cross(self.best(at), seed=[*range(1, seeds + 1)], **changes)
 
     def trials(self, at: Place) -> dict[tuple[Any, ...], list[list[Record]]]:
         """Returns what is recorded, by contestant and round; ValueError if trials are missing."""
