@@ -62,6 +62,12 @@ def control_knobs(config: TrainConfig) -> tuple[Knob, ...]:
 
 ISOTROPY = Search("isotropy", controls, control_knobs, RIVALS, rounds=(8,), near=True)
 
+
+def tuned_controls(at: Place) -> Grid:
+    """Returns each control's best at ten seeds."""
+    return cross(ISOTROPY.best(at), seed=[*range(1, 11)], spectra_every=150)
+
+
 # Which matrices need Muon, once everything is tuned? What Muon leaves stays with AdamW, at its best
 # rate and first average; those of what it takes are tuned for every row, and at two settings of
 # what all matrices share. AdamW's best and Muon's best differ there (β2 .993 and .907), and a row

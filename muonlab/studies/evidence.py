@@ -21,6 +21,7 @@ from muonlab.studies.contests import (
     equal_rates,
     other_ends,
     regression_knobs,
+    tuned_controls,
 )
 from muonlab.studies.facts import FACTS_400, FACTS_1200, IMBALANCE, learner_knobs, rate_alone
 from muonlab.studies.protocol import knobs, pilot, tuned
@@ -69,9 +70,7 @@ EVIDENCE = {
         {
             "isotropy-equal": equal_rates,
             "isotropy-doses": doses,
-            "isotropy": lambda at: cross(
-                ISOTROPY.best(at), seed=[*range(1, 11)], spectra_every=150
-            ),
+            "isotropy": tuned_controls,
         },
     ),
     "table-1200": Study(
