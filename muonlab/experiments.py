@@ -4,11 +4,9 @@ Behind it are the rooms from `distributed` to `cost`, and `statistics`; what a l
 stands here, so that nothing inside can move a lesson.
 """
 
-from muonlab.benchmark.bench import read_bench
-from muonlab.cost.formulas import Counts, bytes_held, muon_overhead
-from muonlab.cost.formulas import summary as cost_summary
-from muonlab.cost.plans import GPT_1B, GPT_70B, cost_table, estimate, speed
-from muonlab.cost.timeline import WAYS, Machine, ends, timeline
+from muonlab.cost.formulas import Counts, muon_overhead
+from muonlab.cost.plans import GPT_1B, estimate, speed
+from muonlab.cost.timeline import Machine, ends, timeline
 from muonlab.data.facts import first_token_accuracy
 from muonlab.distributed.rehearse import rehearse
 from muonlab.distributed.sharded import orthogonalize_apart
@@ -35,7 +33,6 @@ from muonlab.studies.table1 import (
     row_losses,
     row_name,
     table1_data,
-    tier_runs,
     widened,
 )
 from muonlab.sweeps.results import recorded
