@@ -43,7 +43,7 @@ CITED: dict[str, dict[str, str]] = {
         "25 %": "arXiv 2509.26030, Theorem 5.3",
         "199.8": "0.2 times 999",
     },
-    "09": {"10,000": "the paper's steps", "1,200": "steps of the recorded race"},
+    "09": {"1,200": "steps of the recorded race"},
     "10": {
         "32,768": "2 to the power 15",
         "2,000": "the step of the paper's Tables 3 and 6",

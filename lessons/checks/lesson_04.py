@@ -11,6 +11,75 @@ from muonlab.classroom.kinds import array
 T = 2.262  # Student's t of 95 % for ten seeds
 
 
+def e1(answer: Answer) -> None:
+    """Counts of the pairs and k borrowed tokens, over the number of tokens after a and k."""
+    cases = [
+        (torch.tensor([0, 1, 0, 2, 0, 3, 1]), torch.tensor([1, 0, 2, 0, 1, 1, 3]), 0, _shares(4, 3, 2, 1), 2),
+        (
+            torch.tensor([3, 1, 1, 2, 1, 0, 1, 1]),
+            torch.tensor([1, 1, 2, 1, 0, 1, 1, 4]),
+            1,
+            _shares(2, 1, 3, 1, 1),
+            5.0,
+        ),
+        (torch.tensor([0, 1, 0]), torch.tensor([1, 0, 1]), 2, _shares(5, 3, 2), 4),  # a was never read
+        (torch.tensor([4, 0, 4, 1, 4]), torch.tensor([0, 4, 1, 4, 0]), 4, _shares(1, 2, 2, 1, 4), 0.5),
+    ]
+    otherwise = "Count the tokens that came after a, add k · f, and divide by their number + k."
+    compare(answer, cases, _pairs, returns=array, otherwise=otherwise)
+
+
+def _shares(*counts: float) -> Tensor:
+    return torch.tensor(counts) / sum(counts)
+
+
+def _pairs(read: Tensor, came: Tensor, a: int, f: Tensor, k: float) -> Look:
+    size, f = len(f), f.double()
+    after, before = came[read == a], read[came == a]
+    n, back = torch.bincount(after, minlength=size).double(), torch.bincount(before, minlength=size).double()
+    n_a, some, borrowed = len(after), max(1, len(after)), n + k * f
+    right = borrowed / (n_a + k)
+    few = n / some
+    whole = "You divided by the number of all tokens. Only those that came after a count: divide by n_a + k."
+    ones = "You added k to each pair. The k tokens are shared out by frequency: k · f."
+    return right, [
+        ((back + k * f) / (len(before) + k), "You counted the tokens before a. Count those that came after it."),
+        ((back + k * f) / (n_a + k), "You counted the tokens before a. Count those that came after it."),
+        (few, "The k borrowed tokens are missing: a pair that was never read gets probability 0."),
+        (n / (n_a + k), "k stands in the denominator only. Add k · f to the counts."),
+        (
+            borrowed / some,
+            "k stands in the numerator only. It must stand below as well, or the sum is not 1.",
+        ),
+        (borrowed, "These are counts, with the borrowed ones. Divide them by n_a + k."),
+        (n, "These are counts. Add k · f, and divide by n_a + k."),
+        (borrowed / len(read), whole),
+        (borrowed / (len(read) + k), whole),
+        ((n + k) / (n_a + k * size), ones),
+        ((n + k) / (n_a + k), ones),
+        ((n + 1) / (n_a + size), "You added one to each pair. Add k · f."),
+        ((n + f) / (n_a + 1), "You added f once. Add it k times: k · f."),
+        ((n + f) / (n_a + k), "You added f once. Add it k times: k · f."),
+        (f, "This is the share of each token, whatever came before. Use the tokens that came after a."),
+        (f * n, "You multiplied counts and shares. Add k · f to the counts."),
+        (-right.log(), "This is the loss. Return the probability."),
+        (right.log(), "This is the logarithm. Return the probability."),
+        ((few + k * f) / (1 + k), "You mixed shares. Add k · f to the counts, then divide once by n_a + k."),
+        (
+            (few + f) / 2,
+            "You took the mean of two shares. The more often a was read, the less the borrowed tokens weigh.",
+        ),
+        (
+            (n + k * f) / (torch.bincount(read, minlength=size) + k),
+            "You divided by how often each b was read. Divide by how often a was: one number.",
+        ),
+        (
+            (n + k * f) / (torch.bincount(came, minlength=size) + k),
+            "You divided by how often each b came. Divide by how often a was read: one number.",
+        ),
+    ]
+
+
 def e2(answer: Answer) -> None:
     """Mean difference ± 2.262 · standard error of the paired differences, ten seeds."""
     cases = [

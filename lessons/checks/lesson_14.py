@@ -5,7 +5,57 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from muonlab.classroom.exercise import Mistakes, compare
-from muonlab.classroom.kinds import Wrong, array
+from muonlab.classroom.kinds import Wrong, array, number
+
+
+def e1(answer: Callable) -> None:
+    """5sC / 6B: it grows with the width and falls with the batch; layers cancel."""
+    cases = [(8, 10, 3), (512, 4096, 5), (768, 65_536, 2), (64, 1000, 1)]
+    otherwise = "Add up 4k²M + 2k³ over six matrices, times `steps`; divide by 6 · 12C² · tokens."
+    compare(answer, cases, _overheads, returns=number, within=1e-6, otherwise=otherwise)
+
+
+def _overheads(C: int, B: int, steps: int) -> tuple[float, Mistakes]:
+    square, tall = 6 * steps * C**3, 18 * steps * C**3  # of one matrix (C, C), of one (4C, C)
+    muon, model = 4 * square + 2 * tall, 6 * 12 * C**2 * B
+    x = muon / model
+    six = "The model takes 6 operations, 2 forward and 4 backward, for each of 12C² weights and each token."
+    matrices = "A layer has four matrices (C, C) and two (4C, C)."
+    return x, [
+        (1 / x, "That is the model's over Muon's: upside down."),
+        (x / (1 + x), "That is Muon's part of the whole step. Divide by the model's operations alone."),
+        (1 + x, "That is the whole step over the model's. Divide Muon's operations alone."),
+        (100 * x, "That is in per cent. Return the quotient."),
+        (float(muon // model), "// drops the fraction. Divide with /."),
+        (float(round(x)), "You rounded to a whole number. Return the quotient."),
+        (3 * x, f"{six} You counted the forward pass alone."),
+        (1.5 * x, f"{six} You counted the backward pass alone."),
+        (6 * x, f"{six} You left the 6 out."),
+        (x * B, "That is for one token. A step has as many as `tokens`."),
+        (x / steps, "That is one Newton-Schulz step. Multiply by `steps`."),
+        (5 * x / steps, "You took five Newton-Schulz steps whatever `steps` says."),
+        (muon, "That is Muon's operations. Divide by the model's."),
+        (4 * square / model, f"{matrices} You left out the two, or took one of each shape."),
+        (2 * tall / model, f"You left out the four attention matrices, or took six square ones. {matrices}"),
+        ((4 * square + tall) / model, f"You took one of the two tall matrices in Muon. {matrices}"),
+        (
+            (square + tall) / (6 * 5 * C**2 * B),
+            f"You took one matrix of each shape. {matrices}",
+        ),
+        (
+            steps * (4 * 6 * C**3 + 2 * (4 * 16 * C**3 + 2 * 64 * C**3)) / model,
+            "k is the short side: C for both shapes.",
+        ),
+        (steps * (4 * 4 + 2 * 16) * C**3 / model, "You left 2k³ out: a step takes 4k²M + 2k³."),
+        (steps * 12 * C**3 / model, "You left 4k²M out: a step takes 4k²M + 2k³."),
+        (steps * (4 * 6 + 2 * (16 + 2 * 64)) * C**3 / model, "k is the short side: C for both shapes, in 2k³ too."),
+        (x / 2, "That is half as much. A multiplication and an addition count as two, here as in the model."),
+        (
+            2 * x,
+            "That is twice as much. The model's six matrices hold 12C² weights, and 4k²M + 2k³ counts both "
+            "multiplications and additions.",
+        ),
+    ]
 
 
 SPEED, CARD = 4e14, 5e10  # operations a second of a GPU, bytes a second of its network card

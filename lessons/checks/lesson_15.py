@@ -95,3 +95,48 @@ def _promises(G: Tensor, A: Tensor) -> tuple[float, Mistakes]:
         (nuclear - stable, "That is the difference. Divide."),
     ]
     return right.item(), found
+
+
+Runs = dict[int, float]
+
+
+def e3(answer: Callable) -> None:
+    """The loss at steps / longer, on the line between the two runs."""
+    cases = [
+        ({900: 2.7, 1200: 2.5}, 1200, 1.2),
+        ({1200: 2.5, 900: 2.7}, 1200, 1.25),
+        ({100: 4.0, 200: 3.0}, 300, 2.0),
+        ({600: 3.0, 1000: 2.6}, 1000, 1.25),
+    ]
+    otherwise = (
+        "Muon takes steps / longer steps in that time. Its loss there: that of the shorter run, plus the same part "
+        "of the way to the longer run's loss."
+    )
+    compare(answer, cases, _in_time, returns=number, within=1e-6, otherwise=otherwise)
+
+
+def _in_time(runs: Runs, steps: int, longer: float) -> tuple[float, Mistakes]:
+    (few, high), (many, low) = sorted(runs.items())
+
+    def at(n: float) -> float:
+        return high + (n - few) / (many - few) * (low - high)
+
+    n = steps / longer
+    return at(n), [
+        (
+            at(steps),
+            "That is the loss after as many steps as AdamW takes. In its time Muon takes fewer: steps / longer.",
+        ),
+        (at(steps * longer), "You multiplied. A longer step leaves time for fewer steps: divide by `longer`."),
+        (at(steps * (2 - longer)), "20 % longer steps are not 20 % fewer: divide by `longer`."),
+        (n, "These are Muon's steps in that time. Asked is its loss after so many."),
+        (low + high - at(n), "The two runs have changed places: the part of the way begins at the shorter run."),
+        ((low + high) / 2, "That is the mean of the two. How far along is steps / longer?"),
+        (low, "That is the loss of the longer run, for which there is no time."),
+        (high, "That is the loss of the shorter run. There is time for more."),
+        ((n - few) / (many - few), "That is the part of the way. Take that part of the way between the losses."),
+        (
+            high + (math.log(n / few) / math.log(many / few)) * (low - high),
+            "That line is straight in the logarithm of the steps. Here it is straight in the steps.",
+        ),
+    ]

@@ -2,12 +2,83 @@
 
 import math
 import statistics
+from collections import Counter
 
 import numpy as np
 import torch
 from scipy import stats
 
 from muonlab.experiments import paired_interval
+
+
+def loop(read, came, a, f, k):
+    counts = [0] * len(f)
+    for x, y in zip(read.tolist(), came.tolist(), strict=True):
+        if x == a:
+            counts[y] += 1
+    return [(n + k * share.item()) / (sum(counts) + k) for n, share in zip(counts, f, strict=True)]
+
+
+def with_counter(read, came, a, f, k):
+    after = Counter(y for x, y in zip(read.tolist(), came.tolist(), strict=True) if x == a)
+    return torch.tensor([(after[b] + k * f[b]) / (after.total() + k) for b in range(len(f))])
+
+
+def keys(read, came, a, f, k):
+    V = len(f)
+    table = torch.bincount(read * V + came, minlength=V * V).view(V, V)
+    return (table[a] + k * f) / (table[a].sum() + k)
+
+
+def by_read(read, came, a, f, k):
+    pairs = torch.bincount(came[read == a], minlength=len(f))
+    return (pairs + k * f) / ((read == a).sum() + k)
+
+
+def one_hot(read, came, a, f, k):
+    rows = torch.nn.functional.one_hot(came, len(f))[read == a]
+    return (rows.sum(0) + k * f) / (len(rows) + k)
+
+
+def numpy_pairs(read, came, a, f, k):
+    pairs = np.bincount(came.numpy()[read.numpy() == a], minlength=len(f))
+    return (pairs + k * f.numpy()) / (pairs.sum() + k)
+
+
+def mixed(read, came, a, f, k):
+    """The same, as a mixture of two shares."""
+    after = came[read == a]
+    weight = len(after) / (len(after) + k)
+    own = torch.bincount(after, minlength=len(f)) / max(1, len(after))
+    return weight * own + (1 - weight) * f
+
+
+def in_place(read, came, a, f, k):
+    f *= k
+    f += torch.bincount(came[read == a], minlength=len(f))
+    return f / f.sum()
+
+
+def without_minlength(read, came, a, f, k):
+    pairs = torch.bincount(came[read == a])
+    return (pairs + k * f) / (pairs.sum() + k)
+
+
+def mixed_by_k(read, came, a, f, k):
+    after = came[read == a]
+    own = torch.bincount(after, minlength=len(f)) / max(1, len(after))
+    return (own + k * f) / (1 + k)
+
+
+def pairs_but(change):
+    """`change` takes the counts n, n_a, f, k, and all tokens read and came."""
+
+    def answer(read, came, a, f, k):
+        after = came[read == a]
+        n = torch.bincount(after, minlength=len(f)).float()
+        return change(n, len(after), f, k, read, came)
+
+    return answer
 
 
 def both(half):
@@ -42,6 +113,41 @@ def scipy_unpaired(a, b):
 
 
 ANSWERS = {
+    "04-e1": {
+        "right": {
+            "loop": loop,
+            "counter": with_counter,
+            "keys": keys,
+            "by read": by_read,
+            "one-hot": one_hot,
+            "numpy": numpy_pairs,
+            "mixture": mixed,
+            "normalized": pairs_but(lambda n, m, f, k, r, c: (n + k * f) / (n + k * f).sum()),
+        },
+        "wrong": {
+            "in place": in_place,
+            "no minlength": without_minlength,
+            "shares mixed": mixed_by_k,
+            "turned": lambda read, came, a, f, k: loop(came, read, a, f, k),
+            "no k": pairs_but(lambda n, m, f, k, r, c: n / max(1, m)),
+            "k above": pairs_but(lambda n, m, f, k, r, c: (n + k * f) / max(1, m)),
+            "k below": pairs_but(lambda n, m, f, k, r, c: n / (m + k)),
+            "counts": pairs_but(lambda n, m, f, k, r, c: n + k * f),
+            "bare counts": pairs_but(lambda n, m, f, k, r, c: n),
+            "of all": pairs_but(lambda n, m, f, k, r, c: (n + k * f) / (len(r) + k)),
+            "k each": pairs_but(lambda n, m, f, k, r, c: (n + k) / (m + k * len(f))),
+            "k each, once below": pairs_but(lambda n, m, f, k, r, c: (n + k) / (m + k)),
+            "add one": pairs_but(lambda n, m, f, k, r, c: (n + 1) / (m + len(f))),
+            "f once": pairs_but(lambda n, m, f, k, r, c: (n + f) / (m + 1)),
+            "shares": pairs_but(lambda n, m, f, k, r, c: f),
+            "loss": pairs_but(lambda n, m, f, k, r, c: -((n + k * f) / (m + k)).log()),
+            "by b": pairs_but(
+                lambda n, m, f, k, r, c: (n + k * f) / (torch.bincount(c, minlength=len(f)) + k)
+            ),
+            "one number": pairs_but(lambda n, m, f, k, r, c: ((n + k * f) / (m + k)).max()),
+            "text": pairs_but(lambda n, m, f, k, r, c: "p(b | a)"),
+        },
+    },
     "04-e2": {
         "right": {
             "plain": both(lambda d: 2.262 * d.std() / 10**0.5),

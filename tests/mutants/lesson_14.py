@@ -2,9 +2,34 @@
 
 import heapq
 import math
+from fractions import Fraction
 
 import numpy
 import torch
+
+
+def formula(width, tokens, steps):
+    return 5 * steps * width / (6 * tokens)
+
+
+def counted(width, tokens, steps):
+    shapes = [(width, width)] * 4 + [(4 * width, width)] * 2
+    muon = sum(steps * (4 * min(s) ** 2 * max(s) + 2 * min(s) ** 3) for s in shapes)
+    return muon / (6 * tokens * sum(m * n for m, n in shapes))
+
+
+def rows_as_short_side(width, tokens, steps):
+    muon = sum(
+        steps * (4 * m**2 * n + 2 * m**3)
+        for m, n in [(width, width)] * 4 + [(4 * width, width)] * 2
+    )
+    muon_short = 4 * 6 * width**3 * steps + 2 * steps * (4 * 16 + 2 * 64) * width**3
+    assert muon == muon_short
+    return muon / (72 * width**2 * tokens)
+
+
+def in_whole_numbers(width, tokens, steps):
+    return Fraction(5 * steps * width, 6 * tokens)
 
 
 def sums(owners, what, gpus):
@@ -78,6 +103,43 @@ def with_dictionaries(shapes, gpus):
 
 
 ANSWERS = {
+    "14-e1": {
+        "wrong": {
+            "of the whole": lambda C, B, s: formula(C, B, s) / (1 + formula(C, B, s)),
+            "upside down": lambda C, B, s: 1 / formula(C, B, s),
+            "forward only": lambda C, B, s: 3 * formula(C, B, s),
+            "one token": lambda C, B, s: 5 * s * C / 6,
+            "one step": lambda C, B, s: formula(C, B, 1),
+            "no feed-forward": lambda C, B, s: 24 * s * C / (72 * B),
+            "no attention": lambda C, B, s: 36 * s * C / (72 * B),
+            "rows": rows_as_short_side,
+            "products": lambda C, B, s: formula(C, B, s) / 2,
+            "five steps": lambda C, B, s: formula(C, B, 5),
+            "whole step": lambda C, B, s: 1 + formula(C, B, s),
+            "whole division": lambda C, B, s: 5 * s * C // (6 * B),
+            "per cent": lambda C, B, s: 100 * formula(C, B, s),
+            "backward only": lambda C, B, s: 1.5 * formula(C, B, s),
+            "no 6": lambda C, B, s: 6 * formula(C, B, s),
+            "Muon alone": lambda C, B, s: 60 * s * C**3,
+            "no cube": lambda C, B, s: (16 + 32) * s * C / (72 * B),
+            "cube alone": lambda C, B, s: (8 + 4) * s * C / (72 * B),
+            "one tall": lambda C, B, s: (24 + 18) * s * C / (72 * B),
+            "twice": lambda C, B, s: formula(C, B, s) * 2,
+            "one of each": lambda C, B, s: (6 + 18) * s * C / (6 * 5 * B),
+            "a word": lambda C, B, s: f"{formula(C, B, s):.0%}",
+        },
+        "generic": {
+            "three layers": lambda C, B, s: 3 * formula(C, B, s) / 7,
+            "no batch": lambda C, B, s: formula(C, 1, s) / C,
+        },
+        "right": {
+            "formula": formula,
+            "counted": counted,
+            "fraction": in_whole_numbers,
+            "0-d tensor": lambda C, B, s: torch.tensor(formula(C, B, s), dtype=torch.float64),
+            "NumPy": lambda C, B, s: numpy.float64(5 * s) * C / 6 / B,
+        },
+    },
     "14-e4": {
         "wrong": {
             "in turn": in_turn,

@@ -28,6 +28,27 @@ def by_squares(G, A):
     return nuclear_norm**2 / energy.sum() * torch.linalg.eigvalsh(left).max() / left.trace()
 
 
+def ends(runs):
+    few, many = min(runs), max(runs)
+    return few, many, runs[few], runs[many]
+
+
+def on_the_line(runs, n):
+    few, many, high, low = ends(runs)
+    return high + (n - few) / (many - few) * (low - high)
+
+
+def by_numpy(runs, steps, longer):
+    at = sorted(runs)
+    return numpy.interp(steps / longer, at, [runs[n] for n in at])
+
+
+def by_weights(runs, steps, longer):
+    few, many, high, low = ends(runs)
+    n = steps / longer
+    return ((many - n) * high + (n - few) * low) / (many - few)
+
+
 ANSWERS = {
     "15-e1": {
         "wrong": {
@@ -81,6 +102,33 @@ ANSWERS = {
                 * (numpy.linalg.norm(A.numpy(), 2) / numpy.linalg.norm(A.numpy())) ** 2
             ),
             "shape (1,)": lambda G, A: (nuclear(G) / stable(A))[None],
+        },
+    },
+    "15-e3": {
+        "wrong": {
+            "as many steps": lambda runs, steps, longer: on_the_line(runs, steps),
+            "multiplied": lambda runs, steps, longer: on_the_line(runs, steps * longer),
+            "percents": lambda runs, steps, longer: on_the_line(runs, steps * (2 - longer)),
+            "steps": lambda runs, steps, longer: steps / longer,
+            "swapped": lambda runs, steps, longer: (
+                sum(runs.values()) - on_the_line(runs, steps / longer)
+            ),
+            "mean": lambda runs, steps, longer: sum(runs.values()) / 2,
+            "longer run": lambda runs, steps, longer: min(runs.values()),
+            "shorter run": lambda runs, steps, longer: max(runs.values()),
+            "part": lambda runs, steps, longer: (
+                (steps / longer - min(runs)) / (max(runs) - min(runs))
+            ),
+            "logarithm": lambda runs, steps, longer: numpy.interp(
+                numpy.log(steps / longer),
+                numpy.log(sorted(runs)),
+                [runs[n] for n in sorted(runs)],
+            ),
+        },
+        "right": {
+            "line": lambda runs, steps, longer: on_the_line(runs, steps / longer),
+            "NumPy": by_numpy,
+            "weights": by_weights,
         },
     },
 }
