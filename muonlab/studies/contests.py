@@ -166,7 +166,7 @@ LATENT = Search(
     lambda at: cross(cross(RACE[1200].best(at)[:2], steps=600, eval_every=600), **PARTS),
     knobs,
     ("attention", "experts", "muon"),
-    rounds=(8, 8),
+    rounds=(8,),
     near=True,
 )
 
