@@ -306,6 +306,16 @@ def test_exact_moves_along_the_polar_factor():
     torch.testing.assert_close(before - p.detach(), polar(p.grad))
 
 
+def test_exact_is_computed_in_float64_whatever_the_parameters_are():
+    values = torch.logspace(0, -10, 6)  # in float32 the smallest would drown in rounding
+    p = torch.nn.Parameter(torch.zeros(6, 6))
+    turned, _ = torch.linalg.qr(torch.randn(6, 6, generator=torch.Generator().manual_seed(1)))
+    p.grad = turned @ torch.diag(values)
+    Muon([p], lr=1.0, weight_decay=0.0, nesterov=False, ns_coefficients="exact").step()
+    wanted = polar(p.grad.double())
+    torch.testing.assert_close(-p.detach().double(), wanted, atol=1e-6, rtol=0)
+
+
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 def test_one_bad_entry_spoils_nothing(bad):
     m = model()

@@ -50,6 +50,8 @@ def test_the_summary_names_the_optimizer_and_the_losses():
     summary = make().summary()
     assert "Muon lr=0.01 adamw_lr=0.003 seed=0" in summary
     assert "overall 7.000 head 6.000 after 2 steps, 1.0 s, 2,048 tokens/s" in summary  # no tail
+    gated = make(config=asdict(TrainConfig(gated=True)))
+    assert gated.summary().startswith("gated Muon lr=")
     alone = make(config=asdict(TrainConfig(muon=(), adamw_lr=0.5)), failure="diverged at step 2")
     assert alone.summary().endswith("AdamW adamw_lr=0.5 seed=0: failed after 2 steps")
 
@@ -153,6 +155,7 @@ def test_provenance_names_versions_and_device_but_no_path():
     found = provenance()
     assert set(found) >= {"python", "torch", "muonlab", "code", "device", "threads", "utc"}
     assert all(found.values())
+    assert found["utc"].endswith("+00:00")
     assert os.sep + "home" not in json.dumps(found)
     assert os.getcwd() not in json.dumps(found)
 
@@ -188,4 +191,4 @@ def test_every_recorded_grid_is_whole_and_from_committed_code(name):
 def test_the_summary_of_a_run_on_facts_lists_accuracies():
     run = make()
     run.held_out[-1]["accuracy"] = [1.0, 0.25]
-    assert " accuracy 1.00 0.25 after" in run.summary()
+    assert "overall 7.000 head 6.000 accuracy 1.00 0.25 after" in run.summary()

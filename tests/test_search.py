@@ -123,6 +123,15 @@ def test_a_later_round_looks_around_the_best_so_far_and_may_leave_the_range(tmp_
     assert [[len(r) for r in rounds] for rounds in trials.values()] == [[16, 8], [16, 8]]
 
 
+def test_an_outcome_shows_each_side_its_own_knobs(tmp_path):
+    own = lambda config: (RATE,) if config.rule == "muon" else (MEMORY,)  # noqa: E731
+    search = Search("some", CONFIGS, own, ("rule",), rounds=(4,))
+    put(search.tunings[0].grid(Place(tmp_path)), tmp_path / "some-1.jsonl", lambda c: c.lr)
+    _, muon, other = outcome(search, Place(tmp_path)).splitlines()
+    assert "lr " in muon
+    assert "betas.0 " in other
+
+
 def test_a_search_without_its_trials_says_what_to_run(tmp_path):
     search = Search("some", CONFIGS[:1], lambda c: (RATE,), ("rule",), rounds=(4,))
     with pytest.raises(ValueError, match=r"4 of the trials .* run `muonlab ablate some-1"):
