@@ -27,9 +27,8 @@ def build_model(config: TrainConfig, task: Task) -> GPT:
 
 def model_shape(config: TrainConfig) -> GPTConfig:
     """Returns the shape of a run's model, before a task says what its tokens are."""
-    chosen = {
-        name: getattr(config, name) for name in ("gated", "attention", "fused_qkv", "experts")
-    }
+    names = ("gated", "attention", "qk_norm", "fused_qkv", "experts")
+    chosen = {name: getattr(config, name) for name in names}
     return dataclasses.replace(SIZES[config.size], **chosen)
 
 

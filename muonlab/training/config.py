@@ -51,6 +51,7 @@ class TrainConfig:
     size: str = _option("tiny", "the model: " + ", ".join(SIZES))
     gated: bool = _option(False, "gated feed-forward, with w_gate")
     attention: str = _option("multi-head", "the attention: " + ", ".join(ATTENTIONS))
+    qk_norm: bool = _option(True, "queries and keys are normed; latent attention: all but k_up c")
     fused_qkv: bool = _option(False, "one matrix makes queries, keys and values: group QKV")
     experts: int = _option(0, "experts in a feed-forward layer, of which a token takes 3; 0: dense")
     muon: tuple[str, ...] = _option(("QK", "VO", "FFN"), "groups under Muon; none: AdamW alone")
