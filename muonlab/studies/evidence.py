@@ -1,6 +1,7 @@
 """All searches and studies that judge Muon against AdamW, by name (see `protocol`)."""
 
 from dataclasses import replace
+from functools import partial
 
 from muonlab.studies.contests import (
     BATCH,
@@ -62,8 +63,11 @@ SEARCHES = {
 EVIDENCE = {
     "pilot": Study((), {"pilot": pilot}),
     **{f"race-{steps}": race(steps) for steps in RACE},
-    "race-shorter": Study(RACE[1200].tunings, {"race-shorter": shorter}),
+    "race-shorter": Study(RACE[1200].tunings, {"race-shorter": partial(shorter, RACE[1200])}),
     "rates-1200": tuned(RATES, seeds=10, before=FIRST),
+    "rates-shorter": Study(
+        (*RACE[1200].tunings, *RATES.tunings), {"rates-shorter": partial(shorter, RATES)}
+    ),
     "knobs": Study((*RACE[150].tunings[:2], *RACE[1200].tunings, KNOBS), {"knobs": 3}),
     "isotropy": Study(
         (*RACE[1200].tunings, *ISOTROPY.tunings),

@@ -81,20 +81,6 @@ def race(steps: int) -> Study:
     return Study(own + last, {f"race-{steps}": finals})
 
 
-def shorter(at: Place) -> Grid:
-    """Returns Muon's best of 1,200 steps in runs planned for fewer, their rates decayed to zero.
-
-    How many does it need to end where AdamW ends after 1,200? A longer run stopped early, whose
-    rates are still high, would count too many.
-    """
-    muon = RACE[1200].best(at)[1]
-    return [
-        replace(muon, steps=steps, eval_every=steps, seed=seed)
-        for seed in range(1, SEEDS[1200] + 1)
-        for steps in (900, 1020)
-    ]
-
-
 # Would rates of their own for QK, VO, w_in and w_out help? Four factors for either optimizer, from
 # the race's best (all 1) on: over the whole ranges eight trials would hardly find anything.
 FACTORS = tuple(Knob(f"matrix_lr_factors.{n}", 0.25, 4) for n in range(4))
@@ -106,6 +92,21 @@ RATES = Search(
     rounds=(8, 8, 8),  # in the second AdamW still gained a hundredth of a nat
     near=True,
 )
+
+
+def shorter(search: Search, at: Place) -> Grid:
+    """Returns a search's best Muon of 1,200 steps in runs planned for fewer, rates decayed to zero.
+
+    How many does it need to end where AdamW ends after 1,200? A longer run stopped early, whose
+    rates are still high, would count too many.
+    """
+    muon = search.best(at)[1]
+    return [
+        replace(muon, steps=steps, eval_every=steps, seed=seed)
+        for seed in range(1, SEEDS[1200] + 1)
+        for steps in (900, 1020)
+    ]
+
 
 # Who wins where, as a map: AdamW by its first average, Muon by its momentum, three lengths. At each
 # place the rate of the matrices is tuned again. AdamW's average is the same for all its parameters,
