@@ -424,16 +424,6 @@ def test_the_picture_of_the_readme_follows_light_and_dark_by_itself():
     assert "AdamW" in found
 
 
-def test_a_strip_is_cut_into_parts_as_long_as_their_numbers():
-    figure = figures.strips({"many": {"k₁": 3, "k₂": 3, "v": 2}, "few": {"c": 1}}, xlabel="n")
-    bars = figure.axes[0].patches
-    assert [(b.get_x(), b.get_width()) for b in bars] == [(0, 3), (3, 3), (6, 2), (0, 1)]
-    colours = [b.get_facecolor() for b in bars]
-    assert colours[0] == colours[1]
-    assert len(set(colours)) == 3
-    assert {"k₁", "k₂", "v", "c", "many", "few"} <= set(drawn(figure))
-
-
 def test_cases_on_an_axis_have_names():
     figure = lines([0, 1], {"Muon": [1, 2]}, xlabel="x", ylabel="y", ticks=["plain", "both"])
     assert {"plain", "both"} <= set(drawn(figure))

@@ -156,10 +156,14 @@ def test_the_blocks_of_the_first_muon_update():
     root = math.sqrt(alpha**2 * (1 - beta) ** 3 + (1 - alpha) ** 2 * beta**3)
     first = TwoBlock(K, L).descent(alpha / L, (1 - alpha) / (K - L)).direction("muon")
     assert (first.a, first.b) == (1.0, 1.0)
-    assert first.c11 == pytest.approx(((1 - beta) ** 2 * alpha / root - 1) / (K * beta), rel=1e-12)
-    assert first.c22 == pytest.approx((beta**2 * (1 - alpha) / root - 1) / (K * (1 - beta)), rel=1e-12)
-    assert first.c12 == pytest.approx(-beta * (1 - alpha) / root / K, rel=1e-12)
-    assert first.c21 == pytest.approx(-alpha * (1 - beta) / root / K, rel=1e-12)
+    found = [first.c11, first.c22, first.c12, first.c21]
+    wanted = [
+        ((1 - beta) ** 2 * alpha / root - 1) / (K * beta),
+        (beta**2 * (1 - alpha) / root - 1) / (K * (1 - beta)),
+        -beta * (1 - alpha) / root / K,
+        -alpha * (1 - beta) / root / K,
+    ]
+    assert found == pytest.approx(wanted, rel=1e-12)
 
 
 def test_the_matrix_of_signs_is_the_papers():
@@ -258,7 +262,7 @@ def test_frequencies_are_exact_and_sizes_whole():
 
 def test_more_steps_than_memory_holds_are_refused_before_the_first():
     free = psutil.virtual_memory().available
-    with pytest.raises(ValueError, match="steps=.* GiB"):  # each keeps ten numbers, 80 bytes
+    with pytest.raises(ValueError, match=r"steps=.* GiB"):  # each keeps ten numbers, 80 bytes
         memory.train(two_block(9, 3, 0.8), *coupled(9), "gd", 1.0, free // 40)
 
 

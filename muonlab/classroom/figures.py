@@ -1,7 +1,6 @@
 """Figures that say what they draw, and that read without colour, in the dark and on a phone."""
 
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from textwrap import fill
 from typing import Any
 
@@ -26,7 +25,7 @@ from muonlab.classroom.axes import (
     scales,
     x_of,
 )
-from muonlab.classroom.looks import INK, SERIES, looks
+from muonlab.classroom.looks import INK, looks
 from muonlab.statistics import Interval, mean_interval
 
 ROW = 26  # characters in a line of a row's name: the axis needs the other half
@@ -101,28 +100,6 @@ def panels(
     low = 1.1 * min(0, *(axes.dataLim.y0 for axes in places))
     places[0].set(ylabel=ylabel, ylim=(low, None))
     legend(figure, band)
-    return figure
-
-
-def strips(rows: Mapping[str, Mapping[str, float]], *, xlabel: str) -> Figure:
-    """Returns one strip a row, cut into named parts, each as long as its number.
-
-    Parts whose names begin alike ("k₁", "k₂") have one colour.
-    """
-    demand(rows)
-    for part, length in chain(*(parts.items() for parts in rows.values())):
-        checks.number(f"the length of {part!r}", length, 0)
-    figure, axes = plt.subplots(figsize=(WIDTH, 0.8 + 0.55 * len(rows)))
-    _rows(axes, list(rows))
-    kinds = list(dict.fromkeys(part[0] for parts in rows.values() for part in parts))
-    for row, parts in enumerate(rows.values()):
-        left = 0.0
-        for part, length in parts.items():
-            look: dict[str, Any] = {"facecolor": SERIES[kinds.index(part[0])]["light"]}
-            axes.barh(row, length, 0.6, left, alpha=0.35, edgecolor=INK, linewidth=1, **look)
-            axes.text(left + length / 2, row, part, ha="center", va="center")
-            left += length
-    axes.set_xlabel(xlabel, loc="right")
     return figure
 
 
