@@ -813,6 +813,8 @@ RECORDS = [
     ("Hypothesis({'lr': 0.1}, {'lr': 0.1})", "differ lr=0.1|Muon"),
     ("Hypothesis({'lr': NAN}, {'lr': 0.1})", "lr nan"),
     ("Hypothesis({'lr': 0.2}, {'lr': 0.1}, by=-1)", "by -1"),
+    ("Hypothesis({'lr': 0.2}, {'lr': 0.1}, 'tail', 0.05)", "metric 0.05"),
+    ("Hypothesis({'lr': 0.2}, {'lr': 0.1}, metric='overal')", "metric overall 'overal'"),
     ("judge(Hypothesis({'lr': 0.2}, {'lr': 0.1}), [])", "run lr=0.2"),
     ("judge(None, [])", "Hypothesis None"),
     ("state(Hypothesis({'lr': 0.2}, {'lr': 0.1}), 'file')", "file/hypothesis.json"),
@@ -829,6 +831,10 @@ RECORDS = [
     ("timeline.timeline(formulas.Counts(SMALL), 8, 8, way='ownrs')", "owners 'ownrs'"),
     ("timeline.timeline(formulas.Counts(SMALL), 8, 8, gpus=0)", "gpus 0"),
     ("timeline.timeline(formulas.Counts(SMALL), NAN, 8)", "tokens nan"),
+    ("timeline.Machine(cards=0)", "cards 0"),
+    ("timeline.Machine(speed=-1e12)", "speed -1000000000000.0"),
+    ("formulas.muon_overhead(-768, 65_536)", "width -768"),
+    ("formulas.muon_overhead(768, NAN)", "tokens nan"),
 ]
 CLASSROOM = [
     ("start(2)", "digits '02' 2"),

@@ -45,12 +45,16 @@ def demand(series: Any) -> None:
 
 
 def legend(figure: Figure, drawn: str = "") -> None:
-    """Puts the legend of the first axes above the figure, where it hides nothing.
+    """Puts one legend of all axes above the figure, where it hides nothing.
 
     Args:
         drawn: how lines, bands or dots stand for seeds.
     """
-    handles, labels = figure.axes[0].get_legend_handles_labels()
+    found: dict[str, Any] = {}
+    for axes in figure.axes:
+        marks, names = axes.get_legend_handles_labels()
+        found |= dict(zip(names, marks, strict=True))
+    labels, handles = [*found], [*found.values()]
     columns = max(1, min(3, 36 // (8 + max(map(len, labels)))))
     rows = -(-len(labels) // columns) + len(drawn.splitlines())
     figure.set_figheight(figure.get_figheight() + 0.2 * rows)

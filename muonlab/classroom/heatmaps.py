@@ -68,7 +68,8 @@ def maps(
     if len(columns := {(*row,) for grid in grids.values() for row in grid.values()}) != 1:
         raise ValueError(f"expected the same columns in each row, got {columns}")
     high = 0.64 if len(grids) < 3 else 0.42
-    figure, places = plt.subplots(1, len(grids), figsize=(WIDTH, high * WIDTH), sharey=bool(sides))
+    shape: dict[str, Any] = {"figsize": (WIDTH, high * WIDTH), "squeeze": False}
+    figure, [places] = plt.subplots(1, len(grids), sharey=bool(sides), **shape)
     cells = [[[*row.values()] for row in grid.values()] for grid in grids.values()]
     found = checks.array("maps with as many rows each", cells)
     low, top, form = found.min(), found.max(), ".2f"

@@ -14,6 +14,7 @@ import psutil
 import torch
 from torch import Tensor, nn
 
+from muonlab import checks
 from muonlab.data.load import shape_for, training_tokens
 from muonlab.data.shards import TOKENS
 from muonlab.machine import pick_device
@@ -50,6 +51,10 @@ def muon_overhead(
     >>> round(muon_overhead(768, 65_536), 4), round(muon_overhead(7168, 2**26, 32, 2048), 4)
     (0.0488, 0.0037)
     """
+    for name, value in (("width", width), ("tokens", tokens), ("expert_hidden", expert_hidden)):
+        if value is not None:
+            checks.number(name, value, 0, above=True)
+    checks.number("total_over_active", total_over_active, 1)
     weight = 5 * width
     if expert_hidden is not None:
         k, M = sorted((expert_hidden, width))

@@ -37,6 +37,12 @@ class Machine:
     card: float = 50e9  # bytes/s of a network card
     cards: int = 8  # in a server
 
+    def __post_init__(self) -> None:
+        for name in ("speed", "nvlink", "card"):
+            checks.number(name, getattr(self, name), 0, above=True)
+        for name in ("server", "cards"):
+            checks.number(name, getattr(self, name), 1, whole=True)
+
     def to_all(self, gpus: int) -> float:
         """Returns the bytes/s at which each GPU receives what all receive, or all sum up.
 

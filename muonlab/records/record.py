@@ -103,6 +103,7 @@ def append(record: Record, path: Path | str) -> None:
     ValueError if the record holds NaN or Inf, or the file has a broken line (see `read`).
     """
     checks.kind("a Record", record, Record)
+    _checked(record)  # what `read` would refuse
     path = prepare_file(path)
     line = json.dumps(rounded(dataclasses.asdict(record)), allow_nan=False)
     with lock(path, "append"):

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -67,7 +68,10 @@ class Hypothesis:
         object.__setattr__(self, "shared", {f: getattr(sides[0], f) for f in self.shared})
         if self.better == self.than or len({*self.names}) < 2:
             raise ValueError(f"both sides are {self.names[0]}: name two that differ")
-        if not 0 <= self.by < math.inf:
+        if not re.fullmatch(r"overall|head|middle|tail|accuracy \d+", str(self.metric)):
+            losses = "overall, head, middle, tail, or accuracy and the group, as in accuracy 9"
+            raise ValueError(f"metric must be one of {losses}; got {self.metric!r}")
+        if not (isinstance(self.by, int | float) and 0 <= self.by < math.inf):
             raise ValueError(
                 f"by must be a finite number, 0 or more, got {self.by}: to predict the other "
                 "direction, exchange better and than"
