@@ -43,7 +43,7 @@ RACE[4800] = Search(
     lambda at: cross(RACE[1200].best(at)[:2], steps=4800, eval_every=4800),
     knobs,
     RIVALS,
-    rounds=(8,),
+    rounds=(8, 8),
     near=True,
 )
 
