@@ -35,7 +35,7 @@ def _apart(adamw: TrainConfig) -> TrainConfig:
 
 # At 1,200 steps the second round still lowered AdamW's loss by 0.02, so all have a third.
 RACE = {
-    150: Search("race-150", sides(150), knobs, RIVALS, rounds=(16, 16, 16), last=found_since),
+    150: Search("race-150", sides(150), knobs, RIVALS, rounds=(16, 16, 16), third=found_since),
     1200: Search("race-1200", sides(1200), knobs, RIVALS, rounds=(16, 8, 8)),
 }
 RACE[4800] = Search(

@@ -92,7 +92,7 @@ class Search:
     contest: Contest
     rounds: tuple[int, ...] = (16, 8)  # trials of each contestant
     near: bool = False  # whether the first round, too, looks around the sides alone
-    last: Phase | None = None  # what the last round looks around, instead of the best so far
+    third: Phase | None = None  # what the third round looks around, instead of the best so far
     by: Callable[[Record], float] = badness  # lowest for the best trial
 
     @property
@@ -164,8 +164,8 @@ class Search:
         return lambda at: self._round(number, at, *self._search(at, number))
 
     def _round(self, number: int, at: Place, found: Grid, tried: set[TrainConfig]) -> Grid:
-        if self.last and number == len(self.rounds) - 1:
-            sides = self.last(at)
+        if self.third and number == 2:
+            sides = self.third(at)
         elif number:
             sides = found
         else:
