@@ -84,8 +84,8 @@ class Explorer(Widget):
             raise ValueError(f"explorer {name} has no {unknown}; its controls are {[*known]}")
         for control, value in values.items():
             _check(known[control], value)
-        if not data and re.search(r"function view\(.*, data\)", source(name)):
-            raise ValueError(f"explorer {name} draws data: expected them as a dict, got {data}")
+        if bool(data) != bool(re.search(r"function view\(.*, data\)", source(name))):
+            raise ValueError(f"explorer {name} draws {'no ' * bool(data)}data; got {data}")
         self._esm = module(name)
         super().__init__(name=name, data=data or {}, values=values)
 
