@@ -136,7 +136,7 @@ def test_there_is_no_more_to_read_than_agreed():
     # figures in three modules, a report that says what nobody tuned, and two studies more; 130 for
     # the rest of bad input, and for folders, checkpoints and worlds that are not what they seem; 180
     # for calls that answered with nonsense
-    assert lines() + top <= 16_770
+    assert lines() + top <= 16_780
 
 
 def test_lessons_come_in_by_the_doors():

@@ -60,7 +60,7 @@ class Corpus:
         Less than one window raises ValueError.
         """
         check_sizes(batch, context, len(self.held_out), "held-out")
-        checks.number("tokens, at least one context", tokens, context, whole=True)
+        checks.number("tokens (at least one context)", tokens, context, whole=True)
         count = min(tokens, len(self.held_out) - 1) // context
         for start in (torch.arange(count) * context).split(batch):
             yield windows(self.held_out, start, context)
