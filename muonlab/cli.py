@@ -257,6 +257,8 @@ def _results(options: argparse.Namespace) -> int:
         found = problems(PRESETS)
         print(*(found or ["all records are whole"]), sep="\n")
         return int(bool(found))
+    if options.name is None and (options.search or options.where or options.against):
+        raise ValueError("--where, --against and --search are about one phase: name it")
     if options.name is None:
         runs = [f"{n}: {len(recorded(n, folder))} runs" for n in _names(folder)]
         none = f"no records in {folder}: `muonlab ablate NAME --results FOLDER` writes them"
@@ -265,6 +267,8 @@ def _results(options: argparse.Namespace) -> int:
     if options.search:
         if options.name not in SEARCHES:
             raise ValueError(f"--search needs one of {', '.join(SEARCHES)}; got {options.name!r}")
+        if options.where or options.against:
+            raise ValueError("--search tells of all trials: no --where, no --against")
         print(outcome(SEARCHES[options.name], Place(folder)))
         return 0
     where, against = dict(options.where), dict(options.against)

@@ -2,6 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from math import inf
 from typing import NamedTuple
 
 import numpy
@@ -43,7 +44,7 @@ def mean_interval(values: Sequence[float] | numpy.ndarray) -> Interval:
     A bootstrap over so few seeds promises too much: of three normal numbers, its 95 % interval
     holds the true mean in 75 % of the cases, of five in 84 % (tests/test_statistics.py).
     """
-    values = _numbers(values)
+    values = numbers(values)
     if len(values) < 2:
         raise ValueError(f"expected a number for each of at least two seeds, got {len(values)}")
     mean = float(numpy.mean(values))
@@ -63,7 +64,7 @@ def paired_interval(
     >>> print(paired_interval([1.0, 2.0, 3.0], [0.9, 1.8, 2.9]))
     +0.13 [-0.01, +0.28]
     """
-    a, b = _numbers(a), _numbers(b)
+    a, b = numbers(a), numbers(b)
     if len(a) != len(b):
         raise ValueError(f"expected results of at least two seeds, paired, got {len(a)}, {len(b)}")
     return mean_interval(a - b)
@@ -83,8 +84,9 @@ def verdict(interval: Interval, size: float) -> str:
     'open'
     """
     checks.kind("an Interval, as mean_interval gives,", interval, Interval)
-    if not (size > 0 and interval.low <= interval.high):  # neither does NaN pass
-        raise ValueError(f"expected a finite interval and a size above 0, got {interval}, {size}")
+    checks.number("size", size, 0, above=True)
+    if not -inf < interval.low <= interval.high < inf:  # neither does NaN pass
+        raise ValueError(f"expected a finite interval, got {interval}")
     if interval.low > 0 or interval.high < 0:
         return "shown"
     small = -size <= interval.low and interval.high <= size
@@ -113,8 +115,10 @@ def contrast_by_seed(results: ArrayLike, *factors: int) -> list[float]:
     wanted = "results (2, …, 2, seeds) and different factors among its first axes"
     found = checks.array(wanted, results)
     some = {*factors} <= {*range(found.ndim - 1)} and len({*factors}) == len(factors) > 0
-    if not some or set(found.shape[:-1]) != {2}:
+    if not some or set(found.shape[:-1]) != {2} or not found.size:
         raise ValueError(f"expected {wanted}, got the shape {found.shape} and factors {factors}")
+    if not numpy.isfinite(found).all():
+        raise ValueError(f"expected finite results, got {checks.told(found.tolist())}")
     for axis in factors:
         found = numpy.diff(found, axis=axis)
     return found.reshape(-1, found.shape[-1]).mean(axis=0).tolist()
@@ -183,7 +187,7 @@ def _check(seeds: int, spread: float) -> None:
     checks.number("spread", spread, 0, above=True)
 
 
-def _numbers(values: Sequence[float] | numpy.ndarray) -> numpy.ndarray:
+def numbers(values: Sequence[float] | numpy.ndarray) -> numpy.ndarray:
     """Returns one finite number a seed, (n,), or raises ValueError."""
     found = checks.array("numbers, one a seed", values)
     if found.ndim != 1 or not numpy.isfinite(found).all():

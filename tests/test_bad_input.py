@@ -410,6 +410,9 @@ OPTIMIZER = [
     ("route(gpt()).count('moun')", "muon 'moun'"),
     ("route(gpt()).groups(momentm=0.9)", "momentum 'momentm'"),
     ("Muon(route(gpt()).groups(lr=NAN))", "lr number nan"),
+    ("Muon([{'params': [p()], 'beta1': 0.9, 'rule': 'adamw'}])", "beta1 betas"),
+    ("lr_scale('original', 4.5, 2)", "rows whole 4.5"),
+    ("lr_scale('spectral', 4, 0)", "columns 1 0"),
 ]
 MODELS = [
     ("GPTConfig(vocab_size=0)", "vocab_size 0"),
@@ -430,7 +433,7 @@ MODELS = [
     ("GPTConfig(gated=None)", "gated True False None"),
     ("GPTConfig(qk_norm='no')", "qk_norm True False 'no'"),
     ("GPTConfig(fused_qkv=2)", "fused_qkv True False 2"),
-    ("GPTConfig(rope_base=0)", "rope_base above 0"),
+    ("GPTConfig(rope_base=0)", "rope_base >= 1"),
     ("GPTConfig(rope_base=-1)", "rope_base -1"),
     ("GPTConfig(rope_base=NAN)", "rope_base nan"),
     ("GPTConfig(rope_base=INF)", "rope_base inf"),
@@ -504,6 +507,17 @@ MODELS = [
     ("pair_angles(torch.zeros(2, 3))", "zero (2, 3)"),
     ("pair_angles(torch.full((2, 3), NAN))", "finite (2, 3)"),
     ("pair_angles(None)", "rows None"),
+    ("GPT(SMALL).generate(torch.cat([99 * ids(1, 4), ids(1, 8)], 1), 1)", "token 32 99"),
+    (
+        "Regressor(GPTConfig(inputs=7))(torch.ones(1, 4, 7), torch.ones(1, 2, 1))",
+        "targets (1, 2, 1)",
+    ),
+    ("Regressor(GPTConfig(inputs=7))(torch.ones(0, 4, 7), torch.ones(0, 2))", "tokens (0, 4, 7)"),
+    ("Regressor(GPTConfig(inputs=7))(torch.ones(1, 4, 7).double())", "tokens float32 float64"),
+    ("Regressor(GPTConfig(inputs=7))(torch.ones(1, 4, 7), None, 'mena')", "reduction mean mena"),
+    ("pair_angles(torch.ones(2, 3, dtype=torch.complex64))", "real complex64"),
+    ("QKClip('model')", "model 'model'"),
+    ("keys_and_values('model', ids(1, 3))", "model 'model'"),
 ]
 THEORY = [
     ("memory.two_block(4, 5, 0.5)", "0 < L < K L=5"),
@@ -538,9 +552,9 @@ THEORY = [
     ("memory.direction(None, 'muon')", "matrix None"),
     ("memory.recall(torch.eye(4), E3, E3)", "(3, 3) (4, 4)"),
     ("memory.recall(None, E3, E3)", "memory None"),
-    ("memory.train(-p3, E3, E3, 'gd', 1.0, 3)", "p 0 or more"),
-    ("memory.train(NAN * p3, E3, E3, 'gd', 1.0, 3)", "p finite"),
-    ("memory.train(p3[:2], E3, E3, 'gd', 1.0, 3)", "K=2 (3, 3)"),
+    ("memory.train(-p3, E3, E3, 'gd', 1.0, 3)", "p probabilities 1"),
+    ("memory.train(NAN * p3, E3, E3, 'gd', 1.0, 3)", "p probabilities nan"),
+    ("memory.train(1.5 * p3[:2], E3, E3, 'gd', 1.0, 3)", "K=2 (3, 3)"),
     ("memory.train(p3, E3, E3, 'adagrad', 1.0, 3)", "rule adam 'adagrad'"),
     ("memory.train(p3, E3, E3, 'gd', NAN, 3)", "lr nan"),
     ("memory.train(p3, E3, E3, 'gd', 'x', 3)", "lr 'x'"),
@@ -588,6 +602,24 @@ THEORY = [
     ("theorems.gd_worst(9, 3, 0.5, 0)", "epsilon 0"),
     ("theorems.gd_worst(9, 3, 0.5, 2)", "epsilon 2"),
     ("theorems.gd_worst(9, 3, 0.5, NAN)", "epsilon nan"),
+    ("memory.store(torch.full((3, 3), NAN), torch.eye(3))", "finite NaN"),
+    ("memory.recall(E3 * NAN, E3, E3)", "memory finite NaN"),
+    ("memory.loss(E3, E3, E3, torch.ones(3, 3))", "probabilities (3, 3)"),
+    ("memory.descent(E3, E3, E3, E3)", "probabilities (3, 3)"),
+    ("memory.answers(torch.eye(4).double(), E3, E3)", "memory (3, 3) (4, 4)"),
+    ("memory.direction(E3 * NAN, 'gd')", "finite gradient NaN"),
+    ("memory.train(p3, E3, E3, 'gd', -1.0, 3)", "lr 0 -1.0"),
+    ("memory.train(3 * p3, E3, E3, 'gd', 1.0, 3)", "probabilities sum"),
+    ("memory.train(p3, E3, E3, 'gd', 1.0, 3, beta2=0.9)", "beta2 adam 0.9"),
+    ("memory.train(p3, E3.float(), E3.float(), 'gd', 1.0, 3)", "float64 float32"),
+    ("polynomials.cosine(torch.zeros(3))", "singular values"),
+    ("polynomials.cosine(torch.eye(3))", "singular (3, 3)"),
+    ("spectra.entropy(torch.tensor([2.0, -1.0]))", "shares -1.0"),
+    ("theorems.TwoBlock(3, 5)", "L 3 5"),
+    ("theorems.TwoBlock(4, 1).descent(NAN, 0.1)", "p_frequent nan"),
+    ("theorems.TwoBlock(4, 1).add(theorems.TwoBlock(9, 3), 1.0)", "K=4 K=9"),
+    ("theorems.run_blocks(9, 3, 0.5, 'adam', 1.0, 0)", "rule gd adam"),
+    ("theorems.gd_worst(9.5, 3, 0.5, 0.1)", "K whole 9.5"),
 ]
 STATISTICS = [
     ("mean_interval([])", "two 0"),
@@ -637,6 +669,8 @@ STATISTICS = [
     ("exponent([3, 2], first=0)", "rank 0"),
     ("exponent([3, 2], first=1.5)", "first whole 1.5"),
     ("exponent_interval(np.ones(3))", "(blocks, ranks) (3,)"),
+    ("verdict(Interval(0, -INF, INF, 3), 0.1)", "finite interval inf"),
+    ("contrast([[1.0, NAN], [3.0, 4.0]], 0)", "finite nan"),
 ]
 DATA = [
     ("load_corpus('dcos')", "'docs' 'dcos' mean"),
@@ -682,6 +716,16 @@ DATA = [
     ("texts.words_of('docs-x')", "vocabulary 'docs-x'"),
     ("shards.write_shard(np.array([70_000]), 50_257, Path('s.bin'))", "token 50257 70000"),
     ("shards.write_shard(np.array([-1]), 50_257, Path('s.bin'))", "token -1"),
+    ("FACTS.batch(-1, 2, 8, 0)", "step 0 -1"),
+    ("FACTS.batch(0, 2, 8, None)", "seed whole None"),
+    ("FACTS.text([99999])", "token 99999"),
+    ("FACTS.text([1.7])", "token whole 1.7"),
+    (
+        "shards.write_shard(np.array([[1, 2], [3, 4]]), 50_257, Path('s2.bin'))",
+        "tokens (n,) (2, 2)",
+    ),
+    ("shards.training_names('docs-4')", "fineweb-7 docs-4"),
+    ("shards.read_shard(Path('nowhere.bin'))", "shard nowhere.bin"),
 ]
 TRAINING = [
     ("config(corpus=None)", "corpus name None"),
@@ -772,6 +816,9 @@ TRAINING = [
     ("load_model(bomb('heavy', {'layers': 1}, data=2**40))", "heavy bytes 1,099,511,627,776"),
     ("load_model(None)", "folder None"),
     ("checkpoints.load({}, 'nowhere')", "checkpoint nowhere"),
+    ("config().rate(NAN)", "step whole nan"),
+    ("config().rate(99)", "step 99"),
+    ("train(config(corpus='docs', steps=1), FACTS)", "corpus='docs' facts-3"),
 ]
 RECORDS = [
     ("record.read('nowhere.jsonl')", "records nowhere.jsonl"),
@@ -835,6 +882,17 @@ RECORDS = [
     ("timeline.Machine(speed=-1e12)", "speed -1000000000000.0"),
     ("formulas.muon_overhead(-768, 65_536)", "width -768"),
     ("formulas.muon_overhead(768, NAN)", "tokens nan"),
+    ("Knob('betas.5', 0.1, 0.5)", "number betas.0 betas.5"),
+    ("Knob('', 0.1, 0.5)", "field ''"),
+    ("Knob('rule', 0.1, 0.5)", "number lr rule"),
+    ("Knob('momentum', 0.1, 5.0, average=True)", "high 5.0"),
+    ("Search('s', [config()], None, ('muon',), rounds=(0,))", "trials 1 0"),
+    ("Search('s', [config()], None, ('muon',), rounds=())", "round none"),
+    ("Place('x', 5)", "corpus 5"),
+    ("Place('x').path('')", "race-1200 ''"),
+    ("runs.contrasted({'a': [1.0], 'b': [2.0]}, {'x': 'ab'})", "pair ab"),
+    ("runs.contrasted({'a': [NAN], 'b': [2.0]}, {'x': ('a', 'b')})", "finite nan"),
+    ("runs.curves([run()], 'heads')", "part overall heads"),
 ]
 CLASSROOM = [
     ("start(2)", "digits '02' 2"),
@@ -940,6 +998,13 @@ CLASSROOM = [
     ("report.write('page', Path('empty'))", "file empty"),
     ("report.page(None, [])", "Hypothesis None"),
     ("report.page(Hypothesis({'lr': 0.2}, {'lr': 0.1}), [], conclusion=None)", "conclusion None"),
+    ("figures.lines([1, NAN], {'a': [1, 2]}, xlabel='x', ylabel='y')", "'a' finite"),
+    ("figures.lines([0, 1], {'a': [1, 2]}, xlabel='x', ylabel='y', logx=True)", "logx 0"),
+    ("figures.spectra({'a': [0.0, 0.0]})", "singular 'a'"),
+    ("figures.forest({'a': Interval(1, 0, 2, 3)}, xlabel='x')", "differences 'a'"),
+    ("figures.bars({'s': {}}, xlabel='x')", "series {}"),
+    ("heatmaps.maps({'a': {1: {1: NAN}}}, **MAP)", "finite nan"),
+    ("heatmaps.matrix({'a': [[NAN]]})", "finite nan"),
 ]
 CLI = [
     ("cli('trian')", ""),

@@ -72,7 +72,15 @@ def test_a_verdict_needs_the_whole_interval_on_one_side(low, high, by, is_, monk
             "momentum is shared, so it cannot be named",
         ),
         ({"better": {"momentum": 0.8}, "by": -0.1}, "exchange better and than"),
-        ({"better": {"momentum": 0.8}, "by": float("nan")}, "by must be a finite number"),
+        ({"better": {"momentum": 0.8}, "by": float("nan")}, "by .* must be a number >= 0"),
+        ({"better": {"momentum": 0.8}, "by": True}, "by .* got True"),
+        ({"better": {"momentum": 0.8}, "metric": "accuracy 9"}, "metric on docs must be one of"),
+        ({"better": {"corpus": "facts-9"}}, "two texts cannot be compared"),
+        ({"better": {"lr": 0.1}, "shared": {"muon": ()}}, "without Muon, lr does nothing"),
+        (
+            {"better": {"muon": ("VO", "QK")}, "than": {"muon": ("QK", "VO")}},
+            "name two that differ",
+        ),
     ],
 )
 def test_a_hypothesis_about_nothing_known_is_refused(fields, says):
@@ -108,12 +116,14 @@ def test_more_is_better_for_accuracy_alone():
     runs += [run((), s, x) for s, x in enumerate((1.2, 1.4))]
     for one in runs:
         one.held_out[-1]["accuracy"] = [0.5, 2 - one.held_out[-1]["overall"]]
-    found = judge(dataclasses.replace(VO, metric="accuracy 1"), runs)
+        one.config["corpus"] = "facts-9"
+    facts = dataclasses.replace(VO, shared={"corpus": "facts-9"}, metric="accuracy 1")
+    found = judge(facts, runs)
     assert found.leads == pytest.approx([0.2, 0.3])
     with pytest.raises(
         ValueError, match=r"no 'accuracy 2'; its records hold overall, .*accuracy 1"
     ):
-        judge(dataclasses.replace(VO, metric="accuracy 2"), runs)
+        judge(dataclasses.replace(facts, metric="accuracy 2"), runs)
 
 
 def test_another_hypothesis_has_other_seeds_and_the_same_has_the_same():

@@ -54,8 +54,13 @@ def headings(notebook):
 
 def code_words(source):
     words = (tokenize.NAME, tokenize.NUMBER, tokenize.OP, tokenize.STRING)
-    found = tokenize.generate_tokens(io.StringIO(source).readline)
-    kinds = [token.type for token in found if token.type != tokenize.NL]
+    kinds, inside = [], 0
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        name = tokenize.tok_name[token.type]
+        inside -= name == "FSTRING_END"  # from Python 3.12 on an f-string comes in parts
+        if not inside and name not in ("FSTRING_START", "NL"):
+            kinds.append(tokenize.STRING if name == "FSTRING_END" else token.type)
+        inside += name == "FSTRING_START"
     strings = (tokenize.STRING, tokenize.STRING)  # one that is cut to fit the page counts once
     cut = sum(pair == strings for pair in itertools.pairwise(kinds))
     return sum(kind in words for kind in kinds) - cut

@@ -77,6 +77,10 @@ def draw_lines(
     seeds: set[int] = set()
     for (label, y), look in zip(series.items(), looks(series), strict=True):
         runs, at = np.atleast_2d(numbers_of(y)), numbers_of(x_of(x, label))
+        if not np.isfinite(runs).any():
+            raise ValueError(f"expected finite numbers, {label!r} has none")
+        if not np.isfinite(at).all() or np.isinf(runs).any():
+            raise ValueError(f"{label!r} has a point that is nowhere: x and y must be finite")
         if runs.shape[1:] != at.shape:
             raise ValueError(f"{label!r} needs a y for each of {at.size} x, got {runs.shape[-1]}")
         axes.plot(at, runs.mean(0), label=label, markersize=5, markevery=every(at), **look)
@@ -90,8 +94,9 @@ def draw_lines(
 def draw_spectra(axes: Axes, values: Mapping[str, Numbers], logy: bool) -> None:
     for (label, v), look in zip(values.items(), looks(values), strict=True):
         s = np.sort(numbers_of(v))[::-1]
-        if not (np.isfinite(s).all() and (s >= 0).all()):
-            raise ValueError(f"singular values are finite, 0 or more; those of {label!r} are not")
+        if s.ndim != 1 or not (np.isfinite(s).all() and (s >= 0).all() and s.any()):
+            wanted = "singular values (k,) are finite, 0 or more, and not all 0"
+            raise ValueError(f"{wanted}; those of {label!r} are not")
         s = s[s > 1e-12 * s.max(initial=0)] if logy else s
         at = np.arange(1, len(s) + 1)
         axes.plot(at, s, label=label, markersize=5, markevery=every(at), **look)
@@ -109,6 +114,8 @@ def scales(axes: Axes, logx: bool, logy: bool) -> None:
         axes.xaxis.set_major_locator(MaxNLocator(7, integer=all(x.is_integer() for x in drawn)))
     if not logy:
         axes.yaxis.set_major_locator(MaxNLocator(7))
+    if logx and drawn and drawn[0] <= 0:
+        raise ValueError(f"logx needs an x above 0, got {drawn[0]:g}")
     for axis in [axes.xaxis] * logx + [axes.yaxis] * logy:
         low, high = axis.get_view_interval()
         between = (1.0,) if high > 300 * low else (1.0, 2.0, 5.0)

@@ -216,7 +216,8 @@ def claim(id: str, value: Any, folder: Path = LESSONS) -> Claim:
         one = [math.prod(getattr(v, "shape", (2,))) == 1 for v in values]  # in a tensor or an array
         values = tuple(v.item() if o else v for v, o in zip(values, one, strict=True))
         for each in values:
-            checks.kind(f"a number for claim {id}", each, Real)  # NaN, too: it does not hold
+            if not isinstance(each, Real) or isinstance(each, bool):  # NaN, too: it does not hold
+                raise TypeError(f"expected a number for claim {id}, got {checks.told(each)}")
     return replace(known[id], value=values if size else tuple(map(float, values)))
 
 
@@ -250,6 +251,8 @@ def _read(value: Any) -> Any:
 
 def stored_claims(lessons: Path, before: str = "99") -> dict[str, tuple[Claim, str]]:
     """Returns the claims in the notebooks before a lesson, by id, each with its lesson's name."""
+    if not lessons.is_dir():
+        raise FileNotFoundError(f"expected the folder of the lessons, and there is no {lessons}")
     paths = [path for path in sorted(lessons.glob("*.ipynb")) if path.name < before]
     return {claim.id: (claim, path.stem) for path in paths for claim in collect(path)}
 

@@ -63,6 +63,11 @@ def source(name: str) -> str:
     return f"const controls = {declared};\n" + (FOLDER / f"{name}.js").read_text(encoding="utf-8")
 
 
+def draws_data(name: str) -> bool:
+    """Returns whether an explorer draws data beside what its controls say."""
+    return bool(re.search(r"function view\(.*, data\)", source(name)))
+
+
 def module(name: str) -> str:
     """Returns the ES module that draws an explorer."""
     looks = f"const LOOKS = {script('optimizers.json')};\n"
@@ -84,8 +89,8 @@ class Explorer(Widget):
             raise ValueError(f"explorer {name} has no {unknown}; its controls are {[*known]}")
         for control, value in values.items():
             _check(known[control], value)
-        if not data and re.search(r"function view\(.*, data\)", source(name)):
-            raise ValueError(f"explorer {name} draws data: expected them as a dict, got {data}")
+        if bool(data) != draws_data(name):
+            raise ValueError(f"explorer {name} draws {'no ' * bool(data)}data; got {data}")
         self._esm = module(name)
         super().__init__(name=name, data=data or {}, values=values)
 

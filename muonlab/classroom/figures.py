@@ -55,18 +55,17 @@ def lines(
     for label, y in series.items():
         if logy and not (np.atleast_1d(numbers_of(y)) > 0).any():
             raise ValueError(f"logy needs numbers above 0; {label!r} has none")
-        if not np.isfinite(numbers_of(y)).any():
-            raise ValueError(f"expected finite numbers, {label!r} has none")
     figure, axes = plt.subplots()
     seeds = draw_lines(axes, x, series)
     axes.set(xlabel=xlabel, ylabel=ylabel)
     scales(axes, logx, logy)
     if points is not None:
-        checks.number("points", points, 0, above=True)
+        checks.number("points", points, 0, 100, above=True)
         plt.setp(axes.lines, linestyle="none", markevery=1, markersize=points)
     if ticks:
+        first = min(np.min(line.get_xdata()) for line in axes.lines)
         last = max(np.max(line.get_xdata()) for line in axes.lines)
-        if last > len(ticks) - 1:
+        if first < 0 or last > len(ticks) - 1:
             raise ValueError(f"ticks must name 0 to {last:g}, the last x; got {len(ticks)} of them")
         axes.set_xticks(range(len(ticks)), labels=ticks)
     drawn = [f"line: mean, band: all {count_of(seeds)} seeds"] * bool(seeds)
@@ -94,6 +93,7 @@ def panels(
     shape: dict[str, Any] = {"figsize": (WIDTH, 0.55 * WIDTH), "squeeze": False}
     figure, [places] = plt.subplots(1, len(series), sharey=True, **shape)
     for axes, (title, each) in zip(places, series.items(), strict=True):
+        demand(each)
         draw_lines(axes, x_of(x, title), each)
         axes.set(title=title, xlabel=xlabel)
         scales(axes, False, False)
@@ -153,6 +153,7 @@ def bars(settings: Mapping[str, Mapping[str, Sequence[float]]], *, xlabel: str) 
         settings: by its name the effects of each setting, the same in all: differences, one a seed.
     """
     demand(settings)
+    demand(next(iter(settings.values())))
     names, high = list(next(iter(settings.values()))), 0.8 / len(settings)
     if any({*effects} != {*names} for effects in settings.values()):
         raise ValueError(f"expected the effects {names} in each setting, got {settings}")
@@ -182,6 +183,8 @@ def draw_forest(
 ) -> None:
     """Draws what `forest` says: a row for each effect, with its numbers below its name."""
     checks.number("matters", matters, 0)
+    if wrong := [name for name, each in differences.items() if isinstance(each, Interval)]:
+        raise TypeError(f"expected differences, one a seed; {wrong[0]!r} is an interval already")
     effects = [mean_interval(list(each)) for each in differences.values()]
     unlike = len({effect.n for effect in effects}) > 1
     _rows(axes, list(differences), [minus(e) + f", n = {e.n}" * unlike for e in effects])

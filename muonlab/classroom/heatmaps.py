@@ -25,7 +25,9 @@ def matrix(matrices: Mapping[str, Any], *, shared: bool = True, logy: bool = Fal
         logy: the axis of the singular values.
     """
     demand(matrices)
-    found = {name: np.asarray(matrix, dtype=float) for name, matrix in matrices.items()}
+    found = {name: checks.array("matrices", matrix) for name, matrix in matrices.items()}
+    if not all(m.ndim == 2 and m.size and np.isfinite(m).all() for m in found.values()):
+        raise ValueError(f"expected matrices (m, n) of finite numbers, got {found}")
     figure, maps, below = _places(len(found))
     ends = [np.abs(each).max() or 1.0 for each in found.values()]
     ends = [max(ends)] * len(ends) if shared else ends
@@ -72,6 +74,9 @@ def maps(
     figure, [places] = plt.subplots(1, len(grids), sharey=bool(sides), **shape)
     cells = [[[*row.values()] for row in grid.values()] for grid in grids.values()]
     found = checks.array("maps with as many rows each", cells)
+    checks.number("below", below)
+    if not (found.ndim == 3 and found.size and np.isfinite(found).all()):
+        raise ValueError(f"expected finite numbers in cells, got {checks.told(found.tolist())}")
     low, top, form = found.min(), found.max(), ".2f"
     colours: str | LinearSegmentedColormap = "viridis"
     if sides:

@@ -138,6 +138,9 @@ class Lesson:
 
         ValueError: a contestant without results, unlike seeds, or a claim of another size.
         """
+        for what, text in (("the unit", unit), ("alt, what the figure shows", alt)):
+            if not (isinstance(text, str) and text.strip()):
+                raise TypeError(f"expected a text as {what}, got {text!r}")
         if not isinstance(results, Mapping):
             results = by_contestant(results, contestant)
         found = contrasted(results, contrasts)
@@ -147,6 +150,7 @@ class Lesson:
         figure = figures.forest(found, xlabel=unit, matters=matters)
         self.show(figure, f"{alt} " + "; ".join(f"{n} {e}" for n, e in effects.items()) + ".")
         for name, id in claims.items():
+            checks.choice("the effect of a claim", name, effects)
             self.claim(id, effects[name])
             if (size := self.claims[id].size) != matters:
                 raise ValueError(f"{matters:g} matters in the figure, {size:g} in claim {id}")

@@ -63,8 +63,10 @@ class Prediction(Widget):
     note = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, id: str, question: str, options: list[str]) -> None:
-        checks.kind("a text as the question", question, str)
-        texts = isinstance(options, list | tuple) and all(isinstance(o, str) for o in options)
+        if not (isinstance(question, str) and question.strip()):
+            raise TypeError(f"expected a text as the question, got {question!r}")
+        listed = isinstance(options, list | tuple)
+        texts = listed and all(isinstance(o, str) and o.strip() for o in options)
         if not texts or not 2 <= len({*options}) == len(options):
             needs = "two options or more, each another text"
             raise ValueError(f"prediction {id} needs {needs}; {options!r} came")

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from html import escape
 from pathlib import Path
 from string import Template
@@ -55,6 +56,10 @@ def page(
     ValueError: the runs cannot answer (see `hypothesis.judge`).
     """
     checks.kind("a conclusion, a text", conclusion, str)
+    checks.kind("stated, the time as text", stated, str)
+    checks.kind("a plan, names and numbers", plan, Mapping)
+    for name, value in plan.items():
+        checks.number(name, value)
     finding = judge(hypothesis, runs := list(runs))
     axes.style()
     sides = dict(zip(hypothesis.names, both_sides(hypothesis, runs), strict=True))
@@ -90,7 +95,7 @@ def prepare(path: Path) -> None:
 
 def write(html: str, path: Path) -> None:
     """Puts a page at `path`, whole or not at all; OSError as in `prepare`."""
-    prepare(path)
+    prepare(path := Path(path))
     replace_file(path, html.encode())
 
 
@@ -227,6 +232,7 @@ def _order(stated: str, used: Sequence[Record]) -> str:
             f"The first of these runs began at {first.started}{late}. When the hypothesis was "
             "stated is not on record, so a reader cannot know which came first."
         )
+    datetime.fromisoformat(stated)  # ValueError for what is no time
     when = "before" if stated <= first.started else "AFTER"
     return f"Stated at {stated}, {when} the first of these runs began, at {first.started}{late}."
 

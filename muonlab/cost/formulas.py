@@ -85,6 +85,8 @@ class Counts:
         Attention's products are added, as if each token saw all others of its context.
         Source: Kaplan et al., arXiv 2001.08361, section 2.1.
         """
+        checks.number("tokens", tokens, 0)
+        checks.number("context", context, 1)
         shape = self.shape
         rotary = shape.heads * shape.rotary_width if shape.attention == "latent" else 0
         attention = shape.layers * (2 * shape.width + rotary) * context  # queries, and values
@@ -92,6 +94,7 @@ class Counts:
 
     def muon_flops(self, steps: int = NS_STEPS) -> list[int]:
         """Returns Muon's operations for each matrix: in a step k²M twice and k³ once, times two."""
+        checks.number("steps", steps, 0, whole=True)
         return [steps * (4 * k**2 * M + 2 * k**3) for k, M in map(sorted, self.matrices)]
 
     def states(self) -> int:
@@ -103,6 +106,8 @@ class Counts:
 
         Not counted are copies of weights in bf16, and what a kernel takes while it runs.
         """
+        checks.number("tokens", tokens, 0)
+        checks.choice("precision", precision, KEPT)
         shape = self.shape
         parts = (True, shape.attention == "latent", shape.experts > 0, shape.gated)
         each = sum(compress(KEPT[precision], parts))

@@ -94,7 +94,7 @@ def timeline(
     back = turn + max(model * 2 / 3, weights)  # the last weights must have come
     done = max(back, free)
     after = {"everybody": _everybody, "owners": _owners, "overlap": _overlap}.get(way)
-    later = after(counts, gpus, machine, done, free) if after else []
+    later = after(counts, gpus, machine, done, free) if after and counts.matrices else []
     summed = min(done, *(bar.start for bar in later), math.inf)  # the last gradient
     bars = [
         Part("forward", "GPU", turn - model / 3, turn),

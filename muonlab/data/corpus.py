@@ -60,8 +60,7 @@ class Corpus:
         Less than one window raises ValueError.
         """
         check_sizes(batch, context, len(self.held_out), "held-out")
-        if tokens < context:
-            raise ValueError(f"expected tokens of at least one context of {context}, got {tokens}")
+        checks.number("tokens (at least one context)", tokens, context, whole=True)
         count = min(tokens, len(self.held_out) - 1) // context
         for start in (torch.arange(count) * context).split(batch):
             yield windows(self.held_out, start, context)
@@ -107,6 +106,8 @@ class Corpus:
                 'use load_corpus("docs") or a folder of text files'
             )
         ids = tokens.tolist() if isinstance(tokens, Tensor) else tokens
+        for token in ids:
+            checks.number("a token", token, 0, self.vocab_size, whole=True)
         return self.tokenizer.decode(ids, skip_special_tokens=False)
 
     def save(self, folder: Path | str) -> None:

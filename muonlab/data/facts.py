@@ -106,7 +106,10 @@ class Facts:
 
     def text(self, tokens: Tensor | list[int]) -> str:
         """Returns the words of tokens (n,), with blanks between them."""
-        return " ".join(self.words[int(token)] for token in tokens)
+        ids = tokens.tolist() if isinstance(tokens, Tensor) else tokens
+        for token in ids:
+            checks.number("a token", token, 0, len(self.words), whole=True)
+        return " ".join(self.words[token] for token in ids)
 
 
 @torch.no_grad()

@@ -35,6 +35,9 @@ class Regression:
 
     dimension: int
 
+    def __post_init__(self) -> None:
+        checks.number("dimension", self.dimension, 1, LARGEST + 1, whole=True)
+
     @property
     def name(self) -> str:
         """The name that `load_regression` takes."""
@@ -77,6 +80,7 @@ class Regression:
 
         "errors" holds it after 0, 1, 2, … examples, "overall" their mean.
         """
+        checks.number("tokens", tokens, 1, whole=True)
         device, count = model.head.weight.device, max(1, tokens // (batch * context))
         prompts = (self.batch(number, batch, context, HELD_OUT) for number in range(count))
         losses = [model(x.to(device), y.to(device), reduction="none").cpu() for x, y in prompts]

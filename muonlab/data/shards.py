@@ -30,8 +30,8 @@ DISK = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
 
 def training_names(name: str) -> list[str]:
     """Returns the first shard for "fineweb", the first N for "fineweb-N", ValueError for others."""
-    _, dash, count = name.partition("-")
-    if dash and not (count.isdecimal() and 1 <= int(count) <= PUBLISHED):
+    text, dash, count = name.partition("-")
+    if text != "fineweb" or (dash and not (count.isdecimal() and 1 <= int(count) <= PUBLISHED)):
         wanted = f"fineweb-N with N of 1 to {PUBLISHED} shards, such as fineweb-7"
         raise ValueError(f"expected {wanted}; got {name!r}")
     return [f"fineweb_train_{number + 1:06d}.bin" for number in range(int(count or 1))]
@@ -83,6 +83,8 @@ def find(folder: Path) -> tuple[list[Path], list[Path]]:
 
 def write_shard(tokens: np.ndarray, vocabulary: int, path: Path) -> None:
     """Writes tokens (n,) as a shard; what was there stays until the new file is whole."""
+    if tokens.ndim != 1 or not len(tokens):
+        raise ValueError(f"expected tokens (n,), one or more, got shape {tokens.shape}")
     for end in (tokens.min(), tokens.max()):
         checks.number("a token", end, 0, min(vocabulary, 2**16), whole=True)  # it has two bytes
     header = np.zeros(HEADER // 4, "<i4")
@@ -110,6 +112,8 @@ def read_shard(path: Path) -> np.ndarray:
         ValueError: not a shard, one of another version, one of another length than its header
             says, or a token beyond its vocabulary.
     """
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"expected a shard of tokens at {path}, and no file is there")
     count = _check_header(path)
     tokens = np.memmap(path, "<u2", "r", offset=HEADER, shape=(count,))
     if tokens.max() >= (size := vocabulary([path])):

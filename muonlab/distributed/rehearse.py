@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from muonlab import checks
 from muonlab.distributed import parallel
 from muonlab.distributed.processes import together
 from muonlab.distributed.sharded import build, whole
@@ -45,6 +46,8 @@ def rehearse(
 
     For example, `rehearse(2)["difference"]` is below 1e-12. For scripts, see `together`.
     """
+    checks.choice("processes", processes, (2, 4, 8))
+    checks.kind("a torch.dtype", dtype, torch.dtype)
     began = time.monotonic()
     several = together(processes, train, STEPS, sharded, "muon", dtype, SHAPE)
     one, first = train(STEPS, False, "muon", dtype, SHAPE), several[0]

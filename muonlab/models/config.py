@@ -39,7 +39,7 @@ class GPTConfig:
             elif isinstance(default, int) or (default is None and value is not None):
                 least = 0 if name in ("experts", "shared_experts", "active_experts") else 1
                 checks.number(name, value, least, whole=True)
-        checks.number("rope_base", self.rope_base, 0, above=True)
+        checks.number("rope_base", self.rope_base, 1)
         checks.number("balance", self.balance, 0)
         self._check_attention()
         if not self.experts:

@@ -192,8 +192,12 @@ class GPT(nn.Module):
         """
         checks.kind("tokens (B, T) as a tensor", tokens, Tensor)
         self._check(tokens[:, -self.config.context :] if tokens.ndim == 2 else tokens)
+        lowest, highest = (bound.item() for bound in tokens.aminmax())
+        checks.number("a token", lowest, 0)
+        checks.number("a token", highest, 0, self.config.vocab_size)
         checks.number("n", n, 0, LONGEST, whole=True)
         checks.number("temperature", temperature, 0)
+        checks.kind("a torch.Generator or None", generator, torch.Generator, type(None))
         caches = None
         for _ in range(n):
             if tokens.shape[1] <= self.config.context:

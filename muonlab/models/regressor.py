@@ -35,14 +35,20 @@ class Regressor(GPT):
             tokens: (B, T, inputs), T even and at most `config.context`; else ValueError.
             reduction: "mean" gives one number, "none" all (B, T/2).
         """
+        checks.choice("reduction", reduction, ("mean", "none"))
         predicted = self.head(self._features(tokens)[:, ::2]).float()[..., 0]  # (B, T/2)
+        if targets is not None and targets.shape != predicted.shape:
+            wanted, came = tuple(predicted.shape), checks.told(targets)
+            raise ValueError(f"expected targets (B, T/2) = {wanted}, got {came}")
         return predicted if targets is None else F.mse_loss(predicted, targets, reduction=reduction)
 
     def _check(self, tokens: Tensor) -> None:
         checks.kind("tokens (B, T, inputs) as a tensor", tokens, Tensor)
+        if tokens.dtype != (wanted := self.embedding.weight.dtype):
+            raise ValueError(f"expected tokens of {wanted}, got {tokens.dtype}")
         inputs, context = self.config.inputs, self.config.context
-        whole = tokens.ndim == 3 and tokens.shape[2] == inputs and tokens.shape[1] % 2 == 0
-        if not whole or not 2 <= tokens.shape[1] <= context:
+        whole = tokens.ndim == 3 and len(tokens) and tokens.shape[2] == inputs
+        if not whole or tokens.shape[1] not in range(2, context + 1, 2):
             raise ValueError(
                 f"expected tokens (B, T, {inputs}) with an even T of 2 to {context}, got shape "
                 f"{tuple(tokens.shape)}: cut the prompt, or load the task of this dimension"
@@ -51,4 +57,5 @@ class Regressor(GPT):
 
 def build(config: GPTConfig) -> GPT:
     """Returns an untrained model: a `Regressor` where tokens are vectors, else a GPT."""
+    checks.kind("a GPTConfig", config, GPTConfig)
     return GPT(config) if config.inputs is None else Regressor(config)

@@ -34,7 +34,7 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "nesterov": (True, False),
 }
 LARGEST = torch.finfo(torch.float32).max  # a rate above is infinite where weights are counted
-OTHERS = {"wd": "weight_decay", "learning_rate": "lr", "mu": "momentum"}
+OTHERS = {"wd": "weight_decay", "learning_rate": "lr", "mu": "momentum", "beta1": "betas"}
 ADAMW_STATE = ("exp_avg", "exp_avg_sq", "step")
 
 

@@ -157,7 +157,7 @@ def _checked(run: Record) -> Record:
             raise ValueError(f"expected a number a step in {name}, got {curve.tolist()}")
     for found in run.held_out:
         checks.kind("a dict in held_out", found, dict)
-        checks.kind("a number overall in held_out", found.get("overall"), int, float)
+        checks.number("overall in held_out", found.get("overall"))
     return run
 
 

@@ -4,7 +4,9 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
+from muonlab import checks
 from muonlab.records.record import Record, contestant
+from muonlab.statistics import numbers
 
 Config = dict[str, Any]
 Contrast = tuple[str, str] | Sequence[tuple[str, str]]
@@ -52,6 +54,7 @@ def by_contestant(
 
 def curves(runs: Sequence[Record], part: str = "overall") -> tuple[list[int], list[list[float]]]:
     """Returns the steps at which runs were measured, and each run's held-out losses there."""
+    checks.choice("part", part, runs[0].held_out[-1])
     steps = [at["step"] for at in runs[0].held_out]
     return steps, [[at[part] for at in run.held_out] for run in runs]
 
@@ -73,17 +76,20 @@ def contrasted(
     {'lead': [0.5, 0.75]}
     """
     if contrasts is None:
-        return {name: [float(v) for v in values] for name, values in results.items()}
+        return {name: numbers(values).tolist() for name, values in results.items()}
     return {name: _sum(results, contrast) for name, contrast in contrasts.items()}
 
 
 def _sum(results: Mapping[str, Sequence[float]], contrast: Contrast) -> list[float]:
     pairs: Any = [contrast] if isinstance(contrast[0], str) else contrast
+    if any(isinstance(pair, str) or len(pair) != 2 for pair in pairs):
+        raise ValueError(f"a contrast is a pair of names, or several; got {checks.told(contrast)}")
     names = [name for pair in pairs for name in pair]
     if unknown := sorted({*names} - results.keys()):
         raise ValueError(f"no results of {unknown}; there are those of {', '.join(results)}")
-    seeds = {name: len(results[name]) for name in names}
+    found = {name: numbers(results[name]).tolist() for name in names}
+    seeds = {name: len(each) for name, each in found.items()}
     if len({*seeds.values()}) > 1:
         raise ValueError(f"a contrast needs the same seeds on both sides, got {seeds}")
-    each = zip(*(results[name] for name in names), strict=True)
+    each = zip(*(found[name] for name in names), strict=True)
     return [float(sum(seed[::2]) - sum(seed[1::2])) for seed in each]

@@ -6,6 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from muonlab import checks
 from muonlab.files import course, replace_file
 from muonlab.records.record import lock, read
 
@@ -15,6 +16,7 @@ MANIFEST = "manifest.json"
 
 def path_of(preset: str, corpus: str | None = None, folder: Path | None = None) -> Path:
     """Returns the file of a grid's records, on another text if named; in RESULTS, or a folder."""
+    checks.word("a phase of a study", preset, "race-1200")
     text = f"-{Path(os.path.abspath(corpus)).name}" if corpus else ""
     return (folder or RESULTS) / f"{preset}{text}.jsonl"
 

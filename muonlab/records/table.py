@@ -23,6 +23,8 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     bcdef  2
     """
     lines = [[checks.printable(cell, LONGEST) for cell in line] for line in (heads, *rows)]
+    if len(sizes := {*map(len, lines)}) > 1:
+        raise ValueError(f"expected rows of as many cells as heads, got {sorted(sizes)}")
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
 

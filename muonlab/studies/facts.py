@@ -5,6 +5,7 @@ from operator import mul
 from typing import Any
 
 from muonlab.data.facts import people_in_group
+from muonlab.statistics import numbers
 from muonlab.studies.protocol import ADAMW, MUON
 from muonlab.studies.table1 import ALL_GROUPS
 from muonlab.sweeps.search import Knob, Search
@@ -51,7 +52,7 @@ def learner_knobs(config: TrainConfig) -> tuple[Knob, ...]:
 
 def people_known(measured: dict[str, Any]) -> float:
     """Returns the share of all people, frequent or rare, that a run on facts knows."""
-    shares = measured["accuracy"]
+    shares = numbers(measured["accuracy"])
     people = [people_in_group(group) for group in range(len(shares))]
     return sum(map(mul, people, shares)) / sum(people)
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +21,11 @@ from muonlab.sweeps.study import Grid, Place, cross
 from muonlab.training.config import TrainConfig
 
 STATEMENT, RUNS = "hypothesis.json", "runs.jsonl"
+MUONS_OWN = {"lr", "momentum", "nesterov", "rule", "matrix_lr_factors", "adjust_lr_fn"}
+MUONS_OWN |= {"ns_coefficients", "ns_steps", "ns_norm"}
+PLAN = ("trials a side", "pairs", "spread", "truth", "hours")  # what is planned
+LOSSES = ("overall", "head", "middle", "tail")  # on a text
+MEASURED = {"facts": ("overall", r"accuracy \d+"), "regression": ("overall",)}
 Setting = Mapping[str, Any]  # some fields of TrainConfig
 
 
@@ -66,16 +70,17 @@ class Hypothesis:
         for name, config in zip(("better", "than"), sides, strict=True):
             object.__setattr__(self, name, {f: getattr(config, f) for f in named})
         object.__setattr__(self, "shared", {f: getattr(sides[0], f) for f in self.shared})
-        if self.better == self.than or len({*self.names}) < 2:
+        if len({side.corpus for side in sides}) > 1:
+            raise ValueError("losses on two texts cannot be compared: name one corpus in shared")
+        if has(self.better, self.than) or len({*self.names}) < 2:
             raise ValueError(f"both sides are {self.names[0]}: name two that differ")
-        if not re.fullmatch(r"overall|head|middle|tail|accuracy \d+", str(self.metric)):
-            losses = "overall, head, middle, tail, or accuracy and the group, as in accuracy 9"
-            raise ValueError(f"metric must be one of {losses}; got {self.metric!r}")
-        if not (isinstance(self.by, int | float) and 0 <= self.by < math.inf):
-            raise ValueError(
-                f"by must be a finite number, 0 or more, got {self.by}: to predict the other "
-                "direction, exchange better and than"
-            )
+        if not any(side.muon for side in sides) and (idle := MUONS_OWN & {*named}):
+            raise ValueError(f"without Muon, {', '.join(sorted(idle))} does nothing: name another")
+        task = sides[0].corpus.partition("-")[0]
+        if not re.fullmatch("|".join(MEASURED.get(task, LOSSES)), str(self.metric)):
+            told = ", ".join(MEASURED.get(task, LOSSES)).replace(r" \d+", " 9 (of group 9)")
+            raise ValueError(f"metric on {task} must be one of {told}; got {self.metric!r}")
+        checks.number("by (for the other direction, exchange better and than)", self.by, 0)
 
     def __str__(self) -> str:
         size = f"at least {self.by:g} {self.unit} " if self.by else ""
@@ -119,6 +124,7 @@ class Hypothesis:
 
     def seeds(self, count: int) -> list[int]:
         """Returns seeds that follow from its words: others for another hypothesis, and never 0."""
+        checks.number("count", count, 1, whole=True)
         first = 1000 * (int(self.id, 16) % 1_000_000) + 1
         return [*range(first, first + count)]
 
@@ -166,13 +172,14 @@ def state(hypothesis: Hypothesis, folder: Path, **plan: float) -> Statement:
     new time.
 
     Args:
-        plan: what is planned, such as pairs=4, spread=0.05, truth=0.1, hours=0.01.
+        plan: what is planned, of PLAN: pairs=4, spread=0.05, truth=0.1, hours=0.01.
 
     Raises:
         ValueError: runs recorded for another hypothesis or for none, or a broken statement.
     """
     for name, value in plan.items():
-        checks.number(name, value)
+        checks.choice("a part of the plan", name, PLAN)
+        checks.number(name, value, 0)
     folder = Path(folder)
     path = prepare_file(folder / STATEMENT)
     old = _read(path) if path.exists() else None
@@ -293,6 +300,7 @@ def _end(run: Record, metric: str) -> float:
         raise ValueError(
             f"a run on {run.config['corpus']} has no {metric!r}; its records hold {there}"
         )
+    checks.number(metric, value)
     return value
 
 

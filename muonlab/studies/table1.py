@@ -8,9 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from muonlab import checks
+from muonlab.optim.routing import GROUPS
 from muonlab.records.record import Record
 from muonlab.records.runs import by_contestant
-from muonlab.statistics import paired_interval
+from muonlab.statistics import numbers, paired_interval
 from muonlab.sweeps.study import Grid, cross
 from muonlab.training.config import TrainConfig
 
@@ -108,7 +110,12 @@ def row_name(groups: Iterable[str]) -> str:
     >>> row_name(["VO", "FFN"]), row_name([]), row_name(["QK", "VO", "FFN"])
     ('VO+FFN', 'all AdamW', 'all Muon')
     """
-    return {(): ADAMW, ALL_GROUPS: MUON}.get(tuple(groups), "+".join(groups))
+    if isinstance(groups, str):
+        raise TypeError(f"expected groups, as ('QK',) or a list; got {groups!r}")
+    groups = tuple(groups)
+    for group in groups:
+        checks.choice("a group", group, GROUPS)
+    return MUON if {*groups} == {*ALL_GROUPS} else "+".join(groups) or ADAMW
 
 
 def _order() -> list[str]:
@@ -145,6 +152,13 @@ def recovered(losses: Losses) -> dict[str, list[float]]:
     >>> recovered({"all AdamW": [5.0], "QK": [4.5], "all Muon": [3.0]})
     {'all AdamW': [0.0], 'QK': [0.25], 'all Muon': [1.0]}
     """
+    if missing := {ADAMW, MUON} - losses.keys():
+        raise ValueError(f"expected losses of all AdamW and all Muon; {missing} is not there")
+    seeds = {row: len(numbers(values)) for row, values in losses.items()}
+    if len({*seeds.values()}) > 1:
+        raise ValueError(f"expected the same seeds in each row, got {seeds}")
+    if any(a == m for a, m in zip(losses[ADAMW], losses[MUON], strict=True)):
+        raise ValueError("all AdamW and all Muon end alike: there is no way between them")
     ends = list(zip(losses[ADAMW], losses[MUON], strict=True))
     return {
         row: [(a - x) / (a - m) for x, (a, m) in zip(values, ends, strict=True)]

@@ -36,10 +36,17 @@ class Knob:
     average: bool = False  # it weighs the past; low and high are what it leaves to the new, 1 - it
 
     def __post_init__(self) -> None:
-        for option in self.options:
-            checks.choice("a field of a knob", option, vars(TrainConfig()))
+        known = vars(TrainConfig())
+        for field in self.fields.split() or [""]:
+            name, _, index = field.partition(".")
+            checks.choice("a field of a knob", name, known)
+            many = isinstance(known[name], tuple)
+            parts = [str(i) for i in range(len(known[name]))] if many else [""]
+            if index not in parts or isinstance(known[name], bool | str):
+                raise ValueError(f"a knob turns a number, as lr or betas.0; {field!r} is none")
         checks.number("low", self.low, 0, above=True)  # logarithms
-        checks.number("high above low", self.high, self.low, above=True)
+        most = 1.001 if self.average else checks.LARGEST
+        checks.number("high above low", self.high, self.low, most, above=True)
 
     @property
     def options(self) -> set[str]:
@@ -94,6 +101,12 @@ class Search:
     near: bool = False  # whether the first round, too, looks around the sides alone
     third: Phase | None = None  # what the third round looks around, instead of the best so far
     by: Callable[[Record], float] = badness  # lowest for the best trial
+
+    def __post_init__(self) -> None:
+        if not self.rounds:
+            raise ValueError("a search needs a round of trials, got none")
+        for trials in self.rounds:
+            checks.number("trials of a round", trials, 1, whole=True)
 
     @property
     def tunings(self) -> tuple[Tuning, ...]:

@@ -55,8 +55,10 @@ class Place:
     def __post_init__(self) -> None:
         checks.kind("a folder", self.folder, Path, str)
         object.__setattr__(self, "folder", Path(self.folder))
-        if self.corpus == "":
-            raise ValueError("expected a text's name or folder as corpus, or None, got ''")
+        if self.corpus is not None and not (isinstance(self.corpus, str) and self.corpus):
+            raise ValueError(
+                f"expected a text's name or folder as corpus, or None, got {self.corpus!r}"
+            )
         if self.pieces is not None:
             checks.number("pieces", self.pieces, 1, whole=True)
 
@@ -76,6 +78,7 @@ class Place:
 
     def command(self, phase: str) -> str:
         """Returns the line for a terminal that runs a phase here."""
+        checks.word("a phase of a study", phase, "race-1200")
         words = ["muonlab", "ablate", phase]
         words += ["--corpus", self.corpus] if self.corpus else []
         words += ["--pieces", str(self.pieces)] if self.pieces else []

@@ -40,9 +40,7 @@ def store(keys: Tensor, values: Tensor) -> Tensor:
 def recall(W: Tensor, keys: Tensor, values: Tensor) -> Tensor:
     """Returns which fact the memory W (d_o, d_s) answers each key with: (K,) int64."""
     _check_embeddings(keys, values)
-    checks.kind("a memory W (d_o, d_s) as a tensor", W, Tensor)
-    if W.shape != (wanted := (len(values), len(keys))):
-        raise ValueError(f"expected a memory W (d_o, d_s) = {wanted}, got {checks.told(W)}")
+    _check_memory(W, keys, values)
     return (values.mT @ W @ keys).argmax(dim=0)
 
 
@@ -120,16 +118,23 @@ def rotation(K: int, seed: int = 0) -> Tensor:
 
 def answers(W: Tensor, E: Tensor, values: Tensor) -> Tensor:
     """Returns f_W for every key: (K, K), column k the probabilities that key k is answered with."""
+    _check_embeddings(E, values)
+    _check_memory(W, E, values)
     return torch.softmax(values.mT @ W @ E, dim=0)
 
 
 def loss(W: Tensor, E: Tensor, values: Tensor, p: Tensor) -> Tensor:
     """Returns L(W), in nats: the mean over facts, weighted by how often they are seen."""
+    _check_facts(p)
+    _check_embeddings(E, values, len(p))
+    _check_memory(W, E, values)
     return -(p * torch.log_softmax(values.mT @ W @ E, dim=0).diagonal()).sum()
 
 
 def descent(W: Tensor, E: Tensor, values: Tensor, p: Tensor) -> Tensor:
     """Returns −∇L(W) = Ẽ (I − P) diag(p) Eᵀ, P the answers. Source: Proposition F.1."""
+    _check_facts(p)
+    _check_embeddings(E, values, len(p))
     surprise = torch.eye(len(p), dtype=W.dtype) - answers(W, E, values)
     return values @ (surprise * p) @ E.mT
 
@@ -141,7 +146,10 @@ def direction(G: Tensor, rule: Rule) -> Tensor:
     is 0 stays 0: the gradient at W = 0 has one. "newton_schulz" and "polar_express" put five steps
     of Jordan's or of the Polar Express schedule in the place of the SVD.
     """
+    checks.kind("a matrix −∇L(W) as a tensor", G, Tensor)
     checks.choice("rule", rule, RULES)
+    if not G.isfinite().all():
+        raise ValueError("expected a finite gradient, got NaN or Inf in it")
     if rule == "gd":
         return G
     if rule == "sign":
@@ -197,13 +205,27 @@ def train(
     checks.number("steps", steps, 0, whole=True, each=8 * (len(p) + 1))
     checks.choice("rule", rule, (*RULES, "adam"))
     if not callable(lr):
-        checks.number("lr", lr)
+        checks.number("lr", lr, 0)
     checks.number("momentum", momentum, 0, 1)
     checks.number("beta2", beta2, 0, 1)
+    if beta2 and rule != "adam":
+        raise ValueError(f"beta2 is of rule 'adam' alone; got beta2={beta2} for {rule!r}")
     if batch is not None:
-        checks.number("batch", batch, 1, whole=True)
+        checks.number("batch", batch, 1, whole=True, each=8)
     K = len(p)
-    if E.size(1) == values.size(1) == K or K % E.size(1) or E.shape != values.shape:
+    checks.kind("keys (d_s, K) as a tensor", E, Tensor)
+    checks.kind("values (d_o, K) as a tensor", values, Tensor)
+    if {p.dtype, E.dtype, values.dtype} != {torch.float64}:
+        came = f"{p.dtype}, {E.dtype}, {values.dtype}"
+        raise ValueError(f"expected p, keys and values in float64, got {came}: take .double()")
+    if (
+        E.ndim != 2
+        or values.ndim != 2
+        or not E.size(1)
+        or E.size(1) == values.size(1) == K
+        or K % E.size(1)
+        or E.shape != values.shape
+    ):
         _check_embeddings(E, values, K)
     blocks = K // E.size(1)
     generator = _chance(seed)
@@ -257,9 +279,17 @@ def _chance(seed: int) -> torch.Generator:
 
 def _check_facts(p: Tensor) -> None:
     checks.kind("p (K,) as a tensor", p, Tensor)
-    if p.ndim != 1 or not len(p) or not (p.isfinite() & (p >= 0)).all():
+    if p.ndim != 1 or not (p >= 0).all() or not abs(p.sum() - 1) < 1e-6:
         shape = tuple(p.shape)
-        raise ValueError(f"p (K,) must hold finite numbers of 0 or more; got shape {shape}, {p}")
+        raise ValueError(f"p (K,) must hold probabilities, their sum 1; got shape {shape}, {p}")
+
+
+def _check_memory(W: Tensor, keys: Tensor, values: Tensor) -> None:
+    checks.kind("a memory W (d_o, d_s) as a tensor", W, Tensor)
+    if W.shape != (wanted := (len(values), len(keys))):
+        raise ValueError(f"expected a memory W (d_o, d_s) = {wanted}, got {checks.told(W)}")
+    if not W.isfinite().all() or W.dtype != keys.dtype:
+        raise ValueError(f"expected a finite memory W of {keys.dtype}, got NaN, Inf or {W.dtype}")
 
 
 def _check_embeddings(E: Tensor, values: Tensor, K: int | None = None) -> None:
@@ -269,3 +299,6 @@ def _check_embeddings(E: Tensor, values: Tensor, K: int | None = None) -> None:
         facts = "" if K is None else f" with K={K} columns"
         found = f"{tuple(E.shape)} and {tuple(values.shape)}"
         raise ValueError(f"expected keys (d_s, K) and values (d_o, K){facts}, got {found}")
+    if not (E.isfinite().all() and values.isfinite().all()) or E.dtype != values.dtype:
+        kinds = f"{E.dtype} and {values.dtype}"
+        raise ValueError(f"expected finite keys and values of one kind, got NaN, Inf or {kinds}")

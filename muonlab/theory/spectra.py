@@ -49,6 +49,9 @@ def energies(W: Tensor) -> Tensor:
 
 def entropy(q: Tensor) -> Tensor:
     """Returns the entropy of shares q (k,) that are positive and have the sum 1, in nats."""
+    checks.kind("shares q (k,) as a tensor", q, Tensor)
+    if not ((q > 0) & (q < torch.inf)).all():
+        raise ValueError(f"expected shares above 0, got {checks.told(q.tolist())}")
     return -(q * q.log()).sum()
 
 

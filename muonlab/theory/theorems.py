@@ -20,6 +20,8 @@ from muonlab import checks
 from muonlab.optim.orthogonalize import polar
 from muonlab.theory.memory import Rule, Run, two_block
 
+BLOCK_RULES = ("gd", "sign", "muon")
+
 
 @dataclass(frozen=True)
 class TwoBlock:
@@ -34,6 +36,10 @@ class TwoBlock:
     c21: float = 0.0
     c22: float = 0.0
 
+    def __post_init__(self) -> None:
+        checks.number("K", self.K, 2, whole=True)
+        checks.number("L", self.L, 1, self.K, whole=True)
+
     def dense(self) -> Tensor:
         """Returns it as (K, K), float64."""
         L, rest = self.L, self.K - self.L
@@ -44,6 +50,9 @@ class TwoBlock:
 
     def add(self, other: "TwoBlock", lr: float) -> "TwoBlock":
         """Returns this + lr · other."""
+        checks.kind("a TwoBlock", other, TwoBlock)
+        if (self.K, self.L) != (other.K, other.L):
+            raise ValueError(f"expected K={self.K} and L={self.L} in both, got {other}")
         K, L, *mine = astuple(self)
         pairs = zip(mine, astuple(other)[2:], strict=True)
         return TwoBlock(K, L, *(x + lr * y for x, y in pairs))
@@ -55,6 +64,8 @@ class TwoBlock:
     def descent(self, p_frequent: float, p_rare: float) -> "TwoBlock":
         """Returns −∇L at this W, in the same basis; p of one frequent and of one rare fact."""
         hit, same, other, rare_hit, rare_same, rare_other = map(math.exp, self._logs())
+        checks.number("p_frequent", p_frequent, 0, 1)
+        checks.number("p_rare", p_rare, 0, 1)
         a, b = p_frequent * (1 - hit + same), p_rare * (1 - rare_hit + rare_same)
         c11, c21 = -p_frequent * same, -p_frequent * other
         c22, c12 = -p_rare * rare_same, -p_rare * rare_other
@@ -62,7 +73,7 @@ class TwoBlock:
 
     def direction(self, rule: Rule) -> "TwoBlock":
         """Returns what `memory.direction` makes of it (with decoupled embeddings, for "sign")."""
-        checks.choice("rule in two blocks", rule, ("gd", "sign", "muon"))
+        checks.choice("rule in two blocks", rule, BLOCK_RULES)
         if rule == "gd":
             return self
         return self._sign() if rule == "sign" else self._polar()
@@ -111,6 +122,7 @@ def run_blocks(K: int, L: int, alpha: float, rule: Rule, lr: float, steps: int) 
     Raises:
         ValueError: unless 0 < L < K and L/K < alpha < 1; a step size after which W is not finite.
     """
+    checks.choice("rule in two blocks", rule, BLOCK_RULES)
     checks.number("lr", lr)
     checks.number("steps", steps, 0, whole=True, each=200)  # two probabilities and a loss
     p = two_block(K, L, alpha)
@@ -157,6 +169,8 @@ def gd_worst(K: int, L: int, alpha: float, epsilon: float) -> float:
 
     Source: the proof of Theorem 5.3.
     """
+    checks.number("K", K, 2, whole=True)
+    checks.number("L", L, 1, K, whole=True)
     checks.number("epsilon", epsilon, 0, 1, above=True)
     r = imbalance_exponent(alpha, L / K)
     odds = (1 - epsilon) ** r * epsilon**-r * (K - 1) ** (r - 1)

@@ -96,6 +96,9 @@ def train(
     checks.kind("a TrainConfig", config, TrainConfig)
     if corpus is not None and not hasattr(corpus, "measure"):
         raise TypeError(f"expected a task, as load_corpus(name) gives; got {corpus!r}")
+    kinds = {name.partition("-")[0] for name in (config.corpus, getattr(corpus, "name", ""))}
+    if corpus is not None and len(kinds) > 1 and {"facts", "regression"} & kinds:
+        raise ValueError(f"expected the task of corpus={config.corpus!r}, got {corpus.name}")
     checks.choice("shard", shard, (True, False))
     checks.number("replicas", replicas, 1, 1 + (parallel.size() if shard else 1), whole=True)
     checks.number("timeout", timeout, 0, 1e6, above=True)

@@ -1,5 +1,7 @@
 """The schedule of a run: what its learning rates are multiplied by, step by step."""
 
+from muonlab import checks
+
 
 def factor(step: int, steps: int, warmup: float, decay: float) -> float:
     """Returns the factor in [0, 1] of a step: up, level, down to 0 after the last, all linear.
@@ -10,6 +12,7 @@ def factor(step: int, steps: int, warmup: float, decay: float) -> float:
     >>> [factor(step, steps=8, warmup=0.25, decay=0.5) for step in range(9)]
     [0.5, 1.0, 1.0, 1.0, 1.0, 0.75, 0.5, 0.25, 0.0]
     """
+    checks.number("step", step, 0, steps + 1, whole=True)
     rising = (step + 1) / max(1, round(warmup * steps))
     falling = (steps - step) / max(1, round(decay * steps))
     return min(1.0, rising, falling)

@@ -83,7 +83,13 @@ function explorer({ controls, view, changed: adjust }) {
     const reader = readout(), grips = handles(controls, state, changed);
     const canvas = element("div", {}), below = element("div", {});
     const draw = () => {
-      const picture = view(state(), model.get("data"));
+      let picture;
+      try {
+        picture = view(state(), model.get("data"));
+      } catch (error) {
+        sentence.textContent = `Nothing is drawn: expected this explorer's data (${error.message}).`;
+        return;
+      }
       const place = frame(picture, Math.max(280, Math.min(el.clientWidth || 680, 720)));
       inputs.forEach((input) => input.sync(state(), picture.idle ?? []));
       title.textContent = picture.title ?? "";
