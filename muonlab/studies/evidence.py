@@ -26,7 +26,7 @@ from muonlab.studies.contests import (
 )
 from muonlab.studies.facts import FACTS_400, FACTS_1200, IMBALANCE, learner_knobs, rate_alone
 from muonlab.studies.protocol import knobs, pilot, tuned
-from muonlab.studies.races import KNOBS, MEMORIES, RACE, RATES, race, shorter
+from muonlab.studies.races import KNOBS, MEMORIES, RACE, RATES, VOCABULARY, race, shorter
 from muonlab.studies.table1 import ALL_GROUPS
 from muonlab.sweeps.search import Knob
 from muonlab.sweeps.study import Study
@@ -56,7 +56,7 @@ FIRST = (RACE[1200],)
 SEARCHES = {
     search.name: search
     for search in (
-        *(*RACE.values(), *MEMORIES.values(), RATES, ISOTROPY, TABLE, WIDE, NORMUON),
+        *(*RACE.values(), *MEMORIES.values(), RATES, VOCABULARY, ISOTROPY, TABLE, WIDE, NORMUON),
         *(LATENT, BATCH, FEWER, FACTS_400, FACTS_1200, IMBALANCE, IN_CONTEXT, ROUTES, MOVING),
     )
 }
@@ -77,6 +77,7 @@ EVIDENCE = {
             "isotropy": tuned_controls,
         },
     ),
+    "vocabulary-1200": tuned(VOCABULARY, seeds=5, before=FIRST),
     "table-1200": Study(
         (*RACE[1200].tunings, *TABLE.tunings),
         {**tuned(TABLE, seeds=5).finals, "table-1200-ends": other_ends},

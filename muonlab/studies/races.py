@@ -130,3 +130,13 @@ def places(at: Place) -> Grid:
 
 
 KNOBS = Tuning("knobs-tuning", places, ("steps", "muon", "betas", "momentum"))
+
+# Does the vocabulary, which the pilot chose, make the answer? In a larger one the tail is rarer.
+VOCABULARY = Search(
+    "vocabulary-1200",
+    lambda at: cross(RACE[1200].best(at)[:2], corpus="docs"),
+    knobs,
+    RIVALS,
+    rounds=(8,),
+    near=True,
+)
