@@ -69,6 +69,7 @@ def kind(wanted: str, value: Any, *kinds: type) -> None:
 def array(wanted: str, values: Any) -> numpy.ndarray:
     """Returns the values as an array of floats; ValueError where they are none, or ragged."""
     try:
+        values = values.detach().cpu() if isinstance(values, Tensor) else values
         return numpy.asarray(values, dtype=float)
     except (TypeError, ValueError) as error:
         raise ValueError(f"expected {wanted}, got {told(values)}") from error

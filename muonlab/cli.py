@@ -252,6 +252,8 @@ def _results(options: argparse.Namespace) -> int:
     if not folder.is_dir():
         raise FileNotFoundError(f"expected a folder of records, got {folder}, which is not there")
     if options.check:
+        if options.name or options.where or options.against or options.search:
+            raise ValueError("--check looks at all records: no name, no other option")
         if folder.resolve() != RESULTS.resolve():
             raise ValueError(f"--check is about the course's records in {RESULTS}: no --results")
         found = problems(PRESETS)

@@ -93,6 +93,8 @@ def prepare_file(path: Path | str) -> Path:
     in the way, or writing is forbidden.
     """
     path = Path(path)
+    if path.parts and path.parts[0].startswith("~"):
+        raise ValueError(f"a shell knows what ~ is, this program not; write {path} out")
     try:
         path = _behind(path)
         path.parent.mkdir(parents=True, exist_ok=True)

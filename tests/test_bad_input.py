@@ -51,7 +51,7 @@ from muonlab.statistics import (
     verdict,
 )
 from muonlab.studies.hypothesis import Hypothesis, judge, state
-from muonlab.sweeps.results import read_runs
+from muonlab.sweeps.results import read_runs, recorded
 from muonlab.sweeps.search import Knob, Search
 from muonlab.sweeps.study import Place, best_trial, cross
 from muonlab.sweeps.sweep import sweep
@@ -356,9 +356,9 @@ OPTIMIZER = [
         "NorMuon([p()]).load_state_dict(saved(NorMuon, 'row_mean_square', -torch.ones(4)))",
         "row_mean_square negative",
     ),
-    ("Muon([p()]).load_state_dict(saved(torch.optim.AdamW))", "momentum_buffer exp_avg_sq"),
-    ("adamw().load_state_dict(saved(torch.optim.Adagrad))", "exp_avg_sq sum"),
-    ("adamw().load_state_dict(saved(torch.optim.RMSprop))", "exp_avg square_avg"),
+    ("Muon([p()]).load_state_dict(saved(torch.optim.AdamW))", "another ns_steps betas"),
+    ("adamw().load_state_dict(saved(torch.optim.Adagrad))", "another betas lr_decay"),
+    ("adamw().load_state_dict(saved(torch.optim.RMSprop))", "another betas alpha"),
     ("adamw().load_state_dict(saved(torch.optim.AdamW, 'exp_avg_sq', 5))", "exp_avg_sq tensors"),
     ("Muon([p(), p()]).load_state_dict(lacking())", "state lacks 'group 0, number 1'"),
     ("lr_scale('orignal', 4, 4)", "original 'orignal'"),
@@ -413,6 +413,12 @@ OPTIMIZER = [
     ("Muon([{'params': [p()], 'beta1': 0.9, 'rule': 'adamw'}])", "beta1 betas"),
     ("lr_scale('original', 4.5, 2)", "rows whole 4.5"),
     ("lr_scale('spectral', 4, 0)", "columns 1 0"),
+    ("Muon([torch.ones(4, 3)])", "gradient none"),
+    ("Muon([{'params': [p()], 'norm': 'schatten4'}])", "norm ns_norm"),
+    (
+        "Muon([p()]).load_state_dict({'state': {}, 'param_groups': [{'lr': 1, 'params': [0]}]})",
+        "ns_steps another",
+    ),
 ]
 MODELS = [
     ("GPTConfig(vocab_size=0)", "vocab_size 0"),
@@ -466,7 +472,7 @@ MODELS = [
     ("GPT('tiny')", "GPTConfig 'tiny'"),
     ("GPT(GPTConfig(vocab_size=HUGE))", "GiB free"),
     ("GPT(GPTConfig(context=HUGE))", "GiB free"),
-    ("GPT(GPTConfig(layers=10**9))", "GiB free"),
+    ("GPT(GPTConfig(layers=10**9))", "layers 1000000000"),
     ("GPT(GPTConfig(experts=10**9))", "GiB free"),
     ("GPT(GPTConfig(width=2**24))", "GiB free"),
     ("gpt()(None)", "tokens None"),
@@ -518,6 +524,10 @@ MODELS = [
     ("pair_angles(torch.ones(2, 3, dtype=torch.complex64))", "real complex64"),
     ("QKClip('model')", "model 'model'"),
     ("keys_and_values('model', ids(1, 3))", "model 'model'"),
+    ("GPT(GPTConfig(inputs=7))", "inputs=7 Regressor"),
+    ("GPTConfig(shared_experts=4)", "shared_experts=4 experts=0"),
+    ("GPTConfig(layers=10**6)", "layers 1000000"),
+    ("Regressor(GPTConfig(inputs=7)).generate(torch.ones(1, 4, 7), 2)", "numbers tokens"),
 ]
 THEORY = [
     ("memory.two_block(4, 5, 0.5)", "0 < L < K L=5"),
@@ -560,7 +570,7 @@ THEORY = [
     ("memory.train(p3, E3, E3, 'gd', 'x', 3)", "lr 'x'"),
     ("memory.train(p3, E3, E3, 'gd', 1.0, -1)", "steps -1"),
     ("memory.train(p3, E3, E3, 'gd', 1.0, 1.5)", "steps whole 1.5"),
-    ("memory.train(p3, E3, E3, 'gd', 1.0, HUGE)", "steps GiB"),
+    ("memory.train(p3, E3, E3, 'gd', 1.0, HUGE)", "steps 100000 1000000000000"),
     ("memory.train(p3, E3, E3, 'gd', 1.0, 3, momentum=1)", "momentum [0, 1) 1"),
     ("memory.train(p3, E3, E3, 'adam', 1.0, 3, beta2=2)", "beta2 [0, 1) 2"),
     ("memory.train(p3, E3, E3, 'gd', 1.0, 3, batch=0)", "batch 0"),
@@ -593,7 +603,7 @@ THEORY = [
     ("theorems.run_blocks(9, 3, 0.5, 'adam', 1.0, 3)", "rule muon 'adam'"),
     ("theorems.run_blocks(9, 3, 0.5, 'gd', 1.0, -1)", "steps -1"),
     ("theorems.run_blocks(9, 3, 0.5, 'gd', NAN, 3)", "lr nan"),
-    ("theorems.run_blocks(9, 3, 0.5, 'gd', 1.0, HUGE)", "steps GiB"),
+    ("theorems.run_blocks(9, 3, 0.5, 'gd', 1.0, HUGE)", "steps 100000 1000000000000"),
     ("theorems.run_blocks(9, 9, 0.5, 'gd', 1.0, 3)", "0 < L < K L=9"),
     ("theorems.gradient_spectrum(3, 3, 0.5)", "0 < L < K L=3"),
     ("theorems.imbalance_exponent(0, 0.5)", "(0, 1) 0"),
@@ -620,6 +630,11 @@ THEORY = [
     ("theorems.TwoBlock(4, 1).add(theorems.TwoBlock(9, 3), 1.0)", "K=4 K=9"),
     ("theorems.run_blocks(9, 3, 0.5, 'adam', 1.0, 0)", "rule gd adam"),
     ("theorems.gd_worst(9.5, 3, 0.5, 0.1)", "K whole 9.5"),
+    ("memory.coupled(9, 50)", "turn 50"),
+    ("memory.train(p3, E3, E3, 'gd', lambda t: 1 - t, 8)", "lr -1"),
+    ("memory.train(p3, E3, E3, 'gd', 1.0, 10**7)", "steps 100000 10000000"),
+    ("theorems.run_blocks(9, 3, 0.5, 'gd', -1.0, 3)", "lr -1.0"),
+    ("spectra.entropy(torch.tensor([60.0, 40.0]))", "sum 60.0"),
 ]
 STATISTICS = [
     ("mean_interval([])", "two 0"),
@@ -812,13 +827,17 @@ TRAINING = [
     ("load_model('empty')", "checkpoint empty"),
     ("load_model('broken')", "checkpoint broken"),
     ("load_model('large')", "large bytes"),
-    ("load_model(bomb('wide', {'layers': 10**9}))", "GiB free"),
+    ("load_model(bomb('wide', {'layers': 10**9}))", "layers 1000000000"),
     ("load_model(bomb('heavy', {'layers': 1}, data=2**40))", "heavy bytes 1,099,511,627,776"),
     ("load_model(None)", "folder None"),
     ("checkpoints.load({}, 'nowhere')", "checkpoint nowhere"),
     ("config().rate(NAN)", "step whole nan"),
     ("config().rate(99)", "step 99"),
     ("train(config(corpus='docs', steps=1), FACTS)", "corpus='docs' facts-3"),
+    (
+        "train(config(corpus='regression-4', steps=1), load_regression('regression-8'))",
+        "regression-4 regression-8",
+    ),
 ]
 RECORDS = [
     ("record.read('nowhere.jsonl')", "records nowhere.jsonl"),
@@ -893,6 +912,13 @@ RECORDS = [
     ("runs.contrasted({'a': [1.0], 'b': [2.0]}, {'x': 'ab'})", "pair ab"),
     ("runs.contrasted({'a': [NAN], 'b': [2.0]}, {'x': ('a', 'b')})", "finite nan"),
     ("runs.curves([run()], 'heads')", "part overall heads"),
+    ("Place('~/r').folder and record.append(run(), '~/runs.jsonl')", "~ out"),
+    ("Knob('lr', 0.1, 1, average=True)", "average lr"),
+    ("Search('s', [], None, ('muon',))", "setting none"),
+    ("Search('s', [config()], None, ('lrr',))", "lrr lr"),
+    ("cross(config(), lr=[])", "lr values"),
+    ("runs.contrasted({'a': [1.0], 'b': [2.0]}, {'x': ('a', 'a')})", "different 'a'"),
+    ("recorded('race-1200', Path('text/a.txt'))", "folder a.txt"),
 ]
 CLASSROOM = [
     ("start(2)", "digits '02' 2"),
@@ -995,7 +1021,7 @@ CLASSROOM = [
     ("heatmaps.matrix({})", "series {}"),
     ("heatmaps.maps({}, below=0, xlabel='x', ylabel='y')", "series {}"),
     ("report.write('page', Path('nowhere/page.html'))", "folder nowhere"),
-    ("report.write('page', Path('empty'))", "file empty"),
+    ("report.write('page', Path('empty'))", "report.html empty"),
     ("report.page(None, [])", "Hypothesis None"),
     ("report.page(Hypothesis({'lr': 0.2}, {'lr': 0.1}), [], conclusion=None)", "conclusion None"),
     ("figures.lines([1, NAN], {'a': [1, 2]}, xlabel='x', ylabel='y')", "'a' finite"),
@@ -1005,6 +1031,10 @@ CLASSROOM = [
     ("figures.bars({'s': {}}, xlabel='x')", "series {}"),
     ("heatmaps.maps({'a': {1: {1: NAN}}}, **MAP)", "finite nan"),
     ("heatmaps.matrix({'a': [[NAN]]})", "finite nan"),
+    ("figures.lines([1, 2], {'_a': [1, 2], 'b': [2, 3]}, xlabel='x', ylabel='y')", "Muon _a"),
+    ("figures.lines([1, 2], {'a': '34'}, xlabel='x', ylabel='y')", "numbers '34'"),
+    ("heatmaps.maps({'a': {1: {1: 1.0}}}, sides=('AdamW', 'AdamW'), **MAP)", "different AdamW"),
+    ("explore.Explorer('polynomial', steps=2.5)", "steps 2.5"),
 ]
 CLI = [
     ("cli('trian')", ""),
@@ -1068,7 +1098,10 @@ CLI = [
     ("cli('report numbers.jsonl --better muon=QK --than muon=none')", "held_out numbers.jsonl"),
     ("cli('report nan-lr.jsonl --better muon=QK --than muon=none')", "lr nan nan-lr.jsonl"),
     ("cli('report word-lr.jsonl --better muon=QK --than muon=none')", "lr 'x' word-lr.jsonl"),
-    ("cli('report no-end.jsonl --better muon=QK --than muon=none --out empty')", "file empty"),
+    (
+        "cli('report no-end.jsonl --better muon=QK --than muon=none --out empty')",
+        "report.html empty",
+    ),
     ("cli('report no-end.jsonl --better muon=QK --than muon=none --out pipe')", "pipe"),
     ("cli('train --corpus facts-3 --record pipe')", "pipe"),
     ("cli('train --corpus facts-3 --record new --checkpoint ./new')", "--record checkpoint new"),

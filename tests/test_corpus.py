@@ -393,7 +393,7 @@ def test_held_out_batches_stop_at_the_tokens_asked_for():
     made = made_of(range(9), range(5000))
     batches = list(made.held_out_batches(batch=4, context=8, tokens=256))
     assert sum(targets.numel() for _, targets in batches) == 256
-    with pytest.raises(ValueError, match="at least one context\\) .* >= 8 and finite, got 7"):
+    with pytest.raises(ValueError, match=r"at least one context\) .* >= 8 and finite, got 7"):
         list(made.held_out_batches(batch=4, context=8, tokens=7))
 
 

@@ -119,7 +119,7 @@ def test_the_readme_begins_as_the_home_page_does():
     assert readme.filled(text) == text, "run `make lessons`"
     home = (ROOT / "book" / "intro.md").read_text("utf-8")
     first = text[: text.index("<!-- end -->")]
-    for id in re.findall(r"<!-- made: measured ([\w-]+) -->", home.split("\n## ")[0]):
+    for id in re.findall(r"<!-- made: measured ([\w -]+) -->", home.split("\n## ")[0]):
         told = re.sub("<.*?>", "", book.measured(id))
         assert told.replace("[", r"\[").replace("]", r"\]") in first
         assert re.search(r"[+-]\d\.\d+ \[[+-]", told), "an effect with its interval"

@@ -307,3 +307,17 @@ def test_runs_get_the_optimizer_that_their_rule_names():
         assert isinstance(optimizer, NorMuon)
         assert {group["scale"] for group in optimizer.param_groups} == {scale}
     assert isinstance(build_optimizer(TrainConfig(rule="neurons"), model), Controlled)
+
+
+@pytest.mark.parametrize("rule", ["muon", "normuon", "normuon_released", "flat_adam"])
+def test_update_rms_gives_entries_of_rms_a_fifth_under_every_rule(rule):
+    shape = GPTConfig(vocab_size=64, context=8, layers=1, width=64, heads=2)
+    config = TrainConfig(rule=rule, lr=1.0, adjust_lr_fn="update_rms")
+    net = GPT(shape)
+    optimizer = build_optimizer(config, net)
+    W = net.blocks[0].attention.q.weight
+    ids = torch.randint(64, (2, 4, 8), generator=torch.Generator().manual_seed(0))
+    net(*ids).backward()
+    before = W.detach().clone()
+    optimizer.step()
+    assert (W - before).square().mean().sqrt().item() == pytest.approx(0.2, rel=0.02)

@@ -55,10 +55,9 @@ CITED: dict[str, dict[str, str]] = {
         **dict.fromkeys(("0.016", "0.002"), "Muon's rates in data/results/cpu.jsonl"),
     },
     "13": {
-        **dict.fromkeys(("68 %", "3.2", "12 %"), "arXiv 2509.24406, abstract"),
-        **dict.fromkeys(("45 %", "0.3 %"), "arXiv 2506.09342, abstract"),
+        **dict.fromkeys(("68 %", "3.2", "12 %", "52 %"), "arXiv 2509.24406, abstract"),
         "68.75 %": "three quarters less a sixteenth: the formula at four heads",
-        "0.8 %": "arXiv 2508.01261, abstract",
+        **dict.fromkeys(("0.8 %", "6.9 %", "11.1 %"), "arXiv 2508.01261, abstract"),
         "1,000": "arXiv 2507.20534, section 2.1",
     },
     "14": {

@@ -368,9 +368,11 @@ def test_only_a_page_of_a_class_is_written_over(folder, tmp_path, capsys):
     put(folder, "a.json", answers())
     mine = tmp_path / "thesis.html"
     mine.write_text("<!doctype html>years of work")
-    for out in (mine, folder):
+    notes, wrong = folder / "of.html", "no page of a class: name another file"
+    notes.mkdir()
+    for out, told in ((mine, wrong), (notes, wrong), (folder, "called like 'class.html'")):
         assert cli.main(["teach", "class", str(folder), "--out", str(out)]) == 2
-        assert "no page of a class: name another file" in capsys.readouterr().err
+        assert told in capsys.readouterr().err
     assert mine.read_text() == "<!doctype html>years of work"
     out = tmp_path / "class.html"
     assert write_page(folder, out) == f"{out}: 1 hand-ins of 1 learners"

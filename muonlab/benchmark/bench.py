@@ -54,6 +54,8 @@ def bench() -> dict[str, Any]:
 
 def write_bench(record: dict[str, Any], path: Path) -> None:
     """Writes a record of `bench` as JSON, whole or not at all."""
+    if Path(path).suffix != ".json":
+        raise ValueError(f"a record of `muonlab bench` is called like 'here.json'; got {path}")
     replace_file(prepare_file(path), (json.dumps(rounded(record), indent=1) + "\n").encode())
 
 

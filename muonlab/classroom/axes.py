@@ -42,6 +42,9 @@ def demand(series: Any) -> None:
     checks.kind("series by name, a dict", series, Mapping)
     if not series:
         raise ValueError(f"expected at least one of the series to draw, got {series}")
+    for name in series:  # matplotlib hides a name with _ in front
+        if not str(name).strip() or str(name).startswith("_"):
+            raise ValueError(f"a series is called like 'Muon'; got {name!r}")
 
 
 def legend(figure: Figure, drawn: str = "") -> None:
@@ -132,6 +135,8 @@ def scales(axes: Axes, logx: bool, logy: bool) -> None:
 def numbers_of(values: Any) -> np.ndarray:
     """Returns numbers, or one row of them a seed, whatever holds them."""
     try:
+        if isinstance(values, str):
+            raise TypeError
         return np.array([numbers_of(v) if np.ndim(v) else float(v) for v in values])
     except (TypeError, ValueError) as error:
         raise ValueError(f"expected numbers to draw, got {checks.told(values)}") from error

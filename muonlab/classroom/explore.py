@@ -104,4 +104,7 @@ def _check(control: dict[str, Any], value: Any) -> None:
         checks.choice(control["name"], value, control["options"])
     else:
         end = math.nextafter(control.get("max", control.get("cells", 0) - 1), math.inf)
-        checks.number(control["name"], value, control.get("min", 0), end)
+        low, step = control.get("min", 0), control.get("step", 1)
+        checks.number(control["name"], value, low, end)
+        if abs((value - low) / step - round((value - low) / step)) > 1e-6:
+            raise ValueError(f"{control['name']} goes in steps of {step} from {low}, got {value}")

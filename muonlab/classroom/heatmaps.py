@@ -80,6 +80,8 @@ def maps(
     low, top, form = found.min(), found.max(), ".2f"
     colours: str | LinearSegmentedColormap = "viridis"
     if sides:
+        if len(sides) != 2 or sides[0] == sides[1]:
+            raise ValueError(f"sides are two different contestants, got {sides}")
         far = np.abs(found - below).max()
         low, top, form = below - far, below + far, "+.2f"
         first, second = ((np.array(to_rgb(look["color"])) + 1) / 2 for look in looks(sides))

@@ -59,7 +59,7 @@ def page(
     checks.kind("stated, the time as text", stated, str)
     checks.kind("a plan, names and numbers", plan, Mapping)
     for name, value in plan.items():
-        checks.number(name, value)
+        checks.number(name, value, 0)
     finding = judge(hypothesis, runs := list(runs))
     axes.style()
     sides = dict(zip(hypothesis.names, both_sides(hypothesis, runs), strict=True))
@@ -88,6 +88,8 @@ def page(
 
 def prepare(path: Path) -> None:
     """Raises OSError unless a page can be written there; FileNotFoundError for a missing folder."""
+    if path.suffix != ".html":  # records, notes: nothing of another kind is overwritten
+        raise ValueError(f"a page is called like 'report.html'; got {path.name!r}")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {path.parent}: make it, or name another file")
     prepare_file(path)

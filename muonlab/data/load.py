@@ -83,9 +83,12 @@ def shape_for(name: str, model: GPTConfig) -> GPTConfig:
     if name.startswith(("docs-", "code-")):
         return with_words(model, words_of(name))
     if name.split("-")[0] == "fineweb":
+        training_names(name)  # it says what it expects
         return with_words(model, GPT2_WORDS)
     if make := _maker(name):
         return make(name).shape(model)
+    if name not in TEXTS and not Path(name).expanduser().is_dir():
+        load_corpus(name)  # it says what it expects
     return with_words(model, VOCABULARY)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from muonlab import checks
 
 ATTENTIONS = ("multi-head", "latent")
+DEEPEST = 10_000  # layers; none has a tenth of that
 
 
 @dataclass(frozen=True)
@@ -39,11 +40,12 @@ class GPTConfig:
             elif isinstance(default, int) or (default is None and value is not None):
                 least = 0 if name in ("experts", "shared_experts", "active_experts") else 1
                 checks.number(name, value, least, whole=True)
+        checks.number("layers", self.layers, 1, DEEPEST, whole=True)
         checks.number("rope_base", self.rope_base, 1)
         checks.number("balance", self.balance, 0)
         self._check_attention()
         if not self.experts:
-            self._idle("experts", "active_experts", "expert_hidden")
+            self._idle("experts", "active_experts", "shared_experts", "expert_hidden", "balance")
         elif not 1 <= self.active_experts <= self.experts:
             raise ValueError(
                 f"active_experts must be from 1 to experts={self.experts}, got "

@@ -60,6 +60,8 @@ class GPT(nn.Module):
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()
         checks.kind("a GPTConfig, such as SIZES['tiny']", config, GPTConfig)
+        if config.inputs is not None and type(self) is GPT:
+            raise ValueError(f"inputs={config.inputs} is a Regressor's: use models.regressor.build")
         tables = 4 * config.context * config.rotary_width  # and what they are made of
         places = torch.empty(0), *nn.ParameterList([torch.empty(0)])  # of tables and parameters
         here = (t.device.type == "cpu" for t in places)  # on the device "meta" is no memory

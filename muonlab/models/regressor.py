@@ -4,7 +4,7 @@ Source: Garg et al., arXiv 2208.01066, section 3.
 """
 
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -41,6 +41,10 @@ class Regressor(GPT):
             wanted, came = tuple(predicted.shape), checks.told(targets)
             raise ValueError(f"expected targets (B, T/2) = {wanted}, got {came}")
         return predicted if targets is None else F.mse_loss(predicted, targets, reduction=reduction)
+
+    def generate(self, *tokens: Any, **options: Any) -> Tensor:
+        """Raises TypeError: what comes out are numbers, and no tokens to go on from."""
+        raise TypeError("a Regressor predicts numbers and generates no tokens; call it instead")
 
     def _check(self, tokens: Tensor) -> None:
         checks.kind("tokens (B, T, inputs) as a tensor", tokens, Tensor)

@@ -34,7 +34,8 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "nesterov": (True, False),
 }
 LARGEST = torch.finfo(torch.float32).max  # a rate above is infinite where weights are counted
-OTHERS = {"wd": "weight_decay", "learning_rate": "lr", "mu": "momentum", "beta1": "betas"}
+OTHERS = {"wd": "weight_decay", "decay": "weight_decay", "learning_rate": "lr", "mu": "momentum"}
+OTHERS |= {"beta1": "betas", "beta2": "betas", "steps": "ns_steps", "norm": "ns_norm"}
 ADAMW_STATE = ("exp_avg", "exp_avg_sq", "step")
 
 
@@ -97,6 +98,8 @@ class Muon(torch.optim.Optimizer):
         defaults |= {"ns_coefficients": ns_coefficients, "ns_norm": ns_norm, "ns_dtype": ns_dtype}
         defaults |= {"adjust_lr_fn": adjust_lr_fn, **(own or {})}
         super().__init__(parameters(params), defaults)
+        if not any(p.requires_grad for group in self.param_groups for p in group["params"]):
+            raise ValueError("expected parameters, of which a gradient is asked; none asks for one")
         self.scratch = Scratch()
 
     whole_only = False  # a subclass may be unable to step sharded parameters
@@ -141,6 +144,12 @@ class Muon(torch.optim.Optimizer):
             raise ValueError(f"expected {wanted}, got {', '.join(state_dict) or 'an empty one'}")
         groups = list(state_dict["param_groups"])
         for number, (mine, saved) in enumerate(zip(self.param_groups, groups, strict=False)):
+            known = "betas" if mine["rule"] == "adamw" else "ns_steps"
+            if known not in saved:
+                raise ValueError(
+                    f"group {number} of the saved state is of another optimizer: it "
+                    f"holds no {known}, but {', '.join(saved)}"
+                )
             for key in ("rule", "param_names"):
                 if key in saved and saved[key] != mine.get(key):
                     raise ValueError(
@@ -288,6 +297,9 @@ class Muon(torch.optim.Optimizer):
             for key, value in self.state.get(p, {}).items():
                 if isinstance(value, Tensor) and value.ndim:
                     self._check_shape(f"the {key} of {name!r}", key, value, p)
+                    if key == "momentum_buffer" and value.dtype != p.dtype:
+                        told = f"{key} of {name!r} is {value.dtype}, the parameter {p.dtype}"
+                        raise ValueError(f"{told}: build the optimizer after model.to(dtype)")
 
     def _adamw_step(self, group: Group) -> None:
         """Steps the parameters of a group by AdamW, entry by entry."""

@@ -108,7 +108,7 @@ class NorMuon(Muon):
         factor = (v.sqrt() + group["row_eps"]).reciprocal_()
         evened = (length * factor).square_().sum(-1, keepdim=True)
         after = over_rows(evened, p, group).sqrt()  # ‖Ô‖
-        if group["scale"] == "paper":
+        if group["scale"] == "paper" or group["adjust_lr_fn"] == "update_rms":
             norm = torch.full_like(before, lr_scale("update_rms", m, n))
         else:
             norm = lr_scale(group["adjust_lr_fn"], m, n) * before.sqrt()

@@ -56,6 +56,8 @@ def curves(runs: Sequence[Record], part: str = "overall") -> tuple[list[int], li
     """Returns the steps at which runs were measured, and each run's held-out losses there."""
     checks.choice("part", part, runs[0].held_out[-1])
     steps = [at["step"] for at in runs[0].held_out]
+    if any([at["step"] for at in run.held_out] != steps for run in runs):
+        raise ValueError("expected runs that were measured at the same steps")
     return steps, [[at[part] for at in run.held_out] for run in runs]
 
 
@@ -82,8 +84,9 @@ def contrasted(
 
 def _sum(results: Mapping[str, Sequence[float]], contrast: Contrast) -> list[float]:
     pairs: Any = [contrast] if isinstance(contrast[0], str) else contrast
-    if any(isinstance(pair, str) or len(pair) != 2 for pair in pairs):
-        raise ValueError(f"a contrast is a pair of names, or several; got {checks.told(contrast)}")
+    if any(isinstance(pair, str) or len({*pair}) != 2 or len(pair) != 2 for pair in pairs):
+        told = f"got {checks.told(contrast)}"
+        raise ValueError(f"a contrast is a pair of different names, or several; {told}")
     names = [name for pair in pairs for name in pair]
     if unknown := sorted({*names} - results.keys()):
         raise ValueError(f"no results of {unknown}; there are those of {', '.join(results)}")

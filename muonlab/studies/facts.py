@@ -53,6 +53,8 @@ def learner_knobs(config: TrainConfig) -> tuple[Knob, ...]:
 def people_known(measured: dict[str, Any]) -> float:
     """Returns the share of all people, frequent or rare, that a run on facts knows."""
     shares = numbers(measured["accuracy"])
+    if not ((shares >= 0) & (shares <= 1)).all():
+        raise ValueError(f"expected shares of 0 to 1, got {shares.tolist()}")
     people = [people_in_group(group) for group in range(len(shares))]
     return sum(map(mul, people, shares)) / sum(people)
 

@@ -21,8 +21,6 @@ from muonlab.sweeps.study import Grid, Place, cross
 from muonlab.training.config import TrainConfig
 
 STATEMENT, RUNS = "hypothesis.json", "runs.jsonl"
-MUONS_OWN = {"lr", "momentum", "nesterov", "rule", "matrix_lr_factors", "adjust_lr_fn"}
-MUONS_OWN |= {"ns_coefficients", "ns_steps", "ns_norm"}
 PLAN = ("trials a side", "pairs", "spread", "truth", "hours")  # what is planned
 LOSSES = ("overall", "head", "middle", "tail")  # on a text
 MEASURED = {"facts": ("overall", r"accuracy \d+"), "regression": ("overall",)}
@@ -74,8 +72,9 @@ class Hypothesis:
             raise ValueError("losses on two texts cannot be compared: name one corpus in shared")
         if has(self.better, self.than) or len({*self.names}) < 2:
             raise ValueError(f"both sides are {self.names[0]}: name two that differ")
-        if not any(side.muon for side in sides) and (idle := MUONS_OWN & {*named}):
-            raise ValueError(f"without Muon, {', '.join(sorted(idle))} does nothing: name another")
+        apart = {f for f in named if self.better[f] != self.than[f]}
+        if apart <= sides[0].idle() & sides[1].idle():
+            raise ValueError(f"{', '.join(sorted(apart))} does nothing here: name another field")
         task = sides[0].corpus.partition("-")[0]
         if not re.fullmatch("|".join(MEASURED.get(task, LOSSES)), str(self.metric)):
             told = ", ".join(MEASURED.get(task, LOSSES)).replace(r" \d+", " 9 (of group 9)")

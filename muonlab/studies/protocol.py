@@ -24,7 +24,7 @@ def pilot(at: Place) -> Grid:
     kinds = cross(PILOT, corpus=["docs-1024", "docs", "docs-512"], eval_every=1200)
     kinds += cross(PILOT, corpus="docs-1024", steps=600, batch=32, eval_every=600)
     kinds += cross(PILOT, corpus="docs-1024", size="wide", eval_every=1200)
-    return [c for kind in kinds for c in cross(kind, seed=[1, 2, 3, 4, 5])]
+    return [c for kind in at.on_its_text(kinds) for c in cross(kind, seed=[1, 2, 3, 4, 5])]
 
 
 # The least scatter for an hour of computing: in the pilot, AdamW's loss has a standard deviation

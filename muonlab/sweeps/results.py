@@ -12,6 +12,8 @@ from muonlab.training.config import TrainConfig
 
 def recorded(name: str, folder: Path | None = None) -> list[Record]:
     """Returns the records of a grid in a folder, data/results if None; empty if it never ran."""
+    if folder is not None and not Path(folder).is_dir():
+        raise FileNotFoundError(f"expected a folder of records, and there is no {folder}")
     return read_runs(store.path_of(name, folder=folder))
 
 

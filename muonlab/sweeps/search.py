@@ -44,6 +44,8 @@ class Knob:
             parts = [str(i) for i in range(len(known[name]))] if many else [""]
             if index not in parts or isinstance(known[name], bool | str):
                 raise ValueError(f"a knob turns a number, as lr or betas.0; {field!r} is none")
+            if self.average and "beta" not in name and name != "momentum":
+                raise ValueError(f"an average is a beta or the momentum; {field!r} is none")
         checks.number("low", self.low, 0, above=True)  # logarithms
         most = 1.001 if self.average else checks.LARGEST
         checks.number("high above low", self.high, self.low, most, above=True)
@@ -68,6 +70,8 @@ class Knob:
         name, _, index = self.fields.split()[0].partition(".")
         found = getattr(config, name)
         found = found[int(index)] if index else found
+        if found is None:
+            raise ValueError(f"{name} is None, as the rest has it: give it a number to turn")
         return 1 - found if self.average else found
 
     def position(self, config: TrainConfig) -> float:
@@ -106,7 +110,11 @@ class Search:
         if not self.rounds:
             raise ValueError("a search needs a round of trials, got none")
         for trials in self.rounds:
-            checks.number("trials of a round", trials, 1, whole=True)
+            checks.number("trials of a round", trials, 1, 10_000, whole=True)
+        if not self.sides:
+            raise ValueError("a search needs a setting to start from, got none")
+        for field in () if callable(self.contest) else self.contest:
+            checks.choice("a field of the contest", field, vars(TrainConfig()))
 
     @property
     def tunings(self) -> tuple[Tuning, ...]:

@@ -27,6 +27,8 @@ def cross(base: TrainConfig | Grid, **fields: Any) -> Grid:
     [(10, 1), (10, 2), (20, 1), (20, 2)]
     """
     bases, *tried = (v if isinstance(v, list) else [v] for v in (base, *fields.values()))
+    if empty := [name for name, values in fields.items() if values == []]:
+        raise ValueError(f"{empty[0]} has no values to try")
     return [replace(b, **dict(zip(fields, v, strict=True))) for b, *v in product(bases, *tried)]
 
 
@@ -54,7 +56,7 @@ class Place:
 
     def __post_init__(self) -> None:
         checks.kind("a folder", self.folder, Path, str)
-        object.__setattr__(self, "folder", Path(self.folder))
+        object.__setattr__(self, "folder", Path(self.folder).expanduser())
         if self.corpus is not None and not (isinstance(self.corpus, str) and self.corpus):
             raise ValueError(
                 f"expected a text's name or folder as corpus, or None, got {self.corpus!r}"

@@ -54,6 +54,8 @@ def write_page(folder: Path, out: Path) -> str:
             of another kind.
         OSError: the page cannot be written; an older one stays.
     """
+    if out.suffix != ".html":
+        raise ValueError(f"a page is called like 'class.html'; got {out.name!r}")
     if out.exists() and (not out.is_file() or out.read_bytes()[: len(STARTS)] != STARTS):
         raise ValueError(f"{out} is there and no page of a class: name another file")
     found = collect(folder)

@@ -21,6 +21,7 @@ from muonlab.optim.orthogonalize import newton_schulz, polar
 
 Rule = Literal["gd", "sign", "muon", "newton_schulz", "polar_express"]
 RULES: tuple[Rule, ...] = ("gd", "sign", "muon", "newton_schulz", "polar_express")
+LONGEST = 100_000  # steps of a run; more take hours
 
 VALUE_ANGLES = (3.638, 2.949, 5.218)
 KEY_ANGLES = (1.715, 0.876, 3.098)
@@ -95,7 +96,7 @@ def coupled(K: int, turn: float = 1.0) -> tuple[Tensor, Tensor]:
 
 def coupled_blocks(turn: float = 1.0) -> tuple[Tensor, Tensor]:
     """Returns the (3, 3) blocks that `coupled` repeats along the diagonals of E and Ẽ."""
-    checks.number("turn", turn)
+    checks.number("turn", turn, 0, math.nextafter(1, 2))
     keys, values = (
         _about_z(turn * first) @ _about_y(turn * second) @ _about_z(turn * third)
         for first, second, third in (KEY_ANGLES, VALUE_ANGLES)
@@ -202,7 +203,7 @@ def train(
         ValueError: embeddings that do not fit p, or a step size after which W is not finite.
     """
     _check_facts(p)
-    checks.number("steps", steps, 0, whole=True, each=8 * (len(p) + 1))
+    checks.number("steps", steps, 0, LONGEST, whole=True, each=8 * (len(p) + 1))
     checks.choice("rule", rule, (*RULES, "adam"))
     if not callable(lr):
         checks.number("lr", lr, 0)
@@ -248,7 +249,9 @@ def train(
                 update = M / (1 - momentum ** (step + 1)) / root
             else:
                 update = direction(M, rule)
-            W = W + (lr(step) if callable(lr) else lr) * update
+            rate = lr(step) if callable(lr) else lr
+            checks.number("lr", rate, 0)
+            W = W + rate * update
     return Run(torch.stack(rows), torch.stack(losses))
 
 

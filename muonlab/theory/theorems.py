@@ -18,7 +18,7 @@ from torch import Tensor
 
 from muonlab import checks
 from muonlab.optim.orthogonalize import polar
-from muonlab.theory.memory import Rule, Run, two_block
+from muonlab.theory.memory import LONGEST, Rule, Run, two_block
 
 BLOCK_RULES = ("gd", "sign", "muon")
 
@@ -53,6 +53,7 @@ class TwoBlock:
         checks.kind("a TwoBlock", other, TwoBlock)
         if (self.K, self.L) != (other.K, other.L):
             raise ValueError(f"expected K={self.K} and L={self.L} in both, got {other}")
+        checks.number("lr", lr)
         K, L, *mine = astuple(self)
         pairs = zip(mine, astuple(other)[2:], strict=True)
         return TwoBlock(K, L, *(x + lr * y for x, y in pairs))
@@ -123,8 +124,8 @@ def run_blocks(K: int, L: int, alpha: float, rule: Rule, lr: float, steps: int) 
         ValueError: unless 0 < L < K and L/K < alpha < 1; a step size after which W is not finite.
     """
     checks.choice("rule in two blocks", rule, BLOCK_RULES)
-    checks.number("lr", lr)
-    checks.number("steps", steps, 0, whole=True, each=200)  # two probabilities and a loss
+    checks.number("lr", lr, 0)
+    checks.number("steps", steps, 0, LONGEST, whole=True)
     p = two_block(K, L, alpha)
     p_frequent, p_rare = p[0].item(), p[-1].item()
     W, rows, losses = TwoBlock(K, L), [], []

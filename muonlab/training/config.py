@@ -17,6 +17,8 @@ from muonlab.optim.update import LRScale
 from muonlab.training.rules import CONTROLS, NORMUON
 from muonlab.training.schedule import factor
 
+MUONS_OWN = {"lr", "momentum", "nesterov", "rule", "matrix_lr_factors", "adjust_lr_fn"}
+MUONS_OWN |= {"ns_coefficients", "ns_steps", "ns_norm", "noise"}
 RULES = ("muon", *NORMUON, *CONTROLS)
 CHOICES: dict[str, Iterable[str]] = {
     "size": SIZES,
@@ -174,6 +176,15 @@ class TrainConfig:
     def rate(self, step: int) -> float:
         """Returns what all learning rates are multiplied by at a step (see `schedule.factor`)."""
         return factor(step, self.steps, self.warmup, self.decay)
+
+    def idle(self) -> set[str]:
+        """Returns the options that change nothing in this run."""
+        found = set() if self.muon else {*MUONS_OWN}
+        if {"QK", "VO", "FFN"} <= {*self.muon}:
+            found |= {"adamw_matrix_lr", "adamw_matrix_beta1"}
+        found |= set() if self.pretraining else {"pretrained_by"}
+        found |= set() if "nois" in self.rule else {"noise"}
+        return found | ({"ns_steps", "ns_norm"} if self.ns_coefficients == "exact" else set())
 
     def command(self) -> str:
         """Returns the line for a terminal that runs this configuration again."""

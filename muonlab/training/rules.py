@@ -151,7 +151,9 @@ def _flat(D: Tensor, group: Group) -> Tensor:
 
 
 def _as_muon(D: Tensor, group: Group) -> Tensor:
-    return lr_scale(group["adjust_lr_fn"], *matrix_shape(D)) * _flat(D, group)
+    O, name = _flat(D, group), group["adjust_lr_fn"]  # noqa: E741
+    length = O.norm().clamp(min=torch.finfo(O.dtype).tiny) if name == "update_rms" else 1.0
+    return O * (lr_scale(name, *matrix_shape(D)) / length)
 
 
 def _even_rows(D: Tensor, state: State) -> Tensor:

@@ -96,9 +96,6 @@ def train(
     checks.kind("a TrainConfig", config, TrainConfig)
     if corpus is not None and not hasattr(corpus, "measure"):
         raise TypeError(f"expected a task, as load_corpus(name) gives; got {corpus!r}")
-    kinds = {name.partition("-")[0] for name in (config.corpus, getattr(corpus, "name", ""))}
-    if corpus is not None and len(kinds) > 1 and {"facts", "regression"} & kinds:
-        raise ValueError(f"expected the task of corpus={config.corpus!r}, got {corpus.name}")
     checks.choice("shard", shard, (True, False))
     checks.number("replicas", replicas, 1, 1 + (parallel.size() if shard else 1), whole=True)
     checks.number("timeout", timeout, 0, 1e6, above=True)
@@ -182,6 +179,12 @@ class Run:
     def __init__(
         self, config: TrainConfig, corpus: Task, shard: bool = False, replicas: int = 1
     ) -> None:
+        checks.kind("a TrainConfig", config, TrainConfig)
+        made = any(
+            name.startswith(("facts-", "regression-")) for name in (config.corpus, corpus.name)
+        )
+        if made and config.corpus != corpus.name:  # a text may be anybody's
+            raise ValueError(f"expected the task of corpus={config.corpus!r}, got {corpus.name}")
         self.config, self.corpus, self.shard, self.replicas = config, corpus, shard, replicas
         self.started = now()
         code_version()  # asked for before anybody edits the files that are loaded
