@@ -92,7 +92,7 @@ def measured(change, options):
     """Returns what three tasks measure, and how many rows at once this process asked about."""
     config, found = replace(CONFIG, batch=8, eval_tokens=16 * 37, eval_batch=3, **change), {}
     for task in (Short(), load_facts("facts-3"), load_regression("regression-4")):
-        run, rows = Run(config, task, **options), []
+        run, rows = Run(replace(config, corpus=task.name), task, **options), []
         run.model.register_forward_pre_hook(lambda _, given, rows=rows: rows.append(len(given[0])))
         values = {k: v for k, v in run.evaluate().items() if "seconds" not in k}
         found[task.name] = {**values, "rows": rows}

@@ -16,7 +16,7 @@ MANIFEST = "manifest.json"
 
 def path_of(preset: str, corpus: str | None = None, folder: Path | None = None) -> Path:
     """Returns the file of a grid's records, on another text if named; in RESULTS, or a folder."""
-    checks.word("a phase of a study", preset, "race-1200")
+    checks.word("a phase of a study", preset, "race-1200", r"[^/\\]+")
     text = f"-{Path(os.path.abspath(corpus)).name}" if corpus else ""
     return (folder or RESULTS) / f"{preset}{text}.jsonl"
 
