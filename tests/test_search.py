@@ -193,3 +193,12 @@ def test_the_best_run_and_its_edges_are_those_of_their_own_knobs(tmp_path):
     assert search.best(at) == best
     wide = [k.position(c) for c in best for k in own[c.rule]]
     assert len(search.at_edge(at)) == sum(not 0.1 <= place <= 0.9 for place in wide)
+
+
+def test_a_wide_round_spreads_over_the_whole_range_once_more(tmp_path):
+    near = Search("some", CONFIGS[:1], lambda c: (RATE,), ("rule",), rounds=(4, 4), near=True)
+    at = Place(tmp_path)
+    put(near.tunings[0].grid(at), at.path("some-1"), lambda c: RATE.position(c))
+    for search, spans in ((near, (0.0, 1 / 3)), (dataclasses.replace(near, wide=1), (0.4, 1.0))):
+        places = [RATE.position(c) for c in search.tunings[1].grid(at)]
+        assert spans[0] < max(places) - min(places) < spans[1]

@@ -103,6 +103,7 @@ class Search:
     contest: Contest
     rounds: tuple[int, ...] = (16, 8)  # trials of each contestant
     near: bool = False  # whether the first round, too, looks around the sides alone
+    wide: int | None = None  # a later round that spreads over the whole ranges: 1 is the second
     third: Phase | None = None  # what the third round looks around, instead of the best so far
     by: Callable[[Record], float] = badness  # lowest for the best trial
 
@@ -191,7 +192,7 @@ class Search:
             sides = found
         else:
             sides = self.sides(at) if callable(self.sides) else self.sides
-        near = bool(number) or self.near
+        near = (bool(number) or self.near) and number != self.wide
         return [c for side in sides for c in self._around(side, self.rounds[number], near, tried)]
 
     def _around(self, side: TrainConfig, trials: int, near: bool, tried: set[TrainConfig]) -> Grid:
