@@ -23,8 +23,9 @@ from muonlab.records.record import Record, append, prepare
 from muonlab.records.store import RESULTS, path_of, write_manifest
 from muonlab.records.table import runs_table
 from muonlab.studies.evidence import SEARCHES
+from muonlab.studies.finding import judge
 from muonlab.studies.grids import PHASES, PRESETS, STUDIES, phases
-from muonlab.studies.hypothesis import Hypothesis, judge
+from muonlab.studies.hypothesis import Hypothesis
 from muonlab.sweeps.results import problems, read_runs, recorded
 from muonlab.sweeps.search import outcome
 from muonlab.sweeps.study import Place

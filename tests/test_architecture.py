@@ -126,8 +126,8 @@ def test_there_is_no_more_to_read_than_agreed():
     # a class's text before one's own; FineWeb in shards; what refuses bad input; how four steps are
     # fitted; 65 for options that would do nothing, or spoil weights in silence; 90 for numbers that
     # would come back as NaN or as something else
-    assert lines(*READ) <= 4_510
-    assert sum(code_lines(path) for m, path in NAMES.items() if room(m) == "optim") <= 845
+    assert lines(*READ) <= 4_540
+    assert sum(code_lines(path) for m, path in NAMES.items() if room(m) == "optim") <= 862
     # 10,300; the new studies, until the old ones go with the lessons that show them; and what draws
     # figures and judges answers; the playground; slides; 1,750 for teaching, with a fence; 190 for
     # the map, the README's first lines and pages that load only what they use; 175 for the page on
@@ -136,7 +136,7 @@ def test_there_is_no_more_to_read_than_agreed():
     # figures in three modules, a report that says what nobody tuned, and two studies more; 130 for
     # the rest of bad input, and for folders, checkpoints and worlds that are not what they seem;
     # 280 for calls that answered with nonsense, and files that would be overwritten
-    assert lines() + top <= 16_860
+    assert lines() + top <= 16_910
 
 
 def test_lessons_come_in_by_the_doors():

@@ -50,7 +50,8 @@ from muonlab.statistics import (
     seeds_needed,
     verdict,
 )
-from muonlab.studies.hypothesis import Hypothesis, judge, state
+from muonlab.studies.finding import judge
+from muonlab.studies.hypothesis import Hypothesis, state
 from muonlab.sweeps.results import read_runs, recorded
 from muonlab.sweeps.search import Knob, Search
 from muonlab.sweeps.study import Place, best_trial, cross

@@ -9,7 +9,8 @@ from muonlab.records import record as records
 from muonlab.records.record import Record
 from muonlab.statistics import Interval, paired_interval
 from muonlab.studies.evidence import knobs_of, rates_of
-from muonlab.studies.hypothesis import Finding, Hypothesis, judge, state
+from muonlab.studies.finding import Finding, judge
+from muonlab.studies.hypothesis import Hypothesis, state
 from muonlab.sweeps.study import Place
 from muonlab.training.config import TrainConfig
 

@@ -14,7 +14,7 @@ from muonlab import cli
 from muonlab.classroom import report
 from muonlab.records import record as records
 from muonlab.statistics import chance_to_see
-from muonlab.studies.hypothesis import Finding, judge
+from muonlab.studies.finding import Finding, judge
 from muonlab.sweeps.search import Knob
 from muonlab.sweeps.study import Place
 

@@ -21,7 +21,8 @@ from muonlab.records import table as tables
 from muonlab.records.record import Record
 from muonlab.statistics import chance_to_see, half_width
 from muonlab.studies.evidence import knobs_of
-from muonlab.studies.hypothesis import Finding, Hypothesis, both_sides, has, judge
+from muonlab.studies.finding import Finding, both_sides, judge
+from muonlab.studies.hypothesis import Hypothesis, has
 from muonlab.sweeps.search import EDGE, Search
 from muonlab.sweeps.study import Place
 from muonlab.training.config import TrainConfig
@@ -53,7 +54,7 @@ def page(
         tuned: the search that chose what the hypothesis leaves open, and the place of its records.
         conclusion: the experimenter's own words.
 
-    ValueError: the runs cannot answer (see `hypothesis.judge`).
+    ValueError: the runs cannot answer (see `finding.judge`).
     """
     checks.kind("a conclusion, a text", conclusion, str)
     checks.kind("stated, the time as text", stated, str)

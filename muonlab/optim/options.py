@@ -1,0 +1,112 @@
+"""What `Muon` is given, checked: its parameters, the options of its groups, and their numbers."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from muonlab import checks
+from muonlab.exchange import add_up, is_sharded, own
+from muonlab.optim.coefficients import MOST, settling
+from muonlab.optim.orthogonalize import DTYPES, NORMS, is_finite
+from muonlab.optim.update import Group, gradient, lr_scale
+
+CHOICES: dict[str, tuple[Any, ...]] = {
+    "rule": ("muon", "adamw"),
+    "ns_norm": NORMS,
+    "ns_dtype": DTYPES,
+    "kernels": (True, False),
+    "nesterov": (True, False),
+}
+LARGEST = torch.finfo(torch.float32).max  # a rate above is infinite where weights are counted
+OTHERS = {"wd": "weight_decay", "decay": "weight_decay", "learning_rate": "lr", "mu": "momentum"}
+OTHERS |= {"beta1": "betas", "beta2": "betas", "steps": "ns_steps", "norm": "ns_norm"}
+
+
+def named(group: Group, number: int) -> list[tuple[str, Tensor]]:
+    """Returns the parameters of group `number` with their names, or with their places."""
+    unnamed = [f"group {number}, number {i}" for i in range(len(group["params"]))]
+    return list(zip(group.get("param_names") or unnamed, group["params"], strict=True))
+
+
+def parameters(params: Any) -> list[Any]:
+    """Returns what an optimizer is given as a list; TypeError or ValueError for something else."""
+    wanted = "several parameters, or a list of groups, such as route(model).groups()"
+    if isinstance(params, Tensor | dict | str) or not isinstance(params, Iterable):
+        raise TypeError(f"expected {wanted}, got {checks.told(params)}")
+    if not (found := list(params)):
+        raise ValueError(f"expected {wanted}, got none: was the iterator used before?")
+    return found
+
+
+def check_keys(group: Group, options: set[str]) -> None:
+    """Raises ValueError for an option that is misspelt; others may keep keys of their own there."""
+    for key in group.keys() - options:
+        if meant := get_close_matches(OTHERS.get(key, key), options, n=1, cutoff=0.85):
+            raise ValueError(f"no option {key!r} of a group: did you mean {meant[0]!r}?")
+
+
+def check_options(group: Group) -> None:
+    """Raises ValueError unless all options of a group are in range."""
+    for key, choices in CHOICES.items():
+        checks.choice(key, group[key], choices)
+    checks.number("lr", group["lr"], 0, LARGEST)
+    checks.number("weight_decay", group["weight_decay"], 0)
+    if (lost := float(group["lr"]) * float(group["weight_decay"])) > 1 + 1e-9:  # 1/3 · 3, rounded
+        raise ValueError(
+            f"lr · weight_decay must be at most 1, got {lost:g}: a step would take more off the "
+            "weights than there is, and turn their signs"
+        )
+    checks.number("momentum", group["momentum"], 0, 1)
+    if group["rule"] == "adamw":
+        checks.number("eps", group["eps"], 0, above=True)  # a gradient of zeros would divide by it
+        if not isinstance(group["betas"], tuple | list) or len(group["betas"]) != 2:
+            raise ValueError(f"betas must be two numbers, got {group['betas']}")
+        for beta in group["betas"]:
+            checks.number("betas", beta, 0, 1)
+        return
+    checks.number("eps", group["eps"], 0, 1, above=True)
+    checks.number("ns_steps", group["ns_steps"], 1, MOST + 1, whole=True)
+    if group["ns_coefficients"] != "exact":
+        settling(group["ns_coefficients"], group["ns_steps"])
+    lr_scale(group["adjust_lr_fn"], 1, 1)
+
+
+def check_once(group: Group) -> None:
+    """Raises ValueError for a parameter, or a name, twice in a group."""
+    for what, each in (("parameter", group["params"]), ("name", group.get("param_names", ()))):
+        if len({*each}) < len(each):
+            raise ValueError(f"expected each {what} once, got one twice in a group")
+
+
+def check_numbers(groups: list[Group], first: bool) -> None:
+    """Raises ValueError, with the name, unless all gradients in all processes are finite.
+
+    At the `first` step, so must be the parameters: later they are what steps made of them.
+    """
+    everything = [pair for number, group in enumerate(groups) for pair in named(group, number)]
+    pairs = [(name, p) for name, p in everything if p.grad is not None]
+    if not pairs:
+        return
+    for name, p in pairs:
+        if gradient(p).is_sparse:
+            what = f"that of parameter {name!r} is sparse"
+            raise ValueError(f"expected a dense gradient; {what}: give its embedding sparse=False")
+        if p.is_meta:
+            raise ValueError(f"expected parameters with numbers; {name!r} is on the device 'meta'")
+    anyone = next((p for _, p in pairs if is_sharded(p)), pairs[0][1])
+    then = "skip this batch, or lower the learning rate if the loss has diverged"
+    held = [(f"the gradient of parameter {name!r}", gradient(own(p)), then) for name, p in pairs]
+    if first:
+        own_ones = [(name, own(p.detach())) for name, p in everything if not p.is_meta]
+        held += [(f"parameter {name!r}", p, "draw or load it again") for name, p in own_ones]
+    # NaN and Inf survive a sum; one look at all sums, so a GPU is waited for once
+    sums = torch.stack([t.sum().to(anyone.device, torch.float32) for _, t, _ in held])
+    if add_up(sums, anyone).isfinite().all():
+        return
+    broken = add_up(sums.new_tensor([not is_finite(t) for _, t, _ in held]), anyone)
+    for (what, _, then), parts in zip(held, broken.tolist(), strict=True):
+        if parts:
+            raise ValueError(f"{what} holds NaN or Inf: nothing was updated; {then}")
