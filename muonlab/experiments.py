@@ -26,7 +26,7 @@ from muonlab.studies.evidence import knobs_of, rates_of
 from muonlab.studies.facts import FACTS_400, people_known
 from muonlab.studies.finding import by_seed, judge
 from muonlab.studies.hypothesis import Hypothesis, state
-from muonlab.studies.races import RACE, RATES
+from muonlab.studies.races import RACE, RATES, VOCABULARY
 from muonlab.studies.table1 import (
     ALL_GROUPS,
     TIERS,

@@ -216,8 +216,7 @@ def claim(id: str, value: Any, folder: Path = LESSONS) -> Claim:
         one = [math.prod(getattr(v, "shape", (2,))) == 1 for v in values]  # in a tensor or an array
         values = tuple(v.item() if o else v for v, o in zip(values, one, strict=True))
         for each in values:
-            if not isinstance(each, Real) or isinstance(each, bool):  # NaN, too: it does not hold
-                raise TypeError(f"expected a number for claim {id}, got {checks.told(each)}")
+            checks.kind(f"a number for claim {id}", each, Real)  # NaN, too: it does not hold
     return replace(known[id], value=values if size else tuple(map(float, values)))
 
 

@@ -176,13 +176,12 @@ LATENT = Search(
     ],
     knobs,
     ("attention", "experts", "muon"),
-    rounds=(8, 8),
+    rounds=(8,),
     near=True,
 )
 
 # Batches: the same tokens in fewer steps, or the same steps with more tokens. After two rounds a
-# reader found AdamW far better at the race's settings: the third looks around them, for both. In
-# that round AdamW's loss at the largest batch still fell, so all have a fourth.
+# reader found AdamW far better at the race's settings: the third looks around them, for both.
 PLANS = {(8, 1600): 1200, (8, 100): 150, (128, 100): 150}  # (batch, steps): steps of that race
 
 
@@ -200,7 +199,7 @@ BATCH = Search(
     planned(sides),
     knobs,
     ("batch", "steps", "muon"),
-    rounds=(8, 8, 8, 8),
+    rounds=(8, 8, 8),
     third=lambda at: planned(lambda steps: RACE[steps].best(at)),
 )
 
