@@ -70,6 +70,7 @@ CITED: dict[str, dict[str, str]] = {
         "0.4 %": "2 to the power -8",
     },
     "16": {
+        "4,096": "muonlab.data.corpus.VOCABULARY, the words of docs",
         "40 %": "an assumption, muonlab.cost.formulas.SHARE",
         "80 %": "a choice, the default of muonlab.statistics.seeds_needed",
     },

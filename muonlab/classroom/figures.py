@@ -65,7 +65,7 @@ def lines(
     if ticks:
         first = min(np.min(line.get_xdata()) for line in axes.lines)
         last = max(np.max(line.get_xdata()) for line in axes.lines)
-        if first < 0 or last > len(ticks) - 1:
+        if first <= -1 or last > len(ticks) - 1:  # a point may stand a little beside its place
             raise ValueError(f"ticks must name 0 to {last:g}, the last x; got {len(ticks)} of them")
         axes.set_xticks(range(len(ticks)), labels=ticks)
     drawn = [f"line: mean, band: all {count_of(seeds)} seeds"] * bool(seeds)
