@@ -183,7 +183,7 @@ class Run:
         made = any(
             name.startswith(("facts-", "regression-")) for name in (config.corpus, corpus.name)
         )
-        if made and config.corpus != corpus.name:  # a text may be anybody's
+        if made and not config.pretraining and config.corpus != corpus.name:  # a text is anybody's
             raise ValueError(f"expected the task of corpus={config.corpus!r}, got {corpus.name}")
         self.config, self.corpus, self.shard, self.replicas = config, corpus, shard, replicas
         self.started = now()
