@@ -235,7 +235,11 @@ def _order(stated: str, used: Sequence[Record]) -> str:
             f"The first of these runs began at {first.started}{late}. When the hypothesis was "
             "stated is not on record, so a reader cannot know which came first."
         )
-    datetime.fromisoformat(stated)  # ValueError for what is no time
+    try:
+        datetime.fromisoformat(stated)
+    except ValueError as error:
+        told = f"stated is a time such as 2026-11-24T12:00:00+00:00; got {stated!r}"
+        raise ValueError(told) from error
     when = "before" if stated <= first.started else "AFTER"
     return f"Stated at {stated}, {when} the first of these runs began, at {first.started}{late}."
 

@@ -183,7 +183,7 @@ class TrainConfig:
         if {"QK", "VO", "FFN"} <= {*self.muon}:
             found |= {"adamw_matrix_lr", "adamw_matrix_beta1"}
         found |= set() if self.pretraining else {"pretrained_by"}
-        found |= set() if "nois" in self.rule else {"noise"}
+        found |= set() if self.rule in ("noisy_adam", "fixed_noise") else {"noise"}
         return found | ({"ns_steps", "ns_norm"} if self.ns_coefficients == "exact" else set())
 
     def command(self) -> str:
