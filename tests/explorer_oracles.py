@@ -32,7 +32,7 @@ from muonlab.studies import races, table1
 from muonlab.studies.table1 import PAPER_ROWS
 from muonlab.sweeps.results import by_config, recorded
 from muonlab.sweeps.study import HERE
-from muonlab.theory import memory, scalar_map
+from muonlab.theory import embeddings, memory, scalar_map
 from muonlab.theory.spectra import Isotropy
 from muonlab.theory.theorems import TwoBlock, run_blocks
 
@@ -105,7 +105,7 @@ def tenfacts(x, rule, share, length):
     """As lesson 00: each step is divided by its spectral norm."""
     p = torch.full((10,), (1 - share / 100) / 9, dtype=torch.float64)
     p[0] = share / 100
-    keys, values = memory.rotation(10, 0), memory.rotation(10, 1)
+    keys, values = embeddings.rotation(10, 0), embeddings.rotation(10, 1)
     name = {"gradient descent": "gd", "sign descent": "sign", "polar factor": "muon"}[rule]
     W, known = torch.zeros(10, 10, dtype=torch.float64), []
     for _ in x[0]:
@@ -454,8 +454,8 @@ def _recalled(scores):
 
 def frequencies(x, exponent, count):
     """The gradient of a memory with embeddings turned at random, by the package, and its SVD."""
-    p = memory.power_law(count, exponent)
-    E, values = memory.rotation(count, 1), memory.rotation(count, 2)
+    p = embeddings.power_law(count, exponent)
+    E, values = embeddings.rotation(count, 1), embeddings.rotation(count, 2)
     G = memory.descent(torch.zeros(count, count).double(), E, values, p)
     ends = []
     for M in (G, polar(G)):
@@ -520,7 +520,7 @@ def onestep(x, alpha, beta, K, optimizer, turn):
 def _one_dense(K, L, alpha, rule, turn):
     """Returns the largest logit, and the function step size → probability of each fact."""
     p = float64([alpha / L] * L + [(1 - alpha) / (K - L)] * (K - L))
-    E, values = memory.coupled(K, turn)
+    E, values = embeddings.coupled(K, turn)
     G = memory.descent(torch.zeros(K, K).double(), E, values, p)
     logits = values.mT @ memory.direction(G, rule) @ E
     own = logits.diagonal().abs().max().item()
@@ -552,15 +552,15 @@ def manysteps(x, rule, alpha, K, steps):
     name = {GRADIENT: "gd", SIGN: "sign", COUPLED: "sign", "Muon": "muon"}[rule]
     lr = {"gd": 0.4 * K, "sign": 0.1, "muon": 0.5}[name]
     if rule == COUPLED:
-        p = memory.two_block(K, K // 5, alpha)
-        run = memory.train(p, *memory.coupled_blocks(), name, lr, steps)
+        p = embeddings.two_block(K, K // 5, alpha)
+        run = memory.train(p, *embeddings.coupled_blocks(), name, lr, steps)
         correct = torch.stack([run.correct.amax(1), run.correct.amin(1)], 1)
     else:
         run = run_blocks(K, K // 5, alpha, name, lr, steps)
         correct = run.correct
     if K <= 60 and rule != COUPLED:  # the whole matrices
         eye = torch.eye(K).double()
-        run = memory.train(memory.two_block(K, K // 5, alpha), eye, eye, name, lr, steps)
+        run = memory.train(embeddings.two_block(K, K // 5, alpha), eye, eye, name, lr, steps)
         correct = run.correct[:, [0, -1]]
     gaps = run.gap.tolist()
     ends = [fixed(v, 3) for v in correct[-1].tolist()]

@@ -6,14 +6,14 @@ import psutil
 import pytest
 import torch
 
-from muonlab.theory import memory, theorems
-from muonlab.theory.memory import coupled, gaussian, power_law, rotation, two_block
+from muonlab.theory import embeddings, memory, theorems
+from muonlab.theory.embeddings import coupled, gaussian, power_law, rotation, two_block
 from muonlab.theory.theorems import TwoBlock, gradient_spectrum, imbalance_exponent, run_blocks
 
 EYE = torch.eye(12, dtype=torch.float64)
 
 
-def embeddings(name, K=12):
+def pair(name, K=12):
     return {
         "identity": lambda: (torch.eye(K, dtype=torch.float64),) * 2,
         "rotation": lambda: (rotation(K, 1), rotation(K, 2)),
@@ -28,7 +28,7 @@ NAMES = ["identity", "rotation", "coupled", "gaussian"]
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_closed_gradient_is_autograds(name):
-    E, values = embeddings(name)
+    E, values = pair(name)
     W = gaussian(len(values), len(E), 3).requires_grad_()
     p = power_law(12, 1.2)
     memory.loss(W, E, values, p).backward()
@@ -37,7 +37,7 @@ def test_the_closed_gradient_is_autograds(name):
 
 @pytest.mark.parametrize("name", NAMES[:3])
 def test_embeddings_are_orthonormal(name):
-    for matrix in embeddings(name):
+    for matrix in pair(name):
         torch.testing.assert_close(matrix.T @ matrix, EYE)
 
 
@@ -67,7 +67,7 @@ def test_six_numbers_give_what_the_dense_run_gives(rule, K, L, alpha):
 def test_gd_and_muon_do_not_see_the_embedding(rule, name):
     p, lr = two_block(12, 4, 0.8), {"gd": 3.0, "muon": 0.3}[rule]
     plain = memory.train(p, EYE, EYE, rule, lr, 15)
-    turned = memory.train(p, *embeddings(name), rule, lr, 15)
+    turned = memory.train(p, *pair(name), rule, lr, 15)
     torch.testing.assert_close(turned.correct, plain.correct)
 
 
@@ -75,7 +75,7 @@ def test_gd_and_muon_do_not_see_the_embedding(rule, name):
 def test_a_block_that_repeats_is_the_whole_embedding(rule):
     p, lr = two_block(12, 5, 0.8), 3.0 if rule == "gd" else 0.1
     whole = memory.train(p, *coupled(12), rule, lr, 8)
-    blocks = memory.train(p, *memory.coupled_blocks(), rule, lr, 8)
+    blocks = memory.train(p, *embeddings.coupled_blocks(), rule, lr, 8)
     torch.testing.assert_close(blocks.correct, whole.correct)
 
 
@@ -217,7 +217,7 @@ def test_many_steps_muon_balanced_gd_not():
 @pytest.mark.parametrize(("L", "largest"), [(198, 0.341), (200, 0.852)])
 def test_sign_descent_on_coupled_embeddings(L, largest):
     """With L = 200 one block of three straddles the border between frequent and rare facts."""
-    run = memory.train(two_block(999, L, 0.8), *memory.coupled_blocks(), "sign", 0.1, 40)
+    run = memory.train(two_block(999, L, 0.8), *embeddings.coupled_blocks(), "sign", 0.1, 40)
     assert run.gap.max() == pytest.approx(largest, abs=1e-3)
 
 
@@ -250,14 +250,14 @@ def test_bad_input_is_named(call, message):
 
 
 def test_frequencies_are_exact_and_sizes_whole():
-    p = memory.power_law(5, 1.5)
+    p = embeddings.power_law(5, 1.5)
     assert p.dtype == torch.float64
     wanted = torch.tensor([k**-1.5 for k in range(1, 6)], dtype=torch.float64)
     torch.testing.assert_close(p, wanted / wanted.sum(), rtol=1e-15, atol=0)
     with pytest.raises(ValueError, match="d"):
-        memory.gaussian(1.5, 3)
+        embeddings.gaussian(1.5, 3)
     with pytest.raises(ValueError, match="seed"):
-        memory.gaussian(2, 3, seed=2**64 + 1)
+        embeddings.gaussian(2, 3, seed=2**64 + 1)
 
 
 def test_more_steps_than_memory_holds_are_refused_before_the_first():

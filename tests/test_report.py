@@ -78,7 +78,7 @@ def test_the_search_is_told_with_ranges_edges_and_what_more_trials_were_worth(tm
     assert report.budget(VO, search, at) == {"Muon(VO)": [1.5, 1.0], "AdamW": [3.5, 3.0]}
     edge = VO.search(2, knobs=lambda c: (Knob("adamw_lr", 0.01, 0.0401),))
     trials = [dataclasses.replace(c, adamw_lr=0.04) for c in edge.sides]
-    edge = dataclasses.replace(edge, sides=trials, rounds=(1,), near=True)
+    edge = dataclasses.replace(edge, sides=trials, rounds=(1,), around=("best",))
     for trial in edge.tunings[0].grid(at):
         records.append(
             run(trial.muon, 0, 0.5, adamw_lr=trial.adamw_lr, steps=200), at.path("tuning-1")

@@ -145,7 +145,9 @@ def test_an_average_leaves_at_most_all_of_its_weight_to_the_new():
 
 
 def test_a_search_near_its_sides_begins_around_them(tmp_path):
-    search = Search("some", CONFIGS[:1], lambda c: (RATE,), ("rule",), rounds=(4,), near=True)
+    search = Search(
+        "some", CONFIGS[:1], lambda c: (RATE,), ("rule",), rounds=(4,), around=("best",)
+    )
     [tuning] = search.tunings
     start = RATE.position(CONFIGS[0])
     assert all(abs(RATE.position(c) - start) < 1 / 6 + 0.01 for c in tuning.grid(Place(tmp_path)))
@@ -196,9 +198,14 @@ def test_the_best_run_and_its_edges_are_those_of_their_own_knobs(tmp_path):
 
 
 def test_a_wide_round_spreads_over_the_whole_range_once_more(tmp_path):
-    near = Search("some", CONFIGS[:1], lambda c: (RATE,), ("rule",), rounds=(4, 4), near=True)
+    near = Search(
+        "some", CONFIGS[:1], lambda c: (RATE,), ("rule",), rounds=(4, 4), around=("best",)
+    )
     at = Place(tmp_path)
     put(near.tunings[0].grid(at), at.path("some-1"), lambda c: RATE.position(c))
-    for search, spans in ((near, (0.0, 1 / 3)), (dataclasses.replace(near, wide=1), (0.4, 1.0))):
+    for search, spans in (
+        (near, (0.0, 1 / 3)),
+        (dataclasses.replace(near, around=("best", "all")), (0.4, 1.0)),
+    ):
         places = [RATE.position(c) for c in search.tunings[1].grid(at)]
         assert spans[0] < max(places) - min(places) < spans[1]

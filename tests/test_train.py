@@ -21,7 +21,8 @@ from muonlab.training import checkpoints
 from muonlab.training import run as train_module
 from muonlab.training.build import build_model, build_optimizer, picks_bf16
 from muonlab.training.config import TrainConfig
-from muonlab.training.run import Diverged, Run, first_run, load_model, pretrained, tensors, train
+from muonlab.training.pretraining import first_run
+from muonlab.training.run import Diverged, Run, load_model, pretrained, tensors, train
 
 VOCABULARY = 50
 CONFIG = TrainConfig(steps=7, batch=4, context=16, eval_every=3, eval_tokens=256, device="cpu")

@@ -4,6 +4,8 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
+import numpy as np
+
 from muonlab import checks
 from muonlab.records.record import Record, contestant
 from muonlab.statistics import numbers
@@ -50,6 +52,30 @@ def by_contestant(
     `measure` takes the number from a run's last measurement.
     """
     return {who: [measure(r.held_out[-1]) for r in g] for who, g in grouped(records, name).items()}
+
+
+def leads_in_time(
+    records: Iterable[Record], longer: Sequence[float], part: str = "overall"
+) -> list[list[float]]:
+    """Returns AdamW's loss minus Muon's in the time of AdamW's steps, one a seed, for each `longer`.
+
+    AdamW has one plan of steps, Muon several; between them its loss is taken to lie on straight
+    lines. ValueError where Muon's plans do not reach.
+
+    Args:
+        longer: how many times as long as a step of AdamW's one of Muon's takes.
+    """
+    ends = by_contestant(records, lambda c: (contestant(c), c["steps"]), itemgetter(part))
+    [(steps, adamw)] = [(n, losses) for (who, n), losses in ends.items() if who == "AdamW"]
+    plans = sorted(n for who, n in ends if who == "Muon")
+    if any(not plans[0] <= steps / x <= plans[-1] for x in longer):
+        wanted = f"{steps / plans[-1]:.3g} to {steps / plans[0]:.3g}"
+        raise ValueError(f"longer must be {wanted}, as Muon ran {plans} steps; got {longer}")
+    muon = [[ends["Muon", n][seed] for n in plans] for seed in range(len(adamw))]
+    return [
+        [a - float(np.interp(steps / x, plans, m)) for a, m in zip(adamw, muon, strict=True)]
+        for x in longer
+    ]
 
 
 def curves(runs: Sequence[Record], part: str = "overall") -> tuple[list[int], list[list[float]]]:

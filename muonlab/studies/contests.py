@@ -60,7 +60,7 @@ def control_knobs(config: TrainConfig) -> tuple[Knob, ...]:
     return (rate, ADAMW[1], *OUTER)
 
 
-ISOTROPY = Search("isotropy", controls, control_knobs, RIVALS, rounds=(8,), near=True)
+ISOTROPY = Search("isotropy", controls, control_knobs, RIVALS, rounds=(8,), around=("best",))
 
 
 def tuned_controls(at: Place) -> Grid:
@@ -98,7 +98,7 @@ TABLE = Search(
     lambda c: MUON if c.muon else ADAMW,
     ("gated", "muon"),
     rounds=(4,),
-    near=True,
+    around=("best",),
 )
 
 
@@ -146,7 +146,7 @@ def taller(at: Place) -> Grid:
     return [*tall, replace(tall[1], rule="neurons")]
 
 
-NORMUON = Search("normuon", taller, knobs, ("muon", "rule"), rounds=(8,), near=True)
+NORMUON = Search("normuon", taller, knobs, ("muon", "rule"), rounds=(8,), around=("best",))
 
 # Do four Newton-Schulz steps train as well as five? Both are tuned again, around Muon's best.
 FOUR: dict[str, Any] = {"ns_coefficients": "four", "ns_steps": 4, "ns_norm": "schatten4"}
@@ -156,7 +156,7 @@ FEWER = Search(
     knobs,
     ("ns_coefficients",),
     rounds=(8,),
-    near=True,
+    around=("best",),
 )
 
 # Latent attention, experts, or both: does Muon's lead change with the architecture? Each attention
@@ -177,7 +177,7 @@ LATENT = Search(
     knobs,
     ("attention", "experts", "muon"),
     rounds=(8,),
-    near=True,
+    around=("best",),
 )
 
 # Batches: the same tokens in fewer steps, or the same steps with more tokens. After two rounds a
@@ -200,7 +200,7 @@ BATCH = Search(
     knobs,
     ("batch", "steps", "muon"),
     rounds=(8, 8, 8),
-    third=lambda at: planned(lambda steps: RACE[steps].best(at)),
+    around=("all", "best", lambda at: planned(lambda steps: RACE[steps].best(at))),
 )
 
 # A task without head or tail, long enough to be learned: linear regression in context.

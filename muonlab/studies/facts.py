@@ -80,7 +80,7 @@ FACTS_1200 = Search(
     learner_knobs,
     whose,
     rounds=(8, 8),
-    near=True,
+    around=("best",),
 )
 
 
@@ -92,4 +92,4 @@ def imbalances(at: Place) -> Grid:
     )
 
 
-IMBALANCE = Search("imbalance", imbalances, learner_knobs, whose, rounds=(8,), near=True)
+IMBALANCE = Search("imbalance", imbalances, learner_knobs, whose, rounds=(8,), around=("best",))

@@ -35,7 +35,14 @@ def _apart(adamw: TrainConfig) -> TrainConfig:
 
 # At 1,200 steps the second round still lowered AdamW's loss by 0.02, so all have a third.
 RACE = {
-    150: Search("race-150", sides(150), knobs, RIVALS, rounds=(16, 16, 16), third=found_since),
+    150: Search(
+        "race-150",
+        sides(150),
+        knobs,
+        RIVALS,
+        rounds=(16, 16, 16),
+        around=("all", "best", found_since),
+    ),
     1200: Search("race-1200", sides(1200), knobs, RIVALS, rounds=(16, 8, 8)),
 }
 RACE[4800] = Search(
@@ -44,7 +51,7 @@ RACE[4800] = Search(
     knobs,
     RIVALS,
     rounds=(8, 8),
-    near=True,
+    around=("best",),
 )
 
 
@@ -56,7 +63,7 @@ def memories(steps: int) -> Search:
         return [partly(muon, adamw, ("VO", "FFN"))]
 
     first = RACE[steps]
-    return Search(f"{first.name}-vo-ffn", side, knobs, RIVALS, first.rounds, first.near)
+    return Search(f"{first.name}-vo-ffn", side, knobs, RIVALS, first.rounds, first.around[:2])
 
 
 MEMORIES = {steps: memories(steps) for steps in (150, 1200)}  # 4,800 ask for growth alone
@@ -90,7 +97,7 @@ RATES = Search(
     lambda c: FACTORS,
     RIVALS,
     rounds=(8, 8, 8),  # in the second AdamW still gained a hundredth of a nat
-    near=True,
+    around=("best",),
 )
 
 
@@ -139,7 +146,6 @@ VOCABULARY = Search(
     lambda at: cross(RACE[1200].best(at)[:2], corpus="docs"),
     knobs,
     RIVALS,
-    rounds=(8, 16),
-    near=True,
-    wide=1,
+    rounds=(8, 16, 8),
+    around=("best", "all"),
 )

@@ -20,7 +20,8 @@ from muonlab.machine import pick_device
 from muonlab.records.provenance import code_version, provenance
 from muonlab.records.record import Record
 from muonlab.training.config import TrainConfig
-from muonlab.training.run import Diverged, first_run, train
+from muonlab.training.pretraining import first_run
+from muonlab.training.run import Diverged, train
 
 SLURM_JOBS = 8  # in the queue at once, unless --workers says otherwise
 SLURM_MINUTES = 24 * 60  # after which Slurm ends a job, unless SBATCH_TIMELIMIT says otherwise

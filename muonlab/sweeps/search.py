@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from math import comb, exp, inf, log
-from typing import Any
+from typing import Any, Literal
 
 from scipy.stats import qmc
 
@@ -102,9 +102,9 @@ class Search:
     knobs: Callable[[TrainConfig], tuple[Knob, ...]]  # those of a contestant
     contest: Contest
     rounds: tuple[int, ...] = (16, 8)  # trials of each contestant
-    near: bool = False  # whether the first round, too, looks around the sides alone
-    wide: int | None = None  # a later round that spreads over the whole ranges: 1 is the second
-    third: Phase | None = None  # what the third round looks around, instead of the best so far
+    # Where each round looks: over the whole ranges, around the best so far (of the first round, the
+    # sides), or around other settings. Where nothing is said: the first over all, later ones near.
+    around: tuple[Literal["all", "best"] | Phase, ...] = ()
     by: Callable[[Record], float] = badness  # lowest for the best trial
 
     def __post_init__(self) -> None:
@@ -112,6 +112,12 @@ class Search:
             raise ValueError("a search needs a round of trials, got none")
         for trials in self.rounds:
             checks.number("trials of a round", trials, 1, 10_000, whole=True)
+        for where in self.around:
+            if not callable(where):
+                checks.choice("what a round looks around", where, ("all", "best"))
+        if len(self.around) > len(self.rounds):
+            counts = f"{len(self.around)} for {len(self.rounds)} rounds"
+            raise ValueError(f"expected at most one entry of around for each round, got {counts}")
         if not self.sides:
             raise ValueError("a search needs a setting to start from, got none")
         for field in () if callable(self.contest) else self.contest:
@@ -186,14 +192,16 @@ class Search:
         return lambda at: self._round(number, at, *self._search(at, number))
 
     def _round(self, number: int, at: Place, found: Grid, tried: set[TrainConfig]) -> Grid:
-        if self.third and number == 2:
-            sides = self.third(at)
+        told = number < len(self.around)
+        where = self.around[number] if told else "best" if number else "all"
+        if callable(where):
+            sides = where(at)
         elif number:
             sides = found
         else:
             sides = self.sides(at) if callable(self.sides) else self.sides
-        near = (bool(number) or self.near) and number != self.wide
-        return [c for side in sides for c in self._around(side, self.rounds[number], near, tried)]
+        trials, near = self.rounds[number], where != "all"
+        return [c for side in sides for c in self._around(side, trials, near, tried)]
 
     def _around(self, side: TrainConfig, trials: int, near: bool, tried: set[TrainConfig]) -> Grid:
         if not (knobs := self.knobs(side)):

@@ -1,19 +1,14 @@
 """What the lessons prove, and measure: polynomials, spectra, the one-layer memory, its theorems."""
 
-from muonlab.theory.memory import (
-    answers,
+from muonlab.theory.embeddings import (
     coupled,
     coupled_blocks,
-    descent,
-    direction,
     gaussian,
     power_law,
-    recall,
     rotation,
-    store,
-    train,
     two_block,
 )
+from muonlab.theory.memory import answers, descent, direction, recall, store, train
 from muonlab.theory.polynomials import derive_schedule, minimax_quintic, scalar_map
 from muonlab.theory.spectra import Isotropy, isotropy, nuclear_rank, stable_rank
 from muonlab.theory.theorems import (

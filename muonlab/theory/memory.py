@@ -8,7 +8,6 @@ key with probabilities over all values,
 where p_k says how often fact k is seen. W starts at 0. Source: arXiv 2509.26030, section 5.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -18,14 +17,11 @@ from torch import Tensor
 
 from muonlab import checks
 from muonlab.optim.orthogonalize import newton_schulz, polar
+from muonlab.theory.embeddings import chance
 
 Rule = Literal["gd", "sign", "muon", "newton_schulz", "polar_express"]
 RULES: tuple[Rule, ...] = ("gd", "sign", "muon", "newton_schulz", "polar_express")
 LONGEST = 100_000  # steps of a run; more take hours
-
-VALUE_ANGLES = (3.638, 2.949, 5.218)
-KEY_ANGLES = (1.715, 0.876, 3.098)
-"""Euler angles of the support-coupled embeddings (arXiv 2509.26030, Appendix D)."""
 
 
 def store(keys: Tensor, values: Tensor) -> Tensor:
@@ -43,78 +39,6 @@ def recall(W: Tensor, keys: Tensor, values: Tensor) -> Tensor:
     _check_embeddings(keys, values)
     _check_memory(W, keys, values)
     return (values.mT @ W @ keys).argmax(dim=0)
-
-
-def two_block(K: int, L: int, alpha: float) -> Tensor:
-    """Returns probabilities (K,): the first L facts share alpha, the others share the rest.
-
-    Raises:
-        ValueError: unless 0 < L < K and L/K < alpha < 1, so that the first facts are frequent.
-
-    Source: Assumption 5.2.
-
-    >>> two_block(4, 1, 0.7).tolist()[0]
-    0.7
-    """
-    checks.number("K", K, whole=True, each=8)
-    checks.number("L", L, whole=True)
-    checks.number("alpha", alpha)
-    if not (0 < L < K and L / K < alpha < 1):
-        raise ValueError(f"expected 0 < L < K and L/K < alpha < 1, got K={K}, L={L}, alpha={alpha}")
-    p = torch.full((K,), (1 - alpha) / (K - L), dtype=torch.float64)
-    p[:L] = alpha / L
-    return p
-
-
-def power_law(K: int, exponent: float) -> Tensor:
-    """Returns probabilities (K,) proportional to rank^(−exponent).
-
-    >>> power_law(2, 1.0).tolist() == [2 / 3, 1 / 3]
-    True
-    """
-    checks.number("K", K, 1, whole=True, each=8)
-    checks.number("exponent", exponent, 0)
-    weight = torch.arange(1, K + 1, dtype=torch.float64) ** -exponent
-    return weight / weight.sum()
-
-
-def coupled(K: int, turn: float = 1.0) -> tuple[Tensor, Tensor]:
-    """Returns embeddings E, Ẽ (K, K): rotations of three coordinates at a time, K a multiple of 3.
-
-    `turn` is the share of the paper's Euler angles: 0 gives the identity (decoupled), 1 the paper's
-    support-coupled construction.
-
-    Source: Appendix D; angles as printed there.
-    """
-    checks.number("K", K, whole=True, each=16 * K)
-    if K < 3 or K % 3:
-        raise ValueError(f"expected K to be a multiple of 3, got {K}: take {max(3, K - K % 3)}")
-    eye = torch.eye(K // 3, dtype=torch.float64)
-    keys, values = coupled_blocks(turn)
-    return torch.kron(eye, keys), torch.kron(eye, values)
-
-
-def coupled_blocks(turn: float = 1.0) -> tuple[Tensor, Tensor]:
-    """Returns the (3, 3) blocks that `coupled` repeats along the diagonals of E and Ẽ."""
-    checks.number("turn", turn, 0, math.nextafter(1, 2))
-    keys, values = (
-        _about_z(turn * first) @ _about_y(turn * second) @ _about_z(turn * third)
-        for first, second, third in (KEY_ANGLES, VALUE_ANGLES)
-    )
-    return keys, values
-
-
-def gaussian(d: int, K: int, seed: int = 0) -> Tensor:
-    """Returns K random embeddings (d, K) of mean squared length 1: at right angles on average."""
-    checks.number("d", d, 1, whole=True)
-    checks.number("K", K, 1, whole=True, each=8 * d)
-    generator = _chance(seed)
-    return torch.randn(d, K, generator=generator, dtype=torch.float64) / math.sqrt(d)
-
-
-def rotation(K: int, seed: int = 0) -> Tensor:
-    """Returns a random orthogonal matrix (K, K)."""
-    return polar(gaussian(K, K, seed))
 
 
 def answers(W: Tensor, E: Tensor, values: Tensor) -> Tensor:
@@ -229,7 +153,7 @@ def train(
     ):
         _check_embeddings(E, values, K)
     blocks = K // E.size(1)
-    generator = _chance(seed)
+    generator = chance(seed)
     W = torch.zeros(blocks * len(values), blocks * len(E), dtype=torch.float64)
     M, V, rows, losses = torch.zeros_like(W), torch.zeros_like(W), [], []
     for step in range(steps + 1):
@@ -263,21 +187,6 @@ def _times(B: Tensor, X: Tensor) -> Tensor:
 def _seen(p: Tensor, batch: int, generator: torch.Generator) -> Tensor:
     drawn = torch.multinomial(p, batch, replacement=True, generator=generator)
     return torch.bincount(drawn, minlength=len(p)) / batch
-
-
-def _about_z(angle: float) -> Tensor:
-    c, s = math.cos(angle), math.sin(angle)
-    return torch.tensor([[c, -s, 0], [s, c, 0], [0, 0, 1]], dtype=torch.float64)
-
-
-def _about_y(angle: float) -> Tensor:
-    c, s = math.cos(angle), math.sin(angle)
-    return torch.tensor([[c, 0, s], [0, 1, 0], [-s, 0, c]], dtype=torch.float64)
-
-
-def _chance(seed: int) -> torch.Generator:
-    checks.number("seed", seed, -(2**63), 2**64, whole=True)  # all that torch takes
-    return torch.Generator().manual_seed(seed)
 
 
 def _check_facts(p: Tensor) -> None:

@@ -1,7 +1,7 @@
 """The theorems of the one-layer memory in closed form, and runs of any K in six numbers.
 
-With orthonormal embeddings, facts of two frequencies (`memory.two_block`) and W₀ = 0, every matrix
-that gradient descent, Muon or decoupled SignGD meets is, in the basis of the embeddings,
+With orthonormal embeddings, facts of two frequencies (`embeddings.two_block`) and W₀ = 0, every
+matrix that gradient descent, Muon or decoupled SignGD meets is, in the basis of the embeddings,
 
     ẼᵀWE = [ a I_L + c₁₁ J    c₁₂ J            ]
            [ c₂₁ J            b I_{K−L} + c₂₂ J ]        J all ones,
@@ -18,7 +18,8 @@ from torch import Tensor
 
 from muonlab import checks
 from muonlab.optim.orthogonalize import polar
-from muonlab.theory.memory import LONGEST, Rule, Run, two_block
+from muonlab.theory.embeddings import two_block
+from muonlab.theory.memory import LONGEST, Rule, Run
 
 BLOCK_RULES = ("gd", "sign", "muon")
 

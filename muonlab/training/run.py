@@ -26,34 +26,10 @@ from muonlab.theory.spectra import layer_spectra
 from muonlab.training import checkpoints
 from muonlab.training.build import build_model, build_optimizer, picks_bf16
 from muonlab.training.config import TrainConfig
+from muonlab.training.pretraining import first_run
 
 CURVES = ("train_loss", "step_seconds", "held_out", "spectra")  # lists that grow in a run
 STATE = ("step", "cpu_seconds", *CURVES)  # what a run goes on from, beside tensors
-# What comes before a fine-tuning, by `pretrained_by`: the best trials of lesson-04-tuning, which
-# pretrained one model for all seeds, and of race-1200, with as many models as seeds.
-FIRST: dict[str, dict[str, Any]] = {
-    "lesson-04": {"muon": (), "adamw_lr": 0.04, "adamw_matrix_lr": 0.001, "seed": 0},
-    "AdamW": {
-        "muon": (),
-        "adamw_lr": 0.015,
-        "adamw_matrix_lr": 0.00189,
-        "adamw_matrix_beta1": 0.9375,
-        "betas": (0.39, 0.99265),
-    },
-    "Muon": {"lr": 0.0112, "momentum": 0.745, "adamw_lr": 0.0177, "betas": (0.9488, 0.9073)},
-}
-KEPT = [
-    "size",
-    "gated",
-    "attention",
-    "fused_qkv",
-    "experts",
-    "context",
-    "precision",
-    "device",
-    "seed",
-]
-TEXTS = ("docs", "code")  # these have the same tokens
 
 
 class Diverged(ArithmeticError):
@@ -140,24 +116,6 @@ def tensors(model: nn.Module, optimizer: Muon) -> dict[str, Tensor]:
             for key, t in optimizer.state_of(p, group).items():
                 found[f"optimizer.{names[p]}.{key}"] = t
     return found
-
-
-def first_run(config: TrainConfig) -> TrainConfig:
-    """Returns the run on docs whose weights a config with `pretraining` starts from.
-
-    A corpus with other tokens is a ValueError.
-    """
-    text, *vocabulary = config.corpus.split("-")
-    if text not in TEXTS:
-        raise ValueError(
-            f"pretraining={config.pretraining} is done on docs, so corpus must be "
-            f"{' or '.join(TEXTS)}, which have its tokens; got {config.corpus!r}: choose one of "
-            "them, or set pretraining to 0"
-        )
-    kept = {name: getattr(config, name) for name in KEPT} | FIRST[config.pretrained_by]
-    return TrainConfig(
-        corpus="-".join(["docs", *vocabulary]), steps=config.pretraining, batch=16, **kept
-    )
 
 
 @lru_cache(maxsize=2)  # a sweep starts from the same weights many times

@@ -1,0 +1,42 @@
+"""What comes before a fine-tuning: the run whose weights it starts from."""
+
+from typing import Any
+
+from muonlab.training.config import TrainConfig
+
+# The settings of that run, by `pretrained_by`: the best trials of lesson-04-tuning, which
+# pretrained one model for all seeds, and of race-1200, with as many models as seeds.
+FIRST: dict[str, dict[str, Any]] = {
+    "lesson-04": {"muon": (), "adamw_lr": 0.04, "adamw_matrix_lr": 0.001, "seed": 0},
+    "AdamW": {
+        "muon": (),
+        "adamw_lr": 0.015,
+        "adamw_matrix_lr": 0.00189,
+        "adamw_matrix_beta1": 0.9375,
+        "betas": (0.39, 0.99265),
+    },
+    "Muon": {"lr": 0.0112, "momentum": 0.745, "adamw_lr": 0.0177, "betas": (0.9488, 0.9073)},
+}
+KEPT = (  # options of a fine-tuning that its pretraining shares
+    *("size", "gated", "attention", "fused_qkv", "experts", "context"),
+    *("precision", "device", "seed"),
+)
+TEXTS = ("docs", "code")  # these have the same tokens
+
+
+def first_run(config: TrainConfig) -> TrainConfig:
+    """Returns the run on docs whose weights a config with `pretraining` starts from.
+
+    A corpus with other tokens is a ValueError.
+    """
+    text, *vocabulary = config.corpus.split("-")
+    if text not in TEXTS:
+        raise ValueError(
+            f"pretraining={config.pretraining} is done on docs, so corpus must be "
+            f"{' or '.join(TEXTS)}, which have its tokens; got {config.corpus!r}: choose one of "
+            "them, or set pretraining to 0"
+        )
+    kept = {name: getattr(config, name) for name in KEPT} | FIRST[config.pretrained_by]
+    return TrainConfig(
+        corpus="-".join(["docs", *vocabulary]), steps=config.pretraining, batch=16, **kept
+    )
