@@ -176,7 +176,7 @@ LATENT = Search(
     ],
     knobs,
     ("attention", "experts", "muon"),
-    rounds=(8,),
+    rounds=(8, 8),
     near=True,
 )
 
@@ -199,7 +199,7 @@ BATCH = Search(
     planned(sides),
     knobs,
     ("batch", "steps", "muon"),
-    rounds=(8, 8, 8),
+    rounds=(8, 8, 8, 8),
     third=lambda at: planned(lambda steps: RACE[steps].best(at)),
 )
 

@@ -139,7 +139,7 @@ VOCABULARY = Search(
     lambda at: cross(RACE[1200].best(at)[:2], corpus="docs"),
     knobs,
     RIVALS,
-    rounds=(8, 16),
+    rounds=(8, 16, 8),
     near=True,
     wide=1,
 )
