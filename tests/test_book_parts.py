@@ -90,7 +90,7 @@ def test_every_figure_that_a_page_names_is_there():
 
 
 def test_a_page_shows_a_lessons_own_figure_and_says_when_there_is_none_or_several():
-    shown = re.findall(r">([^<]*)</text>", book.figure("15 Muon's lead, overall"))
+    shown = re.findall(r">([^<]*)</text>", book.figure("15 Muon's lead, all tokens"))
     ends = {}  # as the records have it: AdamW at one beta1, Muon at one momentum, 1,200 steps
     for run in (run for run in recorded("knobs") if run.config["steps"] == 1200):
         own = run.config["momentum"] if run.config["muon"] else run.config["betas"][0]

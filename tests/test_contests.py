@@ -3,7 +3,8 @@
 import pytest
 
 from muonlab.records.record import Record
-from muonlab.records.runs import by_contestant, contrasted, grouped
+from muonlab.records.runs import by_contestant, contrasted, grouped, leads_in_time
+from muonlab.studies.table1 import ALL_GROUPS
 
 
 def run(name, seed, *losses, failure="", steps=(50, 100)):
@@ -60,3 +61,23 @@ def test_a_contrast_of_several_pairs_is_their_sum():
     ends = {"a": [9.0, 8.0], "b": [1.0, 2.0], "c": [4.0, 4.0], "d": [5.0, 7.0]}
     found = contrasted(ends, {"one": ("a", "b"), "more": [("a", "b"), ("d", "c")]})
     assert found == {"one": [8.0, 6.0], "more": [9.0, 9.0]}
+
+
+def test_in_equal_time_muons_loss_lies_on_a_line_between_its_runs():
+    everybody = [*ALL_GROUPS]
+    ends = {("AdamW", 120): (5.0, 6.0), ("Muon", 100): (4.0, 5.0), ("Muon", 120): (3.0, 4.5)}
+    runs = []
+    for (who, steps), losses in ends.items():
+        for seed, loss in enumerate(losses):
+            made = run("", seed, loss, steps=(steps,))
+            groups = [] if who == "AdamW" else everybody
+            made.config |= {"muon": groups, "rule": "muon", "steps": steps}
+            runs.append(made)
+    # 1.2: 100 steps fit; 1: all of them; 12/11: 110, half-way between the two
+    assert leads_in_time(runs, [1, 1.2, 12 / 11]) == [
+        pytest.approx([2.0, 1.5]),
+        pytest.approx([1.0, 1.0]),
+        pytest.approx([1.5, 1.25]),
+    ]
+    with pytest.raises(ValueError, match=r"longer must be 1 to 1.2, .*got \[1.3\]"):
+        leads_in_time(runs, [1.3])

@@ -12,7 +12,7 @@ from itertools import compress
 
 import psutil
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from muonlab import checks
 from muonlab.data.load import shape_for, training_tokens
@@ -20,7 +20,6 @@ from muonlab.data.shards import TOKENS
 from muonlab.machine import pick_device
 from muonlab.models.gpt import GPTConfig
 from muonlab.models.regressor import build
-from muonlab.optim.muon import Muon
 from muonlab.optim.routing import route
 from muonlab.training.build import model_shape, picks_bf16
 from muonlab.training.config import TrainConfig
@@ -190,24 +189,6 @@ def product_speed() -> float:
         x @ W.T
         seconds.append(time.perf_counter() - start)
     return 2 * x.numel() * len(W) / min(seconds)
-
-
-def bytes_held(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, int]:
-    """Returns the bytes of "parameters", "gradients", "state" and "scratch", as they are now.
-
-    After a step and before `zero_grad`, that is all that training holds between two batches. A
-    memory that tensors share counts once; scratch is what `Muon` computes in, and uses again.
-    """
-    params = list(model.parameters())
-    kept = [t for state in optimizer.state.values() for t in state.values()]
-    held = {"parameters": _bytes(params), "gradients": _bytes(p.grad for p in params)}
-    held["state"] = _bytes(kept)
-    return held | {"scratch": optimizer.scratch.nbytes if isinstance(optimizer, Muon) else 0}
-
-
-def _bytes(tensors: Iterable[object]) -> int:
-    storages = [t.untyped_storage() for t in tensors if isinstance(t, Tensor)]
-    return sum({s.data_ptr(): s.nbytes() for s in storages}.values())
 
 
 def _counts(config: TrainConfig) -> Counts:

@@ -28,7 +28,7 @@ from muonlab.publishing.fold import fold
 from muonlab.publishing.paper import counts, gap, paper, table1
 from muonlab.publishing.source import STATE
 from muonlab.records.record import contestant
-from muonlab.studies.races import RACE
+from muonlab.studies.races import RACE, VOCABULARY
 from muonlab.studies.table1 import TIERS
 from muonlab.sweeps.results import recorded
 from muonlab.sweeps.study import HERE, badness
@@ -70,10 +70,10 @@ def tiers() -> str:
     return f"Recorded for the paper's Table 1: {', '.join(done)}.{none}"
 
 
-def searched(steps: str) -> str:
+def searched(race: str) -> str:
     """Returns how many trials a side of a race had, and what the last round of them gained."""
-    gains = {}
-    for rounds in RACE[int(steps)].trials(HERE).values():
+    gains, search = {}, VOCABULARY if race == "vocabulary" else RACE[int(race)]
+    for rounds in search.trials(HERE).values():
         *_, before, after = accumulate((min(map(badness, some)) for some in rounds), min)
         gains[contestant(rounds[0][0].config)] = before - after
         count, last = sum(map(len, rounds)), len(rounds[-1])

@@ -32,7 +32,7 @@ runs_of = cache(recorded)
 
 def protocol(study: str) -> str:
     """Returns how the runs of a study were tuned, a key of PROTOCOLS, as they were recorded."""
-    if study in EVIDENCE:
+    if any(study in known.finals for known in EVIDENCE.values()):
         return "fair"
     adamw = [run.config for run in runs_of(study) if not run.config["muon"]]
     return "rates" if any(config["adamw_matrix_lr"] for config in adamw) else "paper"

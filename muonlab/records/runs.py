@@ -57,10 +57,10 @@ def by_contestant(
 def leads_in_time(
     records: Iterable[Record], longer: Sequence[float], part: str = "overall"
 ) -> list[list[float]]:
-    """Returns AdamW's loss minus Muon's in the time of AdamW's steps, one a seed, for each `longer`.
+    """Returns AdamW's loss minus Muon's in the time of AdamW's steps: for each `longer` a list.
 
-    AdamW has one plan of steps, Muon several; between them its loss is taken to lie on straight
-    lines. ValueError where Muon's plans do not reach.
+    Each holds one difference a seed. AdamW has one plan of steps, Muon several; between them its
+    loss is taken to lie on straight lines. ValueError where Muon's plans do not reach.
 
     Args:
         longer: how many times as long as a step of AdamW's one of Muon's takes.
