@@ -36,6 +36,7 @@ CITED: dict[str, dict[str, str]] = {
         "10 %": "e to the power 0.1, less 1",
         "6.24": "the natural logarithm of 512",
         "2.262": "Student's t, nine degrees of freedom",
+        "4,096": "the tokens of docs, muonlab.data",
         **dict.fromkeys(("1.4", "0.1", "1.1", "1.2"), "arXiv 2509.02046, section 4"),
     },
     "07": {
@@ -57,6 +58,8 @@ CITED: dict[str, dict[str, str]] = {
     "13": {
         **dict.fromkeys(("68 %", "3.2", "12 %", "52 %"), "arXiv 2509.24406, abstract"),
         "68.75 %": "three quarters less a sixteenth: the formula at four heads",
+        "50 %": "three quarters less a quarter: the formula at one head",
+        "45 %": "arXiv 2506.09342, abstract",
         **dict.fromkeys(("0.8 %", "6.9 %", "11.1 %"), "arXiv 2508.01261, abstract"),
         "1,000": "arXiv 2507.20534, section 2.1",
     },
@@ -78,6 +81,7 @@ CITED: dict[str, dict[str, str]] = {
         "40 %": "where the explorer's slider stands",
         "10 %": "the same; and arXiv 2505.02222, abstract",
         "15 %": "arXiv 2505.02222, abstract",
+        "2,048": "the width of a dense model of a billion parameters, as in lesson 14",
         "52 %": "arXiv 2502.16982, abstract",
         **dict.fromkeys(("0.1", "1.2", "1.4", "2"), "arXiv 2509.02046, section 4"),
         "0.25": "(1 + 3/4 + 1/2 + 1/4) / 10: each pair tells one of four numbers, of ten pairs",
