@@ -73,6 +73,7 @@ CITED: dict[str, dict[str, str]] = {
         "0.4 %": "2 to the power -8",
     },
     "16": {
+        "14": "3.7 squared; 3.7: chi-squared, 95 %, three degrees of freedom",
         "4,096": "muonlab.data.corpus.VOCABULARY, the words of docs",
         "40 %": "an assumption, muonlab.cost.formulas.SHARE",
         "80 %": "a choice, the default of muonlab.statistics.seeds_needed",
