@@ -97,6 +97,7 @@ def panels(
         draw_lines(axes, x_of(x, title), each)
         axes.set(title=title, xlabel=xlabel)
         scales(axes, False, False)
+        axes.locator_params(axis="x", nbins=4)  # more run into each other in a narrow panel
     low = 1.1 * min(0, *(axes.dataLim.y0 for axes in places))
     places[0].set(ylabel=ylabel, ylim=(low, None))
     legend(figure, band)
