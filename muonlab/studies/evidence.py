@@ -15,7 +15,6 @@ from muonlab.studies.contests import (
     ROUTES,
     TABLE,
     WIDE,
-    batch_before,
     better_when_wide,
     control_knobs,
     decayed,
@@ -89,10 +88,7 @@ EVIDENCE = {
     "normuon": tuned(NORMUON, seeds=10, before=FIRST),
     "four": tuned(FEWER, seeds=10, before=FIRST),
     "latent-600": tuned(LATENT, seeds=5, before=FIRST),
-    "batch": Study(
-        (*race(150).tunings, *BATCH.tunings),
-        {**tuned(BATCH, seeds=6).finals, "batch-before": batch_before},
-    ),
+    "batch": Study((*race(150).tunings, *BATCH.tunings), tuned(BATCH, seeds=6).finals),
     "facts-400": Study(
         FACTS_400.tunings,
         {**tuned(FACTS_400, seeds=5).finals, "facts-400-rate": rate_alone},

@@ -140,12 +140,13 @@ KNOBS = Tuning("knobs-tuning", places, ("steps", "muon", "betas", "momentum"))
 
 # Does the vocabulary, which the pilot chose, make the answer? In a larger one the tail is rarer.
 # Near the best of 512 tokens, as planned, Muon's trials ended far above AdamW's. Settings for many
-# words may lie elsewhere, so a second round goes over the whole ranges, on both sides.
+# words may lie elsewhere, so the second round goes over the whole ranges, on both sides.
 VOCABULARY = Search(
     "vocabulary-1200",
     lambda at: cross(RACE[1200].best(at)[:2], corpus="docs"),
     knobs,
     RIVALS,
-    rounds=(8, 16, 8),
+    rounds=(8, 16, 8, 8),
     around=("best", "all"),
+    runoff=3,
 )

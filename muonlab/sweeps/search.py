@@ -5,12 +5,16 @@ leave no gaps as chance does. A later round spreads its own over a third of each
 logarithms), around the best trial so far; it may leave the range, so an optimum at an edge is
 followed. No setting is tried twice: where a round found nothing better, the next one goes on with
 the points that follow.
+
+Where settings end close together, one seed chooses by chance. In a runoff the first few settings of
+each contestant run at two more seeds, and the lowest mean of the three is the best.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from math import comb, exp, inf, log
+from statistics import mean
 from typing import Any, Literal
 
 from scipy.stats import qmc
@@ -18,12 +22,12 @@ from scipy.stats import qmc
 from muonlab import checks
 from muonlab.records.record import Record
 from muonlab.records.table import table
-from muonlab.sweeps.results import by_config, read_runs
-from muonlab.sweeps.study import Contest, Grid, Phase, Place, Tuning, badness
+from muonlab.sweeps.study import Contest, Grid, Phase, Place, Tuning, badness, best_trial, cross
 from muonlab.training.config import TrainConfig
 
 NEAR = 1 / 3  # of a range: what a later round covers
 EDGE = 0.1  # of a range: where a best value asks for a wider one
+CHOOSING = [101, 102]  # the seeds of a runoff: as the trials' own, 0, they never count afterwards
 
 
 @dataclass(frozen=True)
@@ -106,8 +110,10 @@ class Search:
     # sides), or around other settings. Where nothing is said: the first over all, later ones near.
     around: tuple[Literal["all", "best"] | Phase, ...] = ()
     by: Callable[[Record], float] = badness  # lowest for the best trial
+    runoff: int = 0  # how many of each contestant's trials run again at other seeds; 0: none
 
     def __post_init__(self) -> None:
+        checks.number("settings of a runoff", self.runoff, 0, 10_000, whole=True)
         if not self.rounds:
             raise ValueError("a search needs a round of trials, got none")
         for trials in self.rounds:
@@ -125,35 +131,58 @@ class Search:
 
     @property
     def tunings(self) -> tuple[Tuning, ...]:
-        """The phases, one for each round."""
+        """The phases, one for each round, and the runoff."""
+        grids = {f"{n + 1}": self._grid(n) for n in range(len(self.rounds))}
+        if self.runoff:
+            grids["runoff"] = self._runoff
         return tuple(
-            Tuning(f"{self.name}-{n + 1}", self._grid(n), self.contest, self.by)
-            for n in range(len(self.rounds))
+            Tuning(f"{self.name}-{part}", grid, self.contest, self.by)
+            for part, grid in grids.items()
         )
 
     def best(self, at: Place, rounds: int | None = None) -> Grid:
-        """Returns the best trial of each contestant, of the first rounds or all."""
-        return self._search(at, rounds)[0]
+        """Returns the best setting of each contestant: of all trials, or of the first rounds."""
+        groups, _ = self._search(at, rounds)
+        if rounds is not None or not self.runoff:
+            return [TrainConfig(**best_trial(runs, self.by).config) for runs in groups]
+        again = self.tunings[-1].recorded(at)
+        means = {
+            config: mean(
+                [self._end(run), *(self._end(again[c]) for c in cross(config, seed=CHOOSING))]
+            )
+            for runs in groups
+            for config, run in self._finalists(runs).items()
+        }
+        return [min(self._finalists(runs), key=means.__getitem__) for runs in groups]
 
-    def _search(self, at: Place, rounds: int | None) -> tuple[Grid, set[TrainConfig]]:
-        """Returns the best of each contestant, and all that was tried."""
-        found: dict[tuple[Any, ...], tuple[float, TrainConfig]] = {}
+    def _search(self, at: Place, rounds: int | None) -> tuple[list[list[Record]], set[TrainConfig]]:
+        """Returns the trials of each contestant, and all that was tried."""
+        groups: dict[tuple[Any, ...], list[Record]] = {}
         tried: set[TrainConfig] = set()
-        for number, tuning in enumerate(self.tunings[:rounds]):
+        for number, tuning in enumerate(self.tunings[: len(self.rounds)][:rounds]):
             # its trials from what is found so far: asked of the phase, each round would search anew
-            trials = self._round(number, at, [config for _, config in found.values()], tried)
+            trials = self._round(number, at, [*groups.values()], tried)
             tried |= {*trials}
-            runs = by_config(read_runs(at.path(tuning.name)))
-            for config in replace(tuning, trials=trials).best(at):
-                who, ended = tuning.contestant(config), self.by(runs[config])
-                if who not in found or ended < found[who][0]:
-                    found[who] = ended, config
-        return [config for _, config in found.values()], tried
+            for config, run in replace(tuning, trials=trials).recorded(at).items():
+                groups.setdefault(tuning.contestant(config), []).append(run)
+        return [*groups.values()], tried
+
+    def _end(self, run: Record) -> float:
+        return inf if run.failure else self.by(run)
+
+    def _finalists(self, runs: list[Record]) -> dict[TrainConfig, Record]:
+        # a round that found nothing better begins with the same setting again
+        settings = {TrainConfig(**run.config): run for run in sorted(runs, key=self._end)}
+        return dict([*settings.items()][: self.runoff])
+
+    def _runoff(self, at: Place) -> Grid:
+        groups, _ = self._search(at, None)
+        return cross([c for runs in groups for c in self._finalists(runs)], seed=CHOOSING)
 
     def trials(self, at: Place) -> dict[tuple[Any, ...], list[list[Record]]]:
         """Returns what is recorded, by contestant and round; ValueError if trials are missing."""
         found: dict[tuple[Any, ...], list[list[Record]]] = {}
-        for n, tuning in enumerate(self.tunings):
+        for n, tuning in enumerate(self.tunings[: len(self.rounds)]):
             for config, run in tuning.recorded(at).items():
                 rounds = found.setdefault(tuning.contestant(config), [[] for _ in self.rounds])
                 rounds[n].append(run)
@@ -191,13 +220,15 @@ class Search:
     def _grid(self, number: int) -> Phase:
         return lambda at: self._round(number, at, *self._search(at, number))
 
-    def _round(self, number: int, at: Place, found: Grid, tried: set[TrainConfig]) -> Grid:
+    def _round(
+        self, number: int, at: Place, groups: list[list[Record]], tried: set[TrainConfig]
+    ) -> Grid:
         told = number < len(self.around)
         where = self.around[number] if told else "best" if number else "all"
         if callable(where):
             sides = where(at)
         elif number:
-            sides = found
+            sides = [TrainConfig(**best_trial(runs, self.by).config) for runs in groups]
         else:
             sides = self.sides(at) if callable(self.sides) else self.sides
         trials, near = self.rounds[number], where != "all"
