@@ -210,6 +210,9 @@ def _train(options: argparse.Namespace) -> int:
     names, config = ("checkpoint", "shard", "replicas", "timeout"), TrainConfig(**values)
     if options.shard and parallel.size() == 1:
         raise ValueError("--shard divides a model among processes, got one: start with torchrun")
+    idle = sorted(n for n in config.idle() if getattr(config, n) != getattr(TrainConfig, n))
+    if idle and not parallel.rank():
+        print(f"in this run these options change nothing: {', '.join(idle)}", file=sys.stderr)
     if options.record:
         if options.checkpoint and options.checkpoint.resolve() == options.record.resolve():
             raise ValueError(f"--record needs a file beside the checkpoint, got {options.record}")
@@ -286,7 +289,7 @@ def _names(folder: Path) -> list[str]:
 
 
 def _runs(name: str, folder: Path = RESULTS) -> list[Record]:
-    if runs := recorded(name, folder):
+    if runs := read_runs(path_of(name, folder=folder)):
         return runs
     if name in PHASES:
         raise ValueError(f"{name} has no runs yet: `{Place(folder).command(name)}` makes them")

@@ -922,6 +922,7 @@ RECORDS = [
     ("cross(config(), lr=[])", "lr values"),
     ("runs.contrasted({'a': [1.0], 'b': [2.0]}, {'x': ('a', 'a')})", "different 'a'"),
     ("recorded('race-1200', Path('text/a.txt'))", "folder a.txt"),
+    ("recorded('race-12000')", "'race-12000' recorded results"),
 ]
 CLASSROOM = [
     ("start(2)", "digits '02' 2"),

@@ -112,6 +112,16 @@ def test_train_asks_for_memory_and_says_how_often_it_reads_its_text(monkeypatch,
     assert "passes over facts-3" in capsys.readouterr().out
 
 
+def test_train_names_the_options_that_change_nothing(monkeypatch, capsys):
+    monkeypatch.setattr(cli, "train", lambda *_, **__: (_ for _ in ()).throw(ValueError("enough")))
+    idle = "--muon --rule normuon --lr 0.02 --matrix-lr-factors 1 2 1 1 --noise 2"
+    cli.main(f"train --corpus facts-3 --pretrained-by Muon {idle}".split())
+    told = "change nothing: lr, matrix_lr_factors, noise, pretrained_by, rule\n"
+    assert told in capsys.readouterr().err
+    cli.main("train --corpus facts-3 --rule normuon --lr 0.02".split())
+    assert "change nothing" not in capsys.readouterr().err
+
+
 def test_a_checkpoint_and_a_record_of_one_name_are_refused_before_the_work(
     monkeypatch, tmp_path, capsys
 ):

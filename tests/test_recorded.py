@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from muonlab.data.load import load_corpus
+from muonlab.records.store import path_of
 from muonlab.studies.evidence import SEARCHES
 from muonlab.studies.grids import PRESETS
 from muonlab.sweeps.results import recorded
@@ -22,7 +23,7 @@ TOLERANCE = 0.02
 LEFT_OUT = {f"finetuning{phase}" for phase in ("-1", "-2", "")}
 # the rounds of a search are alike: its last stands for them
 LEFT_OUT |= {tuning.name for search in SEARCHES.values() for tuning in search.tunings[:-1]}
-SWEEPS = {name: runs for name in PRESETS if (runs := recorded(name)) and name not in LEFT_OUT}
+SWEEPS = {n: recorded(n) for n in PRESETS if n not in LEFT_OUT and path_of(n).exists()}
 
 
 @pytest.mark.parametrize("name", SWEEPS)

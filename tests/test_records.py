@@ -10,6 +10,7 @@ import pytest
 from muonlab.records import provenance as where
 from muonlab.records.provenance import code_version, provenance
 from muonlab.records.record import Record, append, contestant, read, run_id
+from muonlab.records.store import path_of
 from muonlab.studies.grids import PRESETS
 from muonlab.sweeps.results import recorded
 from muonlab.training.config import TrainConfig
@@ -176,7 +177,7 @@ def test_the_code_version_is_that_of_the_code_this_process_loaded(monkeypatch):
     assert code_version() == before
 
 
-@pytest.mark.parametrize("name", [name for name in PRESETS if recorded(name)])
+@pytest.mark.parametrize("name", [name for name in PRESETS if path_of(name).exists()])
 def test_every_recorded_grid_is_whole_and_from_committed_code(name):
     runs = recorded(name)
     assert set(PRESETS[name]()) == {TrainConfig(**run.config) for run in runs}

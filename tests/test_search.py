@@ -209,3 +209,43 @@ def test_a_wide_round_spreads_over_the_whole_range_once_more(tmp_path):
     ):
         places = [RATE.position(c) for c in search.tunings[1].grid(at)]
         assert spans[0] < max(places) - min(places) < spans[1]
+
+
+def test_a_runoff_at_other_seeds_takes_the_lowest_mean_of_the_first_few(tmp_path):
+    search = Search("some", CONFIGS, lambda c: (RATE,), ("rule",), rounds=(8, 4), runoff=3)
+    at, lucky = Place(tmp_path), lambda c: c.seed == 0 and RATE.position(c) == pytest.approx(0.75)
+    loss = lambda c: 0.0 if lucky(c) else abs(RATE.position(c) - 0.6) + c.seed / 1e4  # noqa: E731
+    for number in (1, 2):
+        put(search.tunings[number - 1].grid(at), at.path(f"some-{number}"), loss)
+    with pytest.raises(ValueError, match=r"12 of the trials .* run `muonlab ablate some-runoff"):
+        search.best(at)
+    runoff = search.tunings[2].grid(at)
+    assert {c.seed for c in runoff} == {101, 102}
+    put(runoff, at.path("some-runoff"), loss)
+    for alone, chosen, rounds in zip(
+        search.best(at, 2), search.best(at), search.trials(at).values(), strict=True
+    ):
+        assert RATE.position(alone) == pytest.approx(0.75)  # by its one lucky seed
+        tried = {TrainConfig(**r.config) for of_round in rounds for r in of_round}
+        first = sorted(tried, key=loss)[:3]
+        means = {
+            c: mean(loss(dataclasses.replace(c, seed=s)) for s in (0, 101, 102)) for c in first
+        }
+        assert chosen == min(means, key=means.get) != alone
+        assert chosen.seed == 0
+        assert {c.seed for c in runoff if c.rule == chosen.rule and c.lr == chosen.lr} == {101, 102}
+
+
+def test_a_setting_that_diverges_in_the_runoff_is_not_chosen(tmp_path):
+    search = Search("some", CONFIGS[:1], lambda c: (RATE,), ("rule",), rounds=(4,), runoff=2)
+    at = Place(tmp_path)
+    put(search.tunings[0].grid(at), at.path("some-1"), lambda c: c.lr)
+    least, second = sorted(search.tunings[0].grid(at), key=lambda c: c.lr)[:2]
+    put(search.tunings[1].grid(at), at.path("some-runoff"), lambda c: c.lr)
+    assert search.best(at) == [least]
+    lines = at.path("some-runoff").read_text().splitlines()
+    runs = [record.json.loads(line) for line in lines]
+    for run in runs:
+        run["failure"] = "diverged" if run["config"]["lr"] == least.lr else ""
+    at.path("some-runoff").write_text("\n".join(map(record.json.dumps, runs)))
+    assert search.best(at) == [second]

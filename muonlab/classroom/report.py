@@ -192,8 +192,10 @@ def _tuning(hypothesis: Hypothesis, search: Search, at: Place) -> str:
     words = f"The expected best of 1 to {len(counts)} trials falls: {ends}."
     sides = _trials(hypothesis, search, at).values()
     failed = sum(bool(run.failure) for side in sides for run in side)
+    again = f"the best {search.runoff} ran at two more; " * bool(search.runoff)
     told = (
-        f"{len(counts)} trials of each side at seed 0, which does not count; {failed} diverged. A "
+        f"{len(counts)} trials of each side at seed 0, which does not count; "
+        f"{again}{failed} diverged. A "
         "curve that still falls at its end says that more trials may change the difference."
     )
     return (

@@ -28,9 +28,10 @@ from muonlab.publishing.fold import fold
 from muonlab.publishing.paper import counts, gap, paper, table1
 from muonlab.publishing.source import STATE
 from muonlab.records.record import contestant
+from muonlab.records.store import path_of
 from muonlab.studies.races import RACE, VOCABULARY
 from muonlab.studies.table1 import TIERS
-from muonlab.sweeps.results import recorded
+from muonlab.sweeps.results import read_runs
 from muonlab.sweeps.study import HERE, badness
 
 PART = re.compile(r"<!-- made: (\w+) ?([^>]*?) -->")
@@ -63,7 +64,7 @@ def claims() -> str:
 
 def tiers() -> str:
     """Returns which tiers of machines have recorded runs of the paper's Table 1, and which not."""
-    found = {name: len(recorded(name)) for name in TIERS}
+    found = {name: len(read_runs(path_of(name))) for name in TIERS}
     done = [f"{count} runs on `{name}`" for name, count in found.items() if count]
     missing = [f"`{name}`" for name, count in found.items() if not count]
     none = f" No run is recorded on {' and '.join(missing)}." if missing else ""

@@ -11,10 +11,17 @@ from muonlab.training.config import TrainConfig
 
 
 def recorded(name: str, folder: Path | None = None) -> list[Record]:
-    """Returns the records of a grid in a folder, data/results if None; empty if it never ran."""
+    """Returns the records of a grid in a folder, data/results if None.
+
+    FileNotFoundError if it never ran there.
+    """
     if folder is not None and not Path(folder).is_dir():
         raise FileNotFoundError(f"expected a folder of records, and there is no {folder}")
-    return read_runs(store.path_of(name, folder=folder))
+    path = store.path_of(name, folder=folder)
+    if not path.exists():
+        told = f"no runs of {name!r} are recorded in {path.parent}"
+        raise FileNotFoundError(f"{told}: `muonlab results` lists those that are")
+    return read_runs(path)
 
 
 def read_runs(path: Path | str) -> list[Record]:
