@@ -102,8 +102,6 @@ def test_a_later_round_looks_around_the_best_so_far_and_may_leave_the_range(tmp_
     found = search.best(at)
     assert loss(found[0]) == min(loss(c) for c in grid if c.rule == "muon") < loss(best["muon"])
     assert found[1] in (best["normuon"], *grid[8:])
-    [edge] = [text for text in search.at_edge(at) if "lr" in text]
-    assert edge.startswith("('muon',): lr at 10")
     head, muon, _ = outcome(search, at).splitlines()
     assert head.split()[-10:] == [
         "after",
@@ -194,7 +192,8 @@ def test_the_best_run_and_its_edges_are_those_of_their_own_knobs(tmp_path):
     best = [trials[0], trials[4]]
     assert search.best(at) == best
     wide = [k.position(c) for c in best for k in own[c.rule]]
-    assert len(search.at_edge(at)) == sum(not 0.1 <= place <= 0.9 for place in wide)
+    told = [text for side in search.settings(at).values() for text in side]
+    assert [text.split("(")[1] for text in told] == [f"{place:.0%})" for place in wide]
 
 
 def test_a_wide_round_spreads_over_the_whole_range_once_more(tmp_path):

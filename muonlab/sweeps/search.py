@@ -211,12 +211,6 @@ class Search:
             for c in self.best(at)
         }
 
-    def at_edge(self, at: Place) -> list[str]:
-        """Returns which best values lie in the outer tenth of their range, or beyond."""
-        who = self.tunings[0].contestant
-        places = [(who(c), k.fields, k.position(c)) for c in self.best(at) for k in self.knobs(c)]
-        return [f"{w}: {f} at {p:.0%}" for w, f, p in places if not EDGE <= p <= 1 - EDGE]
-
     def _grid(self, number: int) -> Phase:
         return lambda at: self._round(number, at, *self._search(at, number))
 
