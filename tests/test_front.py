@@ -7,6 +7,7 @@ import json
 import math
 import re
 import subprocess
+from collections import Counter
 from importlib import metadata
 from pathlib import Path
 
@@ -162,23 +163,18 @@ def test_the_readme_says_what_was_never_run():
 
 
 def test_the_front_says_how_many_trials_and_seeds_the_races_had():
-    for steps, rounds in ((150, 3), (1200, 3)):
-        ends = {}
-        for number in range(1, rounds + 1):
-            for run in recorded(f"race-{steps}-{number}"):
-                if run.config["rule"] == "muon":
-                    side = ends.setdefault(bool(run.config["muon"]), {})
-                    loss = math.inf if run.failure else run.held_out[-1]["overall"]
-                    side.setdefault(number, []).append(loss)
-        told = book.searched(str(steps))
-        for muon, words in ((False, "AdamW's loss by"), (True, "Muon's by")):
-            *before, last = ends[muon].values()
-            first = min(map(min, before))
-            assert told.startswith(f"{sum(map(len, ends[muon].values()))} a side; ")
-            assert f"the last {len(last)} lowered" in told
-            assert f"{words} {first - min(first, *last):.3f}" in told
+    sides = {}
+    for name in ("race-1200", "vocabulary-1200", "race-150", "race-4800"):
+        files = (ROOT / "data" / "results").glob(f"{name}-[0-9].jsonl")
+        runs = [run for path in files for run in recorded(path.stem)]
+        counts = Counter(bool(r.config["muon"]) for r in runs if r.config["rule"] == "muon")
+        assert counts[True] == counts[False]
+        sides[name] = counts[True]
+    one, other, short, long = sides.values()
+    told = f"{one} trials at 1,200 steps, {other} with 4,096 tokens, {short} at 150, and {long}"
+    assert told in (ROOT / "book" / "answer.md").read_text("utf-8")
     readme_text = readme.PATH.read_text("utf-8")
-    assert f"with {told.split()[0]} trials each" in readme_text
+    assert f"with {one} trials each" in readme_text
     seeds = {run.config["seed"] for run in recorded("race-1200")}
     assert len(seeds) == 10
     assert "ten seeds each" in readme_text

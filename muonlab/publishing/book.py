@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Callable
 from html import escape
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +26,9 @@ from muonlab.publishing.claims import claims_table, link, measured
 from muonlab.publishing.fold import fold
 from muonlab.publishing.paper import counts, gap, paper, table1
 from muonlab.publishing.source import STATE
-from muonlab.records.record import contestant
 from muonlab.records.store import path_of
-from muonlab.studies.races import RACE, VOCABULARY
 from muonlab.studies.table1 import TIERS
 from muonlab.sweeps.results import read_runs
-from muonlab.sweeps.study import HERE, badness
 
 PART = re.compile(r"<!-- made: (\w+) ?([^>]*?) -->")
 TITLE = re.compile(r"^# (.*)$", re.MULTILINE)
@@ -69,17 +65,6 @@ def tiers() -> str:
     missing = [f"`{name}`" for name, count in found.items() if not count]
     none = f" No run is recorded on {' and '.join(missing)}." if missing else ""
     return f"Recorded for the paper's Table 1: {', '.join(done)}.{none}"
-
-
-def searched(race: str) -> str:
-    """Returns how many trials a side of a race had, and what the last round of them gained."""
-    gains, search = {}, VOCABULARY if race == "vocabulary" else RACE[int(race)]
-    for rounds in search.trials(HERE).values():
-        *_, before, after = accumulate((min(map(badness, some)) for some in rounds), min)
-        gains[contestant(rounds[0][0].config)] = before - after
-        count, last = sum(map(len, rounds)), len(rounds[-1])
-    told = f"{count} a side; the last {last} lowered AdamW's loss by {gains['AdamW']:.3f}"
-    return f"{told}, Muon's by {gains['Muon']:.3f}"
 
 
 def lesson_map() -> str:
@@ -181,7 +166,6 @@ MADE: dict[str, Callable[..., str]] = {
     "claims": claims,
     "tiers": tiers,
     "measured": measured,
-    "searched": searched,
     "count": lambda: counts(paper().all()),
     "trained": lambda: counts(paper().trained()),
     "cell": lambda id: link(paper().stored[id]),
