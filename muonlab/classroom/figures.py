@@ -81,6 +81,7 @@ def panels(
     xlabel: str,
     ylabel: str,
     band: str,
+    logy: bool = False,
 ) -> Figure:
     """Returns figures side by side that share their axes and the legend; see `lines`.
 
@@ -96,10 +97,10 @@ def panels(
         demand(each)
         draw_lines(axes, x_of(x, title), each)
         axes.set(title=title, xlabel=xlabel)
-        scales(axes, False, False)
+        scales(axes, False, logy)
         axes.locator_params(axis="x", nbins=4)  # more run into each other in a narrow panel
     low = 1.1 * min(0, *(axes.dataLim.y0 for axes in places))
-    places[0].set(ylabel=ylabel, ylim=(low, None))
+    places[0].set(ylabel=ylabel, ylim=(None if logy else low, None))
     legend(figure, band)
     return figure
 
