@@ -80,15 +80,11 @@ CITED: dict[str, dict[str, str]] = {
     },
     "15": {
         "40 %": "where the explorer's slider stands",
-        "10 %": "the same; and arXiv 2505.02222, abstract",
-        "15 %": "arXiv 2505.02222, abstract",
+        "10 %": "the same",
         "2,048": "the width of a dense model of a billion parameters, as in lesson 14",
         "52 %": "arXiv 2502.16982, abstract",
         **dict.fromkeys(("0.1", "1.2", "1.4", "2"), "arXiv 2509.02046, section 4"),
-        "0.25": "(1 + 3/4 + 1/2 + 1/4) / 10: each pair tells one of four numbers, of ten pairs",
-        "1.1": "the same; and the size of a model in arXiv 2510.05491",
-        "5.4": "the size of a model in arXiv 2510.05491",
-        **dict.fromkeys(("21.7 %", "13.9 %"), "arXiv 2510.05491, Table 1"),
+        "1.1": "the same; and a ratio of steps, near the fastest of the printed clocks",
     },
 }
 """What no run gives: a cited fact, or arithmetic that the reader can do. All other numbers of the
