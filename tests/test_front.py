@@ -154,7 +154,7 @@ def test_the_readme_says_what_was_never_run():
     text = readme.PATH.read_text("utf-8")
     assert "nothing here was run on a GPU" in text
     most, race = max(sizes.values()) / 1e6, {round(sizes[key] / 1e6, 1) for key in raced}
-    told = f"o loss is from a model with more than {most:.1f} million numbers in its matrices"
+    told = f"o loss is from a model with more than {most:.1f} million numbers in its hidden matrices"
     assert told in text
     assert f"those of the races above held {race.pop()} million" in text
     assert not race
