@@ -124,7 +124,7 @@ def test_the_readme_begins_as_the_home_page_does():
     for id in re.findall(r"<!-- made: measured ([\w -]+) -->", home.split("\n## ")[0]):
         told = re.sub("<.*?>", "", book.measured(id))
         assert told.replace("[", r"\[").replace("]", r"\]") in first
-        assert re.search(r"[+-]\d\.\d+ \[[+-]", told), "an effect with its interval"
+        assert re.search(r"[+-]\d\.\d+ \[[+-]|\d to \d", told), "an effect, or what clocks say"
     assert text.index("<!-- end -->") < text.index("![") < text.index("\n## ")
     with pytest.raises(ValueError, match="one place"):
         readme.filled("# muonlab")
@@ -154,7 +154,7 @@ def test_the_readme_says_what_was_never_run():
     text = readme.PATH.read_text("utf-8")
     assert "nothing here was run on a GPU" in text
     most, race = max(sizes.values()) / 1e6, {round(sizes[key] / 1e6, 1) for key in raced}
-    told = f"o loss is from a model with more than {most:.1f} million numbers in its hidden matrices"
+    told = f"from a model with more than {most:.1f} million numbers in its hidden matrices"
     assert told in text
     assert f"those of the races above held {race.pop()} million" in text
     assert not race

@@ -159,7 +159,7 @@ def test_a_claim_has_the_seeds_and_steps_of_the_runs_that_are_named_for_it():
 
 def test_a_study_without_runs_is_named():
     page = Paper([ITEM], {"no-such-study": ["99-c1"]}, stored("not", "not"))
-    with pytest.raises(ValueError, match=r"no run of no-such-study is recorded: book/paper\.toml"):
+    with pytest.raises(FileNotFoundError, match="no runs of 'no-such-study' are recorded"):
         page.sections()
 
 

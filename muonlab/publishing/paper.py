@@ -39,11 +39,9 @@ def protocol(study: str) -> str:
 
 
 def steps(*studies: str) -> str:
-    """Returns the steps of the runs of some studies, in words; ValueError where one has none."""
-    found = {study: {run.config["steps"] for run in runs_of(study)} for study in studies}
-    if lost := [study for study in studies if not found[study]]:
-        raise ValueError(f"no run of {lost[0]} is recorded: book/paper.toml names it")
-    return " and ".join(f"{n:,}" for n in sorted(set().union(*found.values()))) + " steps"
+    """Returns the steps of the runs of some studies, in words."""
+    found = {run.config["steps"] for study in studies for run in runs_of(study)}
+    return " and ".join(f"{n:,}" for n in sorted(found)) + " steps"
 
 
 @dataclass(frozen=True)
