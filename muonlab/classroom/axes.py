@@ -128,7 +128,8 @@ def scales(axes: Axes, logx: bool, logy: bool) -> None:
     for line in axes.lines if logx else ():
         line.set_markevery(0.12 if len(np.asarray(line.get_xdata())) > 16 else 1)  # evenly, as seen
     if logx and len(drawn) <= 10:  # a few sizes: name each, instead of powers of ten
-        axes.set_xticks(drawn, labels=[f"{value:g}" for value in drawn])
+        named = [x for before, x in zip([0.0, *drawn], drawn, strict=False) if x > 1.2 * before]
+        axes.set_xticks(named, labels=[f"{value:g}" for value in named])
         axes.minorticks_off()
 
 
