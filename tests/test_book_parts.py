@@ -45,7 +45,7 @@ def test_the_map_has_every_lesson_with_its_minutes_and_measured_seconds():
 
 
 def test_the_tiers_without_a_record_are_named(monkeypatch):
-    monkeypatch.setattr(book, "recorded", lambda name: ["a run"] * (name != "paper"))
+    monkeypatch.setattr(book, "read_runs", lambda path: ["a run"] * (path.stem != "paper"))
     assert book.tiers() == (
         "Recorded for the paper's Table 1: 1 runs on `cpu`, 1 runs on `gpu`. "
         "No run is recorded on `paper`."
@@ -90,17 +90,17 @@ def test_every_figure_that_a_page_names_is_there():
 
 
 def test_a_page_shows_a_lessons_own_figure_and_says_when_there_is_none_or_several():
-    shown = re.findall(r">([^<]*)</text>", book.figure("15 Muon's lead, all tokens"))
+    shown = re.findall(r">([^<]*)</text>", book.figure("15 Muon's lead, rare tokens"))
     ends = {}  # as the records have it: AdamW at one beta1, Muon at one momentum, 1,200 steps
     for run in (run for run in recorded("knobs") if run.config["steps"] == 1200):
         own = run.config["momentum"] if run.config["muon"] else run.config["betas"][0]
         key = bool(run.config["muon"]), own
-        ends.setdefault(key, []).append(run.held_out[-1]["overall"])
+        ends.setdefault(key, []).append(run.held_out[-1]["tail"])
     corner = mean(ends[False, 0.95]) - mean(ends[True, 0.8])
     assert f"{corner:+.2f}".replace("0.", ".") in shown
     assert len(ends) == 8
-    for words in ("15 No such figure", "15 M"):
-        with pytest.raises(ValueError, match="figures of lesson 15 begin with"):
+    for words in ("15 No such figure", "04 Muon"):
+        with pytest.raises(ValueError, match=r"figures of lesson \d\d begin with"):
             book.figure(words)
 
 
