@@ -33,7 +33,7 @@ def test_its_curves_are_the_means_of_the_measurements_and_its_leads_the_differen
 
 def test_without_records_it_says_what_to_run(monkeypatch, tmp_path):
     monkeypatch.setattr(store, "RESULTS", tmp_path)
-    with pytest.raises(ValueError, match="muonlab ablate race-1200"):
+    with pytest.raises(FileNotFoundError, match="muonlab ablate race-1200"):
         picture.draw()
     with pytest.raises(ValueError, match="muonlab ablate race-150-1"):
         explorer_data.trials_data(RACE[150], Place(tmp_path))

@@ -19,8 +19,8 @@ def recorded(name: str, folder: Path | None = None) -> list[Record]:
         raise FileNotFoundError(f"expected a folder of records, and there is no {folder}")
     path = store.path_of(name, folder=folder)
     if not path.exists():
-        told = f"no runs of {name!r} are recorded in {path.parent}"
-        raise FileNotFoundError(f"{told}: `muonlab results` lists those that are")
+        told = f"no runs of {name!r} are recorded in {path.parent}: run `muonlab ablate {name}`"
+        raise FileNotFoundError(f"{told}, or name one that `muonlab results` lists")
     return read_runs(path)
 
 
