@@ -194,9 +194,8 @@ def _tuning(hypothesis: Hypothesis, search: Search, at: Place) -> str:
     failed = sum(bool(run.failure) for side in sides for run in side)
     again = f"the best {search.runoff} ran at two more; " * bool(search.runoff)
     told = (
-        f"{len(counts)} trials of each side at seed 0, which does not count; "
-        f"{again}{failed} diverged. A "
-        "curve that still falls at its end says that more trials may change the difference."
+        f"{len(counts)} trials of each side at seed 0, which does not count; {again}{failed} "
+        "diverged. A curve that still falls at its end says that more may change the difference."
     )
     return (
         _table("What the search chose", KNOBS, tuning(hypothesis, search, at))

@@ -131,7 +131,7 @@ def _slides(cells: list[NotebookNode], models: dict[str, Any]) -> Iterator[Slide
                 yield Slide(title, [out], _asking(state), first=first)
             elif "questions" in state:
                 yield from _quiz(title, state, models)
-            elif not explored:  # a second one would be an hour of its own
+            elif not explored:  # with a map below its controls one is taller than a slide
                 notes = ["Before you move anything: ask what will change, and which way.", said]
                 yield Slide(title, [out], notes)
                 explored = True
