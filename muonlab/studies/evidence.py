@@ -56,17 +56,30 @@ FIRST = (RACE[1200],)
 SEARCHES = {
     search.name: search
     for search in (
-        *(*RACE.values(), *MEMORIES.values(), RATES, VOCABULARY, ISOTROPY, TABLE, WIDE, NORMUON),
-        *(LATENT, BATCH, FEWER, FACTS_400, FACTS_1200, IMBALANCE, IN_CONTEXT, ROUTES, MOVING),
+        *(*RACE.values(), *MEMORIES.values(), *RATES.values(), VOCABULARY, ISOTROPY, TABLE, WIDE),
+        *(
+            NORMUON,
+            LATENT,
+            BATCH,
+            FEWER,
+            FACTS_400,
+            FACTS_1200,
+            IMBALANCE,
+            IN_CONTEXT,
+            ROUTES,
+            MOVING,
+        ),
     )
 }
 EVIDENCE = {
     "pilot": Study((), {"pilot": pilot}),
     **{f"race-{steps}": race(steps) for steps in RACE},
     "race-shorter": Study(RACE[1200].tunings, {"race-shorter": partial(shorter, RACE[1200])}),
-    "rates-1200": tuned(RATES, seeds=10, before=FIRST),
+    "rates-1200": tuned(RATES[1200], seeds=10, before=FIRST),
+    "rates-4800": tuned(RATES[4800], seeds=5, before=(RACE[1200], RACE[4800], RATES[1200])),
     "rates-shorter": Study(
-        (*RACE[1200].tunings, *RATES.tunings), {"rates-shorter": partial(shorter, RATES)}
+        (*RACE[1200].tunings, *RATES[1200].tunings),
+        {"rates-shorter": partial(shorter, RATES[1200])},
     ),
     "knobs": Study((*RACE[150].tunings[:2], *RACE[1200].tunings, KNOBS), {"knobs": 3}),
     "isotropy": Study(

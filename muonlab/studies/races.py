@@ -91,13 +91,26 @@ def race(steps: int) -> Study:
 # Would rates of their own for QK, VO, w_in and w_out help? Four factors for either optimizer, from
 # the race's best (all 1) on: over the whole ranges eight trials would hardly find anything.
 FACTORS = tuple(Knob(f"matrix_lr_factors.{n}", 0.25, 4) for n in range(4))
-RATES = Search(
-    "rates-1200",
-    lambda at: RACE[1200].best(at)[:2],
-    lambda c: FACTORS,
-    RIVALS,
-    rounds=(8, 8, 8),  # in the second AdamW still gained a hundredth of a nat
-    around=("best",),
+RATES = {
+    1200: Search(
+        "rates-1200",
+        lambda at: RACE[1200].best(at)[:2],
+        lambda c: FACTORS,
+        RIVALS,
+        rounds=(8, 8, 8),  # in the second AdamW still gained a hundredth of a nat
+        around=("best",),
+    )
+}
+
+
+def long_rates(at: Place) -> Grid:
+    """Returns the best of the race at 4,800 steps, with the factors that 1,200 steps chose."""
+    found = zip(RACE[4800].best(at), RATES[1200].best(at), strict=True)
+    return [replace(c, matrix_lr_factors=own.matrix_lr_factors) for c, own in found]
+
+
+RATES[4800] = Search(
+    "rates-4800", long_rates, RATES[1200].knobs, RIVALS, rounds=(8,), around=("best",)
 )
 
 
