@@ -77,8 +77,8 @@ def titles(deck):
 def test_a_deck_keeps_the_order_of_its_lesson_and_shows_each_figure_once():
     deck = slides.deck(lesson_of(1))
     view, svg, told = "vnd.jupyter.widget-view+json", "html", "markdown"
-    assert shown(deck) == [view, svg, view, told, svg]  # one explorer, the first
-    assert titles(deck) == ["Why?", *["A"] * 4, "Limits"]
+    assert shown(deck) == [view, view, svg, view, told, svg]
+    assert titles(deck) == ["Why?", *["A"] * 5, "Limits"]
     first, notes = (cell.source for cell in deck.cells[:2])
     assert "1. ask." in first
     assert "Read" not in first
@@ -86,7 +86,7 @@ def test_a_deck_keeps_the_order_of_its_lesson_and_shows_each_figure_once():
     asides = [c.source for c in deck.cells if "<aside" in c.source]
     assert len(asides) == len(titles(deck))
     assert "Then `x`." not in asides[0]
-    assert "Which? (a; b)" in asides[3]
+    assert "Which? (a; b)" in asides[4]
 
 
 def test_a_question_stands_below_the_words_that_it_needs():

@@ -66,7 +66,7 @@ def deck(notebook: NotebookNode) -> NotebookNode:
     """Returns a lesson's deck as a notebook: its question, then a heading for each slide.
 
     Predictions with their outcomes, the first explorer, limits and quiz are always there. Figures,
-    then claims, fill what is left of MOST slides; the lesson's order stays.
+    then other explorers and claims, fill what is left of MOST slides; the lesson's order stays.
     """
     models = dict(notebook.metadata.widgets[STATE]["state"])
     found = list(_slides(notebook.cells, models))
@@ -131,9 +131,9 @@ def _slides(cells: list[NotebookNode], models: dict[str, Any]) -> Iterator[Slide
                 yield Slide(title, [out], _asking(state), first=first)
             elif "questions" in state:
                 yield from _quiz(title, state, models)
-            elif not explored:  # with a map below its controls one is taller than a slide
+            else:
                 notes = ["Before you move anything: ask what will change, and which way.", said]
-                yield Slide(title, [out], notes)
+                yield Slide(title, [out], notes, MORE if explored else NEEDED)
                 explored = True
         if outcomes:
             shown = [*figures[-1:], *claims][:2]
