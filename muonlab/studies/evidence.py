@@ -90,7 +90,8 @@ EVIDENCE = {
             "isotropy": tuned_controls,
         },
     ),
-    "vocabulary-1200": tuned(VOCABULARY, seeds=5, before=FIRST),
+    # The seeds 1 to 5 were looked at before the last two rounds were added, so they do not count.
+    "vocabulary-1200": tuned(VOCABULARY, seeds=10, first=6, before=FIRST),
     "table-1200": Study(
         (*RACE[1200].tunings, *TABLE.tunings),
         {**tuned(TABLE, seeds=5).finals, "table-1200-ends": other_ends},

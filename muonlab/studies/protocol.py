@@ -73,7 +73,7 @@ def partly(muon: TrainConfig, adamw: TrainConfig, groups: tuple[str, ...]) -> Tr
     return replace(muon, muon=groups, **kept) if groups else adamw
 
 
-def tuned(*searches: Search, seeds: int, before: tuple[Search, ...] = ()) -> Study:
+def tuned(*searches: Search, seeds: int, first: int = 1, before: tuple[Search, ...] = ()) -> Study:
     """Returns a study: searches, and the best of each at new seeds, measured eight times."""
     name = searches[0].name
 
@@ -81,7 +81,7 @@ def tuned(*searches: Search, seeds: int, before: tuple[Search, ...] = ()) -> Stu
         found = [c for search in searches for c in search.best(at)]
         return [
             replace(c, seed=seed, eval_every=c.steps // 8)
-            for seed in range(1, seeds + 1)
+            for seed in range(first, first + seeds)
             for c in found
         ]
 
