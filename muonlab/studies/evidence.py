@@ -76,7 +76,10 @@ EVIDENCE = {
     **{f"race-{steps}": race(steps) for steps in RACE},
     "race-shorter": Study(RACE[1200].tunings, {"race-shorter": partial(shorter, RACE[1200])}),
     "rates-1200": tuned(RATES[1200], seeds=10, before=FIRST),
-    "rates-4800": tuned(RATES[4800], seeds=5, before=(RACE[1200], RACE[4800], RATES[1200])),
+    # These trials found nothing below the best with one rate, whose five seeds the race has.
+    "rates-4800": Study(
+        tuple(t for s in (*FIRST, RACE[4800], *RATES.values()) for t in s.tunings), {}
+    ),
     "rates-shorter": Study(
         (*RACE[1200].tunings, *RATES[1200].tunings),
         {"rates-shorter": partial(shorter, RATES[1200])},
