@@ -1,8 +1,9 @@
 """Bad input, refused at the door: each error says what was expected, and what came."""
 
+import math
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from numbers import Integral, Real
 from pathlib import Path
@@ -39,7 +40,9 @@ def number(
         return
     wanted = "a whole number" if whole else "a number"
     if fits and end < LARGEST:
-        wanted += f" above {low} and below {end}" if above else f" in [{low}, {end})"
+        shorter = len(str(last := math.nextafter(end, low))) < len(str(end))  # it is what is meant
+        ends = f"{last:g}]" if shorter else f"{end})"
+        wanted += f" above {low} and below {end}" if above else f" in [{low}, {ends}"
     elif fits:
         least = f" {'above' if above else '>='} {low}" if low > -LARGEST else ","
         wanted += f"{least} and finite"
@@ -57,13 +60,22 @@ def choice(name: str, value: Any, known: Iterable[Any]) -> None:
 def meant(value: Any, known: Iterable[Any]) -> str:
     """Returns a question for the known name that is nearest, if one is near."""
     near = get_close_matches(str(value), map(str, known), n=1)
-    return f": did you mean {near[0]!r}?" if near else ""
+    return f": did you mean {value if near == [value] else repr(near[0])}?" if near else ""
 
 
-def kind(wanted: str, value: Any, *kinds: type) -> None:
-    """Raises TypeError unless the value is of one of these types."""
+def kind(wanted: str, value: Any, *kinds: Any) -> None:
+    """Raises TypeError unless the value is of one of these types; a function is a Callable."""
     if not isinstance(value, kinds):
-        raise TypeError(f"expected {wanted}, got {told(value)}")
+        raise TypeError(f"expected {wanted}{';' if ',' in wanted else ','} got {told(value)}")
+
+
+def several(wanted: str, values: Any, each: type = object) -> list[Any]:
+    """Returns the values in a list; TypeError where one comes alone, or is of another type."""
+    if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
+        kind(wanted, values)
+    for value in (found := list(values)):
+        kind(wanted, value, each)
+    return found
 
 
 def array(wanted: str, values: Any) -> numpy.ndarray:

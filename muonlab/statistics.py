@@ -83,7 +83,7 @@ def verdict(interval: Interval, size: float) -> str:
     >>> verdict(Interval(0.013, -0.005, 0.03, n=5), size=0.02)
     'open'
     """
-    checks.kind("an Interval, as mean_interval gives,", interval, Interval)
+    checks.kind("an Interval, as mean_interval gives", interval, Interval)
     checks.number("size", size, 0, above=True)
     if not -inf < interval.low <= interval.high < inf:  # neither does NaN pass
         raise ValueError(f"expected a finite interval, got {interval}")

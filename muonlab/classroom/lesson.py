@@ -55,12 +55,6 @@ def _cell(value: Any, digits: int) -> str:
     return f"{value:.{digits}f}" if isinstance(value, float) else str(value)
 
 
-def _listed(wanted: str, found: Any) -> list[Any]:
-    if isinstance(found, str) or not isinstance(found, Iterable):
-        raise TypeError(f"expected {wanted}, a list, got {checks.told(found)}")
-    return list(found)
-
-
 class Effects(dict[str, Interval]):
     """Intervals by name; the figure shows them, so a cell that ends in them prints nothing more."""
 
@@ -99,8 +93,7 @@ class Lesson:
         checks.kind("a text as alt", alt, str)
         if len(alt.strip()) < 20:
             raise ValueError(f"alt must state what the figure shows, in a sentence; {alt!r} came")
-        if not isinstance(figure, Figure):
-            raise TypeError(f"show takes a matplotlib Figure; {type(figure).__name__} came")
+        checks.kind("a matplotlib Figure", figure, Figure)
         output.show(f"Figure: {alt}", html=svg.inline(figure, alt))
 
     def table(self, heads: Iterable[Any], rows: Rows, digits: int = 3) -> None:
@@ -108,11 +101,12 @@ class Lesson:
 
         A number with a fraction is written with `digits` after the point, all else as it prints.
         """
+        checks.number("digits", digits, 0, 100, whole=True)
         if isinstance(rows, Mapping):
-            rows = [[name, *_listed("the cells of a row", row)] for name, row in rows.items()]
-        lists = (_listed("a row of cells", row) for row in _listed("rows", rows))
+            rows = [[n, *checks.several("a row, a list", row)] for n, row in rows.items()]
+        lists = (checks.several("a row, a list", r) for r in checks.several("rows, a list", rows))
         shown = [[_cell(cell, digits) for cell in row] for row in lists]
-        table = output.Table([*map(str, heads)], shown)
+        table = output.Table([*map(str, checks.several("heads, a list", heads))], shown)
         output.show(table.text, html=table.html())
 
     def compare(

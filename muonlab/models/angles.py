@@ -26,7 +26,7 @@ def keys_and_values(model: nn.Module, tokens: Tensor) -> list[tuple[Tensor, Tens
         ValueError: the model has no such matrix.
     """
     found: list[tuple[Tensor, Tensor]] = []
-    checks.kind("a model, a torch module,", model, nn.Module)
+    checks.kind("a model, a torch module", model, nn.Module)
     matrices = [m for name, m in model.named_modules() if name.endswith(OUT)]
     if not matrices:
         raise ValueError(f"expected a model with a module named like {', '.join(OUT)}; found none")

@@ -33,7 +33,7 @@ class QKClip:
     """
 
     def __init__(self, model: nn.Module, tau: float = math.inf) -> None:
-        checks.kind("a model, a torch module,", model, nn.Module)
+        checks.kind("a model, a torch module", model, nn.Module)
         self.layers = [m for m in model.modules() if isinstance(m, LatentAttention)]
         if not self.layers or any(layer.qk_norm for layer in self.layers):
             wanted = "GPTConfig(attention='latent', qk_norm=False)"

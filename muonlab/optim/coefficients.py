@@ -122,15 +122,16 @@ def tolerates(triples: Schedule, error: float) -> bool:
     >>> tolerates(JORDAN * 5, 0.04), tolerates(POLAR_EXPRESS, 0.04)
     (True, False)
     """
+    checks.kind("triples, as JORDAN * 5", triples, tuple, list)
+    checks.number("error", error, 0, 1)
     top = 1.0
     for a, b, c in triples:
         top *= 1 + error
         # where p'(x) = a + 3b x² + 5c x⁴ = 0; if it never is, another point does no harm
         root = math.sqrt(max(9 * b * b - 20 * a * c, 0))
+        squares = [-a / (3 * b)] if b else []
         if c:
             squares = [(-3 * b + sign * root) / (10 * c) for sign in (-1, 1)]
-        else:
-            squares = [-a / (3 * b)] if b else []
         points = [top, *(math.sqrt(square) for square in squares if 0 < square < top * top)]
         top = max(abs(x * (a + b * x**2 + c * x**4)) for x in points)
         if top > 100:  # the next powers may not fit in a float

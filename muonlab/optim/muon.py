@@ -159,10 +159,7 @@ class Muon(torch.optim.Optimizer):
         """Updates every parameter that has a gradient, and returns closure's loss, if any."""
         loss = None
         if closure is not None:
-            if not callable(closure):
-                raise TypeError(
-                    f"expected a closure, a function that gives the loss; got {closure!r}"
-                )
+            checks.kind("a closure, a function that gives the loss", closure, Callable)
             with torch.enable_grad():
                 loss = closure()
         if not torch.compiler.is_compiling():  # a compiled step cannot stop half-way

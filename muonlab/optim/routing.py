@@ -134,10 +134,8 @@ def route(
             several = (patterns,) if isinstance(patterns, str) else tuple(patterns)
             told = f"write {side}={several!r}; got {patterns!r}"
             raise ValueError(f"{side} takes several names: {told}")
-        checks.kind(f"names for {side}", patterns, Iterable)
+        checks.several(f"names for {side}", patterns, str)
     muon, adamw = tuple(muon), tuple(adamw)
-    for each in (*muon, *adamw):
-        checks.kind("names for muon and adamw", each, str)
     parameters = dict(model.named_parameters())  # tied weights once, by their first name
     if not parameters:
         raise ValueError(f"expected a model with parameters, {type(model).__name__} has none")

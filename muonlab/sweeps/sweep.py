@@ -53,10 +53,7 @@ def sweep(
             "the processes of torchrun share one run, those of a sweep take different ones: start "
             "it without torchrun, once for each GPU, with CUDA_VISIBLE_DEVICES"
         )
-    checks.kind("several configurations, each a TrainConfig", configs, Iterable)
-    configs = list(configs)
-    for config in configs:
-        checks.kind("configurations, each a TrainConfig", config, TrainConfig)
+    configs = checks.several("several configurations, each a TrainConfig", configs, TrainConfig)
     if engine == "local" and workers is None:
         return spread(configs, path, Here(progress))
     if engine == "local":
