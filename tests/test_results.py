@@ -141,6 +141,7 @@ def test_a_table_shows_what_differs_and_by_how_much():
         for m in ((), ("VO", "FFN"))
         for s in range(3)
     ]
+    assert runs_table(runs, against={"muon": []}) == runs_table(runs, against={"muon": "none"})
     lines = runs_table(runs, against={"muon": "none"}).splitlines()
     assert lines[0].split() == ["muon", "runs", "overall", "head", "middle", "tail", "difference"]
     assert lines[1].split() == ["none", "3", "of", "3", "2.100", "0.500", "1.500"]

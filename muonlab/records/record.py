@@ -3,7 +3,7 @@
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -74,12 +74,22 @@ class Record:
         return f"{name}: held-out {losses} after {steps} steps, {speed}"
 
 
+def several(runs: Iterable[Record], alike: bool = False) -> list[Record]:
+    """Returns the runs in a list; `alike`: ValueError unless on one text and of one length."""
+    found = checks.several("records of runs, as recorded(…) gives", runs, Record)
+    kinds = {"{corpus}, {steps} steps".format(**run.config) for run in found if alike}
+    if len(kinds) > 1:
+        raise ValueError(f"expected runs on one text and of one length; got {sorted(kinds)[:3]}")
+    return found
+
+
 def contestant(config: Mapping[str, Any]) -> str:
     """Returns what steps the matrices of a run, and which of them, where the rest is AdamW's.
 
     >>> contestant({"muon": ["VO", "FFN"], "rule": "muon"})
     'Muon(VO, FFN)'
     """
+    checks.kind("the config of a run, as run.config", config, Mapping)
     if not config["muon"]:
         return "AdamW"
     rule = RULES.get(config["rule"], config["rule"])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from muonlab import checks
-from muonlab.records.record import Record, contestant
+from muonlab.records.record import Record, contestant, several
 from muonlab.statistics import numbers
 
 Config = dict[str, Any]
@@ -23,15 +23,17 @@ def grouped(
 ) -> dict[Any, list[Record]]:
     """Returns the finished runs of each contestant, in the order of their seeds.
 
-    ValueError if there are none, or if they cannot be paired.
+    ValueError if there are none, or if they cannot be paired; TypeError if they are no records.
 
     Args:
         name: the contestant that a configuration belongs to.
         paired: whether all contestants need the same seeds, each once.
         preset: the grid to run where nothing is recorded; the error names it.
     """
+    checks.kind("a function of a config as name", name, Callable)
     found: dict[Any, list[Record]] = {}
-    for run in sorted((r for r in records if not r.failure), key=lambda r: r.config["seed"]):
+    finished = [run for run in several(records) if not run.failure]
+    for run in sorted(finished, key=lambda r: r.config["seed"]):
         found.setdefault(name(run.config), []).append(run)
     if not found:
         raise ValueError(f"no recorded run is finished: run `muonlab ablate {preset}`")
@@ -51,6 +53,7 @@ def by_contestant(
 
     `measure` takes the number from a run's last measurement.
     """
+    checks.kind("a function of run.held_out[-1] as measure", measure, Callable)
     return {who: [measure(r.held_out[-1]) for r in g] for who, g in grouped(records, name).items()}
 
 
@@ -60,15 +63,19 @@ def leads_in_time(
     """Returns AdamW's loss minus Muon's in the time of AdamW's steps: for each `longer` a list.
 
     Each holds one difference a seed. AdamW has one plan of steps, Muon several; between them its
-    loss is taken to lie on straight lines. ValueError where Muon's plans do not reach.
+    loss is taken to lie on straight lines. ValueError where Muon's plans do not reach, or where one
+    of the two is not there.
 
     Args:
         longer: how many times as long as a step of AdamW's one of Muon's takes.
     """
+    checks.several("numbers as longer, in a list", longer)
     ends = by_contestant(records, lambda c: (contestant(c), c["steps"]), itemgetter(part))
-    [(steps, adamw)] = [(n, losses) for (who, n), losses in ends.items() if who == "AdamW"]
-    plans = sorted(n for who, n in ends if who == "Muon")
-    if any(not plans[0] <= steps / x <= plans[-1] for x in longer):
+    own, plans = (sorted(n for who, n in ends if who == name) for name in ("AdamW", "Muon"))
+    if len(own) != 1 or not plans:
+        raise ValueError(f"expected AdamW's runs at one length, and Muon's; got {own}, {plans}")
+    steps, adamw = own[0], ends["AdamW", own[0]]
+    if any(not steps / plans[-1] <= x <= steps / plans[0] for x in longer):
         wanted = f"{steps / plans[-1]:.3g} to {steps / plans[0]:.3g}"
         raise ValueError(f"longer must be {wanted}, as Muon ran {plans} steps; got {longer}")
     muon = [[ends["Muon", n][seed] for n in plans] for seed in range(len(adamw))]
@@ -80,6 +87,8 @@ def leads_in_time(
 
 def curves(runs: Sequence[Record], part: str = "overall") -> tuple[list[int], list[list[float]]]:
     """Returns the steps at which runs were measured, and each run's held-out losses there."""
+    if not (runs := several(runs)):
+        raise ValueError("expected a run or more, as recorded(…) gives; got none")
     checks.choice("part", part, runs[0].held_out[-1])
     steps = [at["step"] for at in runs[0].held_out]
     if any([at["step"] for at in run.held_out] != steps for run in runs):
@@ -105,6 +114,7 @@ def contrasted(
     """
     if contrasts is None:
         return {name: numbers(values).tolist() for name, values in results.items()}
+    checks.kind('contrasts by name, as {"lead": ("AdamW", "Muon")}', contrasts, Mapping)
     return {name: _sum(results, contrast) for name, contrast in contrasts.items()}
 
 

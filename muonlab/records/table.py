@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 
 from muonlab import checks
-from muonlab.records.record import Record
+from muonlab.records.record import Record, several
 from muonlab.statistics import paired_interval
 
 Setting = tuple[tuple[str, str], ...]
@@ -44,19 +44,19 @@ def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def runs_table(
-    runs: Iterable[Record], where: Mapping[str, str] = {}, against: Mapping[str, str] = {}
+    runs: Iterable[Record], where: Mapping[str, Any] = {}, against: Mapping[str, Any] = {}
 ) -> str:
     """Returns the runs as text: what differs between settings, seeds, measures, differences.
 
     Args:
-        where: only runs whose config shows these values, for example {"gated": "True"}.
+        where: only runs whose config has, or shows, these values: {"gated": "True"}, {"lr": 0.01}.
         against: names one setting; the last column is each other's overall loss minus its, paired
             over the seeds that both have, with a 95 % interval.
 
     Raises:
         ValueError: no run is left, or `against` does not name exactly one setting.
     """
-    chosen = [run for run in runs if fits(run.config, where)]
+    chosen = [run for run in several(runs) if fits(run.config, where)]
     if not chosen:
         raise ValueError(f"no recorded run has {_words(where) or 'anything'}")
     settings = _by_setting(chosen)
@@ -84,7 +84,7 @@ def _by_setting(runs: Sequence[Record]) -> dict[Setting, list[Record]]:
     return settings
 
 
-def _reference(settings: Collection[list[Record]], against: Mapping[str, str]) -> list[Record]:
+def _reference(settings: Collection[list[Record]], against: Mapping[str, Any]) -> list[Record]:
     fitting = [group for group in settings if fits(group[0].config, against)]
     if len(fitting) != 1:
         found = f"{len(fitting)} of {len(settings)} settings have {_words(against)}"
@@ -128,12 +128,12 @@ def measures(run: Record) -> dict[str, float | None]:
     return found
 
 
-def fits(config: Mapping[str, Any], wanted: Mapping[str, str]) -> bool:
+def fits(config: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     """Returns whether a config shows the wanted values; ValueError names a field it lacks."""
     for name in wanted:
         checks.choice("a field of a config", name, config)
-    return all(shown(config[name]) == value for name, value in wanted.items())
+    return all(shown(config[name]) == shown(value) for name, value in wanted.items())
 
 
-def _words(wanted: Mapping[str, str]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in wanted.items())
+def _words(wanted: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={shown(value)}" for name, value in wanted.items())

@@ -5,10 +5,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from muonlab import checks
-from muonlab.records.record import Record, contestant
+from muonlab.records.record import Record, contestant, several
 from muonlab.records.table import measures
 from muonlab.statistics import Interval, paired_interval
 from muonlab.studies.hypothesis import Hypothesis, Setting, has, words
+from muonlab.training.config import TrainConfig
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def judge(hypothesis: Hypothesis, runs: Iterable[Record]) -> Finding:
             several settings; fewer than two seeds, or not the same for both; no such metric.
     """
     checks.kind("a Hypothesis", hypothesis, Hypothesis)
-    runs = list(runs)
+    runs = several(runs)
     better, than = both_sides(hypothesis, runs)
     if odd := sorted(better.keys() ^ than.keys()):
         raise ValueError(
@@ -73,7 +74,11 @@ def by_seed(
 ) -> dict[int, Record]:
     """Returns a side's runs by seed, in order; ValueError as `judge`. A tuple: Muon's groups."""
     fields = {"muon": side} if isinstance(side, tuple) else side
-    ours = [run for run in runs if has(run.config, fields)]
+    for field in fields:
+        checks.choice("a field of a side", field, vars(TrainConfig()))
+    if isinstance(fields.get("muon"), str):
+        raise TypeError(f"muon takes several groups, as ('QK',); got {fields['muon']!r}")
+    ours = [run for run in several(runs) if has(run.config, fields)]
     ours.sort(key=lambda run: run.config["seed"])
     if not ours:
         wanted = ", ".join(words(fields))
@@ -84,9 +89,9 @@ def by_seed(
             f"{name} failed at seed {failed.config['seed']} ({failed.failure}): an "
             "interval over the other seeds would hide that"
         )
-    if several := [f for f in ours[0].config if f != "seed" and _values(ours, f) > 1]:
+    if mixed := [f for f in ours[0].config if f != "seed" and _values(ours, f) > 1]:
         raise ValueError(
-            f"the runs of {name} have several settings of {', '.join(several)}: name one of each "
+            f"the runs of {name} have several settings of {', '.join(mixed)}: name one of each "
             "in the hypothesis"
         )
     if _values(ours, "seed") < len(ours):

@@ -10,7 +10,7 @@ from typing import Any
 
 from muonlab import checks
 from muonlab.optim.routing import GROUPS
-from muonlab.records.record import Record
+from muonlab.records.record import Record, several
 from muonlab.records.runs import by_contestant
 from muonlab.statistics import numbers, paired_interval
 from muonlab.sweeps.study import Grid, cross
@@ -94,7 +94,8 @@ def tier_runs(tier: Tier) -> tuple[Grid, Grid]:
 
 def widened(near: Iterable[Record], wide: Iterable[Record]) -> list[Record]:
     """Returns a table's runs, those of a wider search in place of the rows that it bettered."""
-    better = list(wide)
+    near, better = several(near), several(wide)
+    several(near + better, alike=True)
     rows = {(run.config["gated"], *run.config["muon"]) for run in better}
     kept = [r for r in near if (r.config["gated"], *r.config["muon"]) not in rows]
     return kept + better
@@ -110,9 +111,7 @@ def row_name(groups: Iterable[str]) -> str:
     >>> row_name(["VO", "FFN"]), row_name([]), row_name(["QK", "VO", "FFN"])
     ('VO+FFN', 'all AdamW', 'all Muon')
     """
-    if isinstance(groups, str):
-        raise TypeError(f"expected groups, as ('QK',) or a list; got {groups!r}")
-    groups = tuple(groups)
+    groups = tuple(checks.several("groups, as ('QK',) or a list", groups))
     for group in groups:
         checks.choice("a group", group, GROUPS)
     return MUON if {*groups} == {*ALL_GROUPS} else "+".join(groups) or ADAMW
@@ -131,6 +130,7 @@ ROW_NAMES = _order()
 
 def paper_losses(gated: bool) -> dict[str, list[float]]:
     """Returns the paper's losses by row, one run each."""
+    checks.choice("gated", gated, (True, False))
     found = {row_name(groups): losses[gated] for groups, losses in PAPER_ROWS.items()}
     return {row: [loss] for row in ROW_NAMES if (loss := found.get(row)) is not None}
 
@@ -141,7 +141,9 @@ def row_losses(records: Iterable[Record], gated: bool) -> dict[str, list[float]]
     Raises:
         ValueError: no runs of this kind, or rows that did not finish at the same seeds.
     """
-    runs = [run for run in records if run.config["gated"] is gated]
+    runs = [run for run in several(records) if run.config["gated"] is gated]
+    if not runs:
+        raise ValueError(f"expected runs with gated={gated}, got none")
     found = by_contestant(runs, lambda config: row_name(config["muon"]))
     return {row: found[row] for row in ROW_NAMES if row in found}
 
@@ -172,6 +174,7 @@ def table1_data(recipes: Mapping[str, Sequence[Record]]) -> dict[str, Any]:
     Args:
         recipes: the runs of each source but the paper, by the name that the explorer gives it.
     """
+    checks.kind('runs by the name of their source, as {"ours": runs}', recipes, Mapping)
     tables = {}
     for kind, gated in (("not gated", False), ("gated", True)):
         ours = {name: row_losses(runs, gated) for name, runs in recipes.items()}

@@ -5,16 +5,15 @@ import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from muonlab import checks
 from muonlab.records import store
 from muonlab.records.record import Record, read
 from muonlab.training.config import TrainConfig
 
 
 def recorded(name: str, folder: Path | None = None) -> list[Record]:
-    """Returns the records of a grid in a folder, data/results if None.
-
-    FileNotFoundError if it never ran there.
-    """
+    """Returns a grid's records in a folder, None: data/results; FileNotFoundError without any."""
+    checks.kind("a folder, as Path('data/results'), or None", folder, str, Path, type(None))
     if folder is not None and not Path(folder).is_dir():
         raise FileNotFoundError(f"expected a folder of records, and there is no {folder}")
     path = store.path_of(name, folder=folder)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from muonlab import checks
-from muonlab.records.record import Record
+from muonlab.records.record import Record, several
 from muonlab.records.store import RESULTS, path_of
 from muonlab.sweeps.results import by_config, read_runs
 from muonlab.training.config import TrainConfig
@@ -27,6 +27,7 @@ def cross(base: TrainConfig | Grid, **fields: Any) -> Grid:
     [(10, 1), (10, 2), (20, 1), (20, 2)]
     """
     bases, *tried = (v if isinstance(v, list) else [v] for v in (base, *fields.values()))
+    checks.several("a TrainConfig, or a list of them", bases, TrainConfig)
     if empty := [name for name, values in fields.items() if values == []]:
         raise ValueError(f"{empty[0]} has no values to try")
     return [replace(b, **dict(zip(fields, v, strict=True))) for b, *v in product(bases, *tried)]
@@ -39,8 +40,9 @@ def badness(record: Record) -> float:
 
 
 def best_trial(trials: Iterable[Record], by: Callable[[Record], float] = badness) -> Record:
-    """Returns the record that ended best, for which `by` is lowest."""
-    finished = [record for record in trials if not record.failure]
+    """Returns the record with the lowest `by`; ValueError of none, or several texts or lengths."""
+    checks.kind("a function of a record as by", by, Callable)
+    finished = [record for record in several(trials, alike=True) if not record.failure]
     if not finished:
         raise ValueError("expected a finished trial, got none: run them, or choose lower rates")
     return min(finished, key=by)
@@ -58,9 +60,7 @@ class Place:
         checks.kind("a folder", self.folder, Path, str)
         object.__setattr__(self, "folder", Path(self.folder).expanduser())
         if self.corpus is not None and not (isinstance(self.corpus, str) and self.corpus):
-            raise ValueError(
-                f"expected a text's name or folder as corpus, or None, got {self.corpus!r}"
-            )
+            raise ValueError(f"expected a text's name or folder as corpus, got {self.corpus!r}")
         if self.pieces is not None:
             checks.number("pieces", self.pieces, 1, whole=True)
 
@@ -107,6 +107,7 @@ class Tuning:
 
     def grid(self, at: Place) -> Grid:
         """Returns the trials on the text of a place."""
+        checks.kind("a Place, as HERE or Place('data/results')", at, Place)
         return at.on_its_text(self.trials(at) if callable(self.trials) else self.trials)
 
     def contestant(self, trial: TrainConfig) -> tuple[Any, ...]:
