@@ -173,7 +173,7 @@ def _sides_of(hypothesis: Hypothesis, configs: Sequence[TrainConfig]) -> dict[st
     fitting = [[c for c in configs if has(vars(c), side)] for side in fields]
     found = dict(zip(hypothesis.names, fitting, strict=True))
     if wrong := next((name for name, fitting in found.items() if len(fitting) != 1), None):
-        raise ValueError(f"the search has {len(found[wrong])} contestants that are {wrong}")
+        raise ValueError(f"the search has {len(found[wrong])} contestants for {wrong}: name a rule")
     return {name: fitting[0] for name, fitting in found.items()}
 
 

@@ -78,7 +78,11 @@ class Hypothesis:
         if not re.fullmatch("|".join(MEASURED.get(task, LOSSES)), str(self.metric)):
             told = ", ".join(MEASURED.get(task, LOSSES)).replace(r" \d+", " 9 (of group 9)")
             raise ValueError(f"metric on {task} must be one of {told}; got {self.metric!r}")
-        checks.number("by (for the other direction, exchange better and than)", self.by, 0)
+        if self.more and (text := re.match(r"facts-(\d+)", sides[0].corpus)):
+            group, end = int(self.metric.partition(" ")[2]), int(text[1]) + 1
+            checks.number(f"the group in metric on {text[0]}", group, 0, end, whole=True)
+        most = 1 if self.more else checks.LARGEST
+        checks.number("by (for the other direction, exchange better and than)", self.by, 0, most)
 
     def __str__(self) -> str:
         size = f"at least {self.by:g} {self.unit} " if self.by else ""
@@ -131,6 +135,7 @@ class Hypothesis:
     ) -> Search:
         """Returns the tuning of both sides at seed 0, alike: of each knob that it does not name."""
         named = {*self.better, *self.shared}
+        checks.kind("a function of a setting as knobs, such as knobs_of", knobs, Callable)
 
         def free(config: TrainConfig) -> tuple[Knob, ...]:
             return tuple(knob for knob in knobs(config) if not named & knob.options)
@@ -175,9 +180,10 @@ def state(hypothesis: Hypothesis, folder: Path, **plan: float) -> Statement:
     Raises:
         ValueError: runs recorded for another hypothesis or for none, or a broken statement.
     """
+    checks.kind("a Hypothesis", hypothesis, Hypothesis)
     for name, value in plan.items():
         checks.choice("a part of the plan", name, PLAN)
-        checks.number(name, value, 0)
+        checks.number(name, value, 0, whole=name in PLAN[:2])
     folder = Path(folder)
     path = prepare_file(folder / STATEMENT)
     old = _read(path) if path.exists() else None

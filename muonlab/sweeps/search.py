@@ -37,7 +37,7 @@ class Knob:
     fields: str  # of TrainConfig, which share the value; "betas.0" is the first of the betas
     low: float
     high: float
-    average: bool = False  # it weighs the past; low and high are what it leaves to the new, 1 - it
+    average: bool = False  # it weighs the past; low (to 0.5) and high are what it leaves, 1 - it
 
     def __post_init__(self) -> None:
         known = vars(TrainConfig())
@@ -50,8 +50,8 @@ class Knob:
                 raise ValueError(f"a knob turns a number, as lr or betas.0; {field!r} is none")
             if self.average and "beta" not in name and name != "momentum":
                 raise ValueError(f"an average is a beta or the momentum; {field!r} is none")
-        checks.number("low", self.low, 0, above=True)  # logarithms
-        most = 1.001 if self.average else checks.LARGEST
+        end, most = (0.501, 1.001) if self.average else (checks.LARGEST, checks.LARGEST)
+        checks.number("low (1 - it, of an average)", self.low, 0, end, above=True)  # logarithms
         checks.number("high above low", self.high, self.low, most, above=True)
 
     @property
@@ -116,7 +116,7 @@ class Search:
         checks.number("settings of a runoff", self.runoff, 0, 10_000, whole=True)
         if not self.rounds:
             raise ValueError("a search needs a round of trials, got none")
-        for trials in self.rounds:
+        for trials in checks.several("trials of each round, as (16, 8)", self.rounds):
             checks.number("trials of a round", trials, 1, 10_000, whole=True)
         for where in self.around:
             if not callable(where):
@@ -128,6 +128,10 @@ class Search:
             raise ValueError("a search needs a setting to start from, got none")
         for field in () if callable(self.contest) else self.contest:
             checks.choice("a field of the contest", field, vars(TrainConfig()))
+        checks.kind("a function of a setting as knobs, such as knobs_of", self.knobs, Callable)
+        sides = [] if callable(self.sides) else self.sides
+        for side in checks.several("a list of TrainConfig as sides", sides, TrainConfig):
+            checks.choice("the seed of trials, which never counts,", side.seed, (0,))
 
     @property
     def tunings(self) -> tuple[Tuning, ...]:
@@ -142,6 +146,7 @@ class Search:
 
     def best(self, at: Place, rounds: int | None = None) -> Grid:
         """Returns the best setting of each contestant: of all trials, or of the first rounds."""
+        checks.choice("rounds", rounds, (None, *range(1, len(self.rounds) + 1)))
         groups, _ = self._search(at, rounds)
         if rounds is not None or not self.runoff:
             return [TrainConfig(**best_trial(runs, self.by).config) for runs in groups]
@@ -254,6 +259,8 @@ def expected_best(rounds: list[list[float]]) -> list[float]:
     found: list[float] = []
     best = inf
     for results in rounds:
+        for result in checks.several("results in rounds, as [[2.0, 1.0], [3.0]]", results):
+            checks.number("a result", result)
         capped = sorted(min(best, result) for result in results)
         size = len(capped)
         for n in range(1, size + 1):
@@ -268,6 +275,7 @@ def outcome(search: Search, at: Place) -> str:
 
     Behind a value stands where it lies in its range, 0 % to 100 %; a round may go beyond.
     """
+    checks.kind("a Search, as RACE[1200]", search, Search)
     budgets, settings = search.budget(at), search.settings(at)
     who = search.tunings[0].contestant
     ends = [*accumulate(map(len, next(iter(search.trials(at).values()))))]
