@@ -3,6 +3,7 @@
 import pytest
 
 from muonlab.classroom import explorer_data
+from muonlab.data.facts import selections
 from muonlab.data.load import load_corpus
 from muonlab.publishing import picture
 from muonlab.records import store
@@ -68,6 +69,14 @@ def test_the_explorer_of_biographies_gets_every_seed_of_every_way():
         assert [len(seeds), len(seeds[0]), len(seeds[0][0])] == [5, 8, 10]
     with pytest.raises(ValueError, match="muonlab ablate facts-400"):
         explorer_data.facts_data([], text)
+
+
+def test_how_often_facts_were_seen_follows_the_texts_own_exponent():
+    text = load_corpus("facts-9-zipf0.5")
+    runs = [r for r in recorded("imbalance") if r.config["corpus"] == text.name]
+    seen = explorer_data.facts_data(runs, text)["seen"][-1]
+    passes = 400 * 16 * 64 / len(text.train)
+    assert seen == pytest.approx([n * passes for n in selections(9, 0.5)], rel=1e-3)
 
 
 def test_the_explorer_of_spectra_starts_all_optimizers_at_the_same_weights():

@@ -43,7 +43,7 @@ def demand(series: Any) -> None:
     if not series:
         raise ValueError(f"expected at least one of the series to draw, got {series}")
     for name in series:  # matplotlib hides a name with _ in front
-        if not str(name).strip() or str(name).startswith("_"):
+        if not isinstance(name, str) or not name.strip() or name.startswith("_"):
             raise ValueError(f"a series is called like 'Muon'; got {name!r}")
 
 

@@ -248,11 +248,12 @@ def _read(value: Any) -> Any:
     return Interval(*value)
 
 
-def stored_claims(lessons: Path, before: str = "99") -> dict[str, tuple[Claim, str]]:
+def stored_claims(lessons: Path | str, before: str = "99") -> dict[str, tuple[Claim, str]]:
     """Returns the claims in the notebooks before a lesson, by id, each with its lesson's name."""
-    if not lessons.is_dir():
-        raise FileNotFoundError(f"expected the folder of the lessons, and there is no {lessons}")
-    paths = [path for path in sorted(lessons.glob("*.ipynb")) if path.name < before]
+    checks.word("a lesson, by two digits,", before, "02", r"\d\d")
+    if not (found := sorted(Path(lessons).glob("[0-9][0-9]-*.ipynb"))):
+        raise FileNotFoundError(f"expected the folder of the lessons, got {lessons}: none is there")
+    paths = [path for path in found if path.name < before]
     return {claim.id: (claim, path.stem) for path in paths for claim in collect(path)}
 
 

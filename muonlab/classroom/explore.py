@@ -18,6 +18,7 @@ from typing import Any
 import traitlets
 
 from muonlab import checks
+from muonlab.classroom.kinds import shape
 from muonlab.classroom.widget import LESSONS, Widget, script
 
 FOLDER = LESSONS / "explorers"
@@ -91,6 +92,9 @@ class Explorer(Widget):
             _check(known[control], value)
         if bool(data) != draws_data(name):
             raise ValueError(f"explorer {name} draws {'no ' * bool(data)}data; got {data}")
+        rows = [*map((data or {}).get, ("keys", "values"))] if name == "tenfacts" else []
+        if not all(isinstance(each, list) and shape(each) == (10, 10) for each in rows):
+            raise ValueError(f"{name} draws keys and values, ten by ten; got {checks.told(data)}")
         self._esm = module(name)
         super().__init__(name=name, data=data or {}, values=values)
 

@@ -7,8 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from muonlab import checks
 from muonlab.data.facts import Facts, selections
-from muonlab.records.record import Record, contestant
+from muonlab.records.record import Record, contestant, several
 from muonlab.records.runs import by_contestant, grouped
 from muonlab.sweeps.search import Search
 from muonlab.sweeps.study import HERE, Place
@@ -34,6 +35,7 @@ def trials_data(search: Search, at: Place = HERE) -> dict[str, Any]:
     Of each of NAMES "knobs", five lists of values (1 - it of an average), and the final loss
     "overall", of "head" and of "tail". ValueError when trials are missing.
     """
+    checks.kind("a Search, as RACE[1200]", search, Search)
     search.best(at)  # it says what is missing
     return {
         contestant(runs[0].config): _tried(search, runs)
@@ -55,10 +57,14 @@ def facts_data(records: Iterable[Record], text: Facts) -> dict[str, Any]:
     "steps" are those measured; "seen" is how often a run has read about a person of each group by
     then, on average: [step][group].
     """
-    found = grouped(records, learner, preset="facts-400")
+    checks.kind('the text of the runs, as load_corpus("facts-9") gives', text, Facts)
+    runs = several(records)
+    if other := sorted({run.config["corpus"] for run in runs} - {text.name}):
+        raise ValueError(f"expected the text of the runs, {', '.join(other)}; got {text.name}")
+    found = grouped(runs, learner, preset="facts-400")
     first = next(iter(found.values()))[0]
     passes = first.config["batch"] * first.config["context"] / len(text.train)  # in one step
-    chosen = selections(text.m)
+    chosen = selections(text.m, float(text.name.partition("zipf")[2] or 1))
     steps = [at["step"] for at in first.held_out]
     return {
         "steps": steps,
@@ -76,8 +82,9 @@ def learner(config: Mapping[str, Any]) -> str:
     >>> learner({"muon": [], "rule": "muon", "matrix_lr_factors": [0.25, 1, 1, 1]})
     'AdamW, QK slower'
     """
+    name = contestant(config)
     own = tuple(n for n, factor in enumerate(config["matrix_lr_factors"]) if factor != 1)
-    return contestant(config) + SLOWER[own]
+    return name + SLOWER[own]
 
 
 def averages_data(records: Iterable[Record]) -> dict[str, Any]:
@@ -85,7 +92,7 @@ def averages_data(records: Iterable[Record]) -> dict[str, Any]:
 
     Lengths and averages in rising order, those of the study `knobs`.
     """
-    runs = list(records)
+    runs = several(records)
 
     def place(config: Mapping[str, Any]) -> tuple[int, bool, float]:
         own = config["momentum"] if config["muon"] else config["betas"][0]
@@ -109,9 +116,8 @@ def bands_data(lengths: Mapping[str, Iterable[Record]]) -> dict[str, Any]:
 
     Each is a number a step: a mean over a matrix's layers; its mean, low and high over the seeds.
     """
-    return {
-        length: _bands([r for r in records if r.spectra]) for length, records in lengths.items()
-    }
+    checks.kind('records by their length, as {"150": records}', lengths, Mapping)
+    return {length: _bands(several(records)) for length, records in lengths.items()}
 
 
 def _bands(runs: Runs) -> dict[str, Any]:
@@ -120,6 +126,7 @@ def _bands(runs: Runs) -> dict[str, Any]:
         for matrix, numbers in by_matrix.items():
             by_metric = zip(Isotropy._fields, numbers.mean(2).unbind(-1), strict=True)
             bands[matrix][name] = {metric: _band(x) for metric, x in by_metric}
+    runs = [run for run in runs if run.spectra]
     seeds = len({run.config["seed"] for run in runs})
     return {"steps": [at["step"] for at in runs[0].spectra], "seeds": seeds, "bands": bands}
 
@@ -136,7 +143,9 @@ def measured_spectra(
 
     The four numbers are those of `theory.spectra.Isotropy`; step 0 is that of the first weights.
     """
-    found = grouped((run for run in records if run.spectra), name, preset="race-1200")
+    if not (runs := [run for run in several(records) if run.spectra]):
+        raise ValueError("expected runs with spectra, as race-1200 has; got none")
+    found = grouped(runs, name)
     return {name: _by_matrix(runs) for name, runs in found.items()}
 
 

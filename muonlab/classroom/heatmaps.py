@@ -25,6 +25,7 @@ def matrix(matrices: Mapping[str, Any], *, shared: bool = True, logy: bool = Fal
         logy: the axis of the singular values.
     """
     demand(matrices)
+    checks.choice("shared", shared, (True, False))
     found = {name: checks.array("matrices", matrix) for name, matrix in matrices.items()}
     if not all(m.ndim == 2 and m.size and np.isfinite(m).all() for m in found.values()):
         raise ValueError(f"expected matrices (m, n) of finite numbers, got {found}")
