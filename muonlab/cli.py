@@ -5,6 +5,7 @@ import dataclasses
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ from muonlab.sweeps.search import outcome
 from muonlab.sweeps.study import Place
 from muonlab.sweeps.sweep import sweep
 from muonlab.teaching import command, corpus
-from muonlab.training.config import TrainConfig
+from muonlab.training.config import IDLE, TrainConfig
 from muonlab.training.run import train
 
 LESSONS = course() / "lessons"
@@ -210,9 +211,9 @@ def _train(options: argparse.Namespace) -> int:
     names, config = ("checkpoint", "shard", "replicas", "timeout"), TrainConfig(**values)
     if options.shard and parallel.size() == 1:
         raise ValueError("--shard divides a model among processes, got one: start with torchrun")
-    idle = sorted(n for n in config.idle() if getattr(config, n) != getattr(TrainConfig, n))
-    if idle and not parallel.rank():
-        print(f"in this run these options change nothing: {', '.join(idle)}", file=sys.stderr)
+    if (idle := config.told_idle()) and not parallel.rank():
+        print(idle, file=sys.stderr)
+        warnings.filterwarnings("ignore", IDLE)  # it is said
     if options.record:
         if options.checkpoint and options.checkpoint.resolve() == options.record.resolve():
             raise ValueError(f"--record needs a file beside the checkpoint, got {options.record}")
@@ -316,6 +317,10 @@ def _report(options: argparse.Namespace) -> int:
 
 
 def _corpus(options: argparse.Namespace) -> int:
+    if options.what == "import" and options.texts is not corpus.TEXTS:
+        raise ValueError("--texts is of export: import takes all that FILE holds")
+    if options.what == "export" and options.replace:
+        raise ValueError("--replace is of import: export never overwrites, so name a new FILE")
     if options.what == "export":
         texts = corpus.export_texts(options.file, options.texts)
     else:
@@ -325,6 +330,8 @@ def _corpus(options: argparse.Namespace) -> int:
 
 
 def _bench(options: argparse.Namespace) -> int:
+    if options.record and options.show:
+        raise ValueError("--record measures this machine, --show prints an old record: give one")
     if options.record:
         prepare_file(options.record)  # rather now than after the measuring
     record = read_bench(options.show) if options.show else bench()

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+import platformdirs
 import psutil
 import torch
 
 from muonlab import archive
-from muonlab.files import cache_folder
+from muonlab.files import cache_folder, own_folder
 from muonlab.machine import fast_bf16
 
 GIB, MIB = 2**30, 2**20
@@ -85,6 +86,7 @@ def _memory() -> Finding:
 
 
 def _cache() -> Finding:
+    own_folder("MUONLAB_HOME", platformdirs.user_data_dir)  # they say what no folder can be
     folder = cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)

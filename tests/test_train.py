@@ -299,7 +299,7 @@ def test_bf16_is_taken_where_asked_or_where_it_pays(monkeypatch):
     [
         ({"size": "huge"}, "size must be one of tiny, wide, small, paper; got 'huge'"),
         ({"muon": ("QK", "MLP")}, "muon must be one of QK, VO, FFN, .*; got 'MLP'"),
-        ({"muon": "QK"}, r"write \('QK',\)"),
+        ({"muon": "QK"}, r"several groups, as .*; got 'QK'"),
         ({"steps": -1}, r"steps must be a whole number in \[1, 2147483648\), got -1"),
         ({"steps": 1.5}, "steps must be a whole number, got 1.5"),
         ({"context": 65}, "context must be at most 64 for size='tiny', got 65: larger sizes"),
@@ -319,7 +319,7 @@ def test_bf16_is_taken_where_asked_or_where_it_pays(monkeypatch):
         ({"ns_coefficients": "magic"}, "ns_coefficients must be one of cubic"),
         ({"adjust_lr_fn": "rms"}, "match_rms_adamw"),
         *(({"device": d}, "device must be auto, cpu") for d in ("abacus", "meta", "mps", "cpu:3")),
-        ({"muon": None}, r"muon takes several groups: write \(None,\)"),
+        ({"muon": None}, r"muon takes several groups, as \('QK', 'VO', 'FFN'\); got None"),
         ({"betas": 0.9}, "betas must be two numbers"),
         ({"gated": "yes"}, "gated must be one of True, False; got 'yes'"),
         ({"nesterov": None}, "nesterov must be one of True, False; got None"),
@@ -457,3 +457,18 @@ def test_a_sweep_runs_what_is_missing_and_goes_on_after_a_divergence(
     assert [TrainConfig(**record.config) for record in same] == [configs[0]] * 3
     assert len(list(sweep.sweep(configs, path, progress=False))) == 3
     assert ran == configs
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "told"),
+    [
+        ({"muon": (), "rule": "normuon"}, {}, "these options change nothing: rule"),
+        ({"eval_tokens": 300}, {}, "holds out 100 tokens: a measurement reads all, not 300"),
+        ({}, {"shard": True}, "shard changes nothing in one process"),
+    ],
+)
+def test_a_run_that_does_not_do_what_is_asked_says_so(change, options, told):
+    task = Cycle()
+    task.held_out = range(100 if "eval_tokens" in change else 10_000)
+    with pytest.warns(UserWarning, match=told):
+        train(replace(CONFIG, steps=1, **change), task, progress=False, **options)

@@ -84,8 +84,8 @@ class Counts:
         Attention's products are added, as if each token saw all others of its context.
         Source: Kaplan et al., arXiv 2001.08361, section 2.1.
         """
-        checks.number("tokens", tokens, 0)
         checks.number("context", context, 1)
+        checks.number("tokens (of one context or more)", tokens, context)
         shape = self.shape
         rotary = shape.heads * shape.rotary_width if shape.attention == "latent" else 0
         attention = shape.layers * (2 * shape.width + rotary) * context  # queries, and values

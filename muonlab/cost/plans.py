@@ -51,6 +51,7 @@ class Estimate(NamedTuple):
 
 def estimate(configs: Sequence[TrainConfig], speed: float) -> Estimate:
     """Returns the cost of runs; `speed` is this machine's, in FLOP/s. ValueError without runs."""
+    configs = checks.several("a list of TrainConfig", configs, TrainConfig)
     checks.number("speed", speed, 0, above=True)
     checks.number("runs", len(configs), 1)
     each = list(map(flops, configs))

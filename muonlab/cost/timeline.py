@@ -80,13 +80,15 @@ def timeline(
     """Returns the bars of one step on the GPU with most to do; ValueError for an unknown way.
 
     Args:
-        tokens: of the step, on all GPUs together, which share them equally.
+        tokens: of the step, on all GPUs together, which share them equally, a sequence or more.
         context: tokens of a sequence.
     """
+    checks.kind("Counts, as Counts(GPT_1B)", counts, Counts)
+    checks.kind("a Machine, as Machine()", machine, Machine)
     checks.choice("way", way, WAYS)
     checks.number("gpus", gpus, 1, 10**6, whole=True)
-    checks.number("tokens", tokens, 1)
     checks.number("context", context, 1)
+    checks.number("tokens (a context or more for each GPU)", tokens, gpus * context)
     model = counts.flops(tokens, context) / gpus / machine.speed
     weights = 4 * counts.numbers * (gpus - 1) / gpus / machine.to_all(gpus)
     turn = max(model / 3, weights)  # backward takes twice as long as forward

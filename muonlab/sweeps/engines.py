@@ -7,6 +7,7 @@ the driver's, only the same version of muonlab, and the text.
 import dataclasses
 import socket
 import subprocess
+import warnings
 from collections.abc import Callable
 from functools import cache, lru_cache
 from pathlib import Path
@@ -19,7 +20,7 @@ from muonlab.data.task import Task
 from muonlab.machine import pick_device
 from muonlab.records.provenance import code_version, provenance
 from muonlab.records.record import Record
-from muonlab.training.config import TrainConfig
+from muonlab.training.config import IDLE, TrainConfig
 from muonlab.training.pretraining import first_run
 from muonlab.training.run import Diverged, train
 
@@ -148,7 +149,9 @@ def run(config: TrainConfig, load: Callable[[str], Task], *, progress: bool = Tr
     if config.pretraining:
         load(first_run(config).corpus)  # which is what it reads first
     try:
-        return train(config, task, progress=progress)
+        with warnings.catch_warnings():  # a grid gives all sides the same options
+            warnings.filterwarnings("ignore", IDLE)
+            return train(config, task, progress=progress)
     except Diverged as error:
         return error.record
     except (ValueError, torch.linalg.LinAlgError) as error:  # such as a model without w_gate

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from muonlab import checks
 from muonlab.data.task import Task
 from muonlab.machine import bf16_pays
 from muonlab.models.gpt import GPT, SIZES, GPTConfig
@@ -18,8 +19,19 @@ from muonlab.training.config import TrainConfig
 from muonlab.training.rules import NORMUON, Controlled
 
 
+def check_task(config: TrainConfig, task: Task) -> None:
+    """Raises TypeError unless it is a task; ValueError for other facts: a text is anybody's."""
+    checks.kind("a TrainConfig", config, TrainConfig)
+    if not hasattr(task, "measure"):
+        raise TypeError(f"expected a task, as load_corpus(name) gives; got {checks.told(task)}")
+    made = any(x.startswith(("facts-", "regression-")) for x in (config.corpus, task.name))
+    if made and not config.pretraining and config.corpus != task.name:
+        raise ValueError(f"expected the task of corpus={config.corpus!r}, got {task.name}")
+
+
 def build_model(config: TrainConfig, task: Task) -> GPT:
     """Returns the untrained model for a task: the same bits for the same seed, on every device."""
+    check_task(config, task)
     with torch.random.fork_rng(devices=[]):  # leave the caller's chance alone
         torch.manual_seed(config.seed)
         return build(task.shape(model_shape(config)))

@@ -19,6 +19,7 @@ from muonlab.training.schedule import factor
 
 MUONS_OWN = {"lr", "momentum", "nesterov", "rule", "matrix_lr_factors", "adjust_lr_fn"}
 MUONS_OWN |= {"ns_coefficients", "ns_steps", "ns_norm", "noise"}
+IDLE = "in this run these options change nothing"
 RULES = ("muon", *NORMUON, *CONTROLS)
 CHOICES: dict[str, Iterable[str]] = {
     "size": SIZES,
@@ -114,7 +115,9 @@ class TrainConfig:
             if value is not None and not isinstance(value, str | int | float | tuple):
                 raise ValueError(f"{field.name} must be a number, got {checks.told(value)}")
         if not isinstance(self.muon, tuple):
-            raise ValueError(f"muon takes several groups: write ({self.muon!r},)")
+            raise ValueError(
+                f"muon takes several groups, as ('QK', 'VO', 'FFN'); got {self.muon!r}"
+            )
         for name, known in CHOICES.items():
             value = getattr(self, name)
             for each in value if name == "muon" else (value,):
@@ -136,6 +139,7 @@ class TrainConfig:
         rates = ("lr", "adamw_lr", "weight_decay", "matrix_decay", "warmup", "decay")
         for name in (*rates, "noise", "grad_clip"):
             checks.number(name, getattr(self, name), 0)
+        self.rate(0)  # warm-up and decay leave each other room
         if self.adamw_matrix_lr is not None:
             checks.number("adamw_matrix_lr", self.adamw_matrix_lr, 0)
         if self.adamw_matrix_beta1 is not None:
@@ -155,9 +159,6 @@ class TrainConfig:
 
     def _check_sizes(self) -> None:
         size = SIZES[self.size]
-        if self.warmup + self.decay > 1:
-            ends = f"warmup={self.warmup} and decay={self.decay}"
-            raise ValueError(f"{ends} must be fractions of the steps, with a sum of at most 1")
         if self.context > size.context:
             longest = f"{size.context} for size={self.size!r}, got {self.context}"
             raise ValueError(f"context must be at most {longest}: larger sizes take more")
@@ -185,6 +186,11 @@ class TrainConfig:
         found |= set() if self.pretraining else {"pretrained_by"}
         found |= set() if self.rule in ("noisy_adam", "fixed_noise") else {"noise"}
         return found | ({"ns_steps", "ns_norm"} if self.ns_coefficients == "exact" else set())
+
+    def told_idle(self) -> str:
+        """Returns a sentence that names those which are chosen all the same, or ""."""
+        found = sorted(n for n in self.idle() if getattr(self, n) != getattr(TrainConfig, n))
+        return f"{IDLE}: {', '.join(found)}" if found else ""
 
     def command(self) -> str:
         """Returns the line for a terminal that runs this configuration again."""

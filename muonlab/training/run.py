@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 import time
+import warnings
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from muonlab.records.provenance import code_version, now, provenance
 from muonlab.records.record import Record
 from muonlab.theory.spectra import layer_spectra
 from muonlab.training import checkpoints
-from muonlab.training.build import build_model, build_optimizer, picks_bf16
+from muonlab.training.build import build_model, build_optimizer, check_task, picks_bf16
 from muonlab.training.config import TrainConfig
 from muonlab.training.pretraining import first_run
 
@@ -68,17 +69,21 @@ def train(
         Diverged: the loss became NaN or Inf; the message names the step and a rate to lower.
         ValueError: the checkpoint is damaged, or belongs to another configuration.
         OSError: a checkpoint cannot be written there; found out before the first step.
+        UserWarning: options that change nothing, or more eval_tokens than the text holds out.
     """
     checks.kind("a TrainConfig", config, TrainConfig)
-    if corpus is not None and not hasattr(corpus, "measure"):
-        raise TypeError(f"expected a task, as load_corpus(name) gives; got {corpus!r}")
-    checks.choice("shard", shard, (True, False))
-    checks.number("replicas", replicas, 1, 1 + (parallel.size() if shard else 1), whole=True)
+    if corpus is not None:
+        check_task(config, corpus)
     checks.number("timeout", timeout, 0, 1e6, above=True)
     if checkpoint is not None:
         checkpoints.prepare(checkpoint)
     with parallel.world(pick_device(config.device), 60 * timeout):
         task = load_corpus(config.corpus) if corpus is None else corpus
+        there, wanted = len(getattr(task, "held_out", range(2**31))), config.eval_tokens
+        all_of = f"{task.name} holds out {there:,} tokens: a measurement reads all, not {wanted:,}"
+        for told in (config.told_idle(), all_of * (there < wanted)):
+            if told and not parallel.rank():
+                warnings.warn(told, stacklevel=2)
         run = Run(config, task, shard, replicas)
         if checkpoint is not None and checkpoints.exists(checkpoint):
             run.resume(checkpoint)
@@ -137,12 +142,11 @@ class Run:
     def __init__(
         self, config: TrainConfig, corpus: Task, shard: bool = False, replicas: int = 1
     ) -> None:
-        checks.kind("a TrainConfig", config, TrainConfig)
-        made = any(
-            name.startswith(("facts-", "regression-")) for name in (config.corpus, corpus.name)
-        )
-        if made and not config.pretraining and config.corpus != corpus.name:  # a text is anybody's
-            raise ValueError(f"expected the task of corpus={config.corpus!r}, got {corpus.name}")
+        check_task(config, corpus)
+        checks.choice("shard", shard, (True, False))
+        checks.number("replicas", replicas, 1, 1 + (parallel.size() if shard else 1), whole=True)
+        if shard and parallel.size() == 1:
+            warnings.warn("shard changes nothing in one process: use torchrun", stacklevel=2)
         self.config, self.corpus, self.shard, self.replicas = config, corpus, shard, replicas
         self.started = now()
         code_version()  # asked for before anybody edits the files that are loaded

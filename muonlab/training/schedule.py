@@ -12,6 +12,8 @@ def factor(step: int, steps: int, warmup: float, decay: float) -> float:
     >>> [factor(step, steps=8, warmup=0.25, decay=0.5) for step in range(9)]
     [0.5, 1.0, 1.0, 1.0, 1.0, 0.75, 0.5, 0.25, 0.0]
     """
+    if not (warmup >= 0 and decay >= 0 and warmup + decay <= 1):
+        raise ValueError(f"{warmup=} and {decay=} must be fractions of the steps, of a sum up to 1")
     checks.number("step", step, 0, steps + 1, whole=True)
     rising = (step + 1) / max(1, round(warmup * steps))
     falling = (steps - step) / max(1, round(decay * steps))
