@@ -53,6 +53,8 @@ def replace_file(path: Path, content: bytes) -> None:
     What a link points to is replaced. What a killed process had begun in its folder is removed.
     """
     path = _behind(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {path.parent}: make it, or name another file")
     _remove_abandoned(path.parent)
     own = f"{HERE}-{os.getpid()}-{secrets.token_hex(4)}{UNFINISHED}"
     beside = path.with_name(f"{path.name}-{own}")

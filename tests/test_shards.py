@@ -197,6 +197,10 @@ def test_a_corpus_travels_as_shards(tmp_path, monkeypatch):
     texts.mkdir()
     (texts / "a.txt").write_text("\n\n".join(f"the fact number {i} is a fact" for i in range(400)))
     corpus = load_corpus(texts)
+    for wrong, told in ((tmp_path / "file", "file that can be written"), ("~/shards", "what ~ is")):
+        (tmp_path / "file").touch()
+        with pytest.raises((OSError, ValueError), match=told):
+            corpus.save(wrong)
     corpus.save(tmp_path / "shards")
     found = load_corpus(tmp_path / "shards")
     assert torch.equal(found.train, corpus.train)

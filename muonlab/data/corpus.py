@@ -22,6 +22,7 @@ from muonlab.data import documents, shards, tokenization
 from muonlab.data.cache import FORMAT, load_or_build
 from muonlab.data.task import with_words
 from muonlab.data.windows import chance, check_sizes, windows
+from muonlab.files import prepare_file
 from muonlab.models.gpt import GPT, GPTConfig
 
 VOCABULARY = 4096  # tokens of a tokenizer that is trained on a text
@@ -106,20 +107,18 @@ class Corpus:
                 'use load_corpus("docs") or a folder of text files'
             )
         ids = tokens.tolist() if isinstance(tokens, Tensor) else tokens
-        for token in ids:
+        for token in checks.several("tokens (n,)", ids):
             checks.number("a token", token, 0, self.vocab_size, whole=True)
         return self.tokenizer.decode(ids, skip_special_tokens=False)
 
     def save(self, folder: Path | str) -> None:
         """Writes the tokens as two shards, to take to a machine that lacks the text.
 
-        There `load_corpus(folder)` gives the same tokens, without the tokenizer.
+        There `load_corpus(folder)` gives the same tokens, without tokenizer. Raises as `prepare_file`.
         """
         checks.word("a saved corpus", self.name, "docs")  # its files are
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
         for tokens, part in ((self.train, "train"), (self.held_out, "val")):
-            path = folder / f"{self.name}_{part}_000001.bin"
+            path = prepare_file(Path(folder) / f"{self.name}_{part}_000001.bin")
             shards.write_shard(tokens.numpy(), self.vocab_size, path)
 
 

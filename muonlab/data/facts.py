@@ -107,7 +107,7 @@ class Facts:
     def text(self, tokens: Tensor | list[int]) -> str:
         """Returns the words of tokens (n,), with blanks between them."""
         ids = tokens.tolist() if isinstance(tokens, Tensor) else tokens
-        for token in ids:
+        for token in checks.several("tokens (n,)", ids):
             checks.number("a token", token, 0, len(self.words), whole=True)
         return " ".join(self.words[token] for token in ids)
 
@@ -120,6 +120,7 @@ def first_token_accuracy(model: GPT, facts: Facts) -> dict[str, Any]:
     loss of that token in nats, each group weighing the same.
     Source: arXiv 2509.26030, section 4.3.
     """
+    checks.kind('facts, as load_corpus("facts-9") gives', facts, Facts)
     asked, device = facts.questions(), model.head.weight.device
     right, loss = torch.zeros(2, facts.m + 1, dtype=torch.float64)
     for some in torch.arange(len(asked.answers)).split(AT_ONCE):

@@ -85,8 +85,9 @@ def write_shard(tokens: np.ndarray, vocabulary: int, path: Path) -> None:
     """Writes tokens (n,) as a shard; what was there stays until the new file is whole."""
     if tokens.ndim != 1 or not len(tokens):
         raise ValueError(f"expected tokens (n,), one or more, got shape {tokens.shape}")
+    checks.number("vocabulary (two bytes a token)", vocabulary, 1, 2**16 + 1, whole=True)
     for end in (tokens.min(), tokens.max()):
-        checks.number("a token", end, 0, min(vocabulary, 2**16), whole=True)  # it has two bytes
+        checks.number("a token", end, 0, vocabulary, whole=True)
     header = np.zeros(HEADER // 4, "<i4")
     header[:4] = MAGIC, VERSION, len(tokens), vocabulary
     replace_file(path, header.tobytes() + tokens.astype("<u2").tobytes())

@@ -78,7 +78,7 @@ def exponent_interval(blocks: np.ndarray, first: int = 1) -> tuple[float, float,
     Raises:
         ValueError: fewer than two blocks, or counts that `exponent` refuses.
     """
-    blocks = np.asarray(blocks, dtype=float)
+    blocks = checks.array("counts (blocks, ranks)", blocks)
     if blocks.ndim != 2 or len(blocks) < 2:
         raise ValueError(
             "expected counts of the shape (blocks, ranks) with two blocks or more, got the shape "
@@ -97,6 +97,7 @@ def ranked_blocks(corpus: Corpus) -> np.ndarray:
     The blocks in between decide the ranks, so that a token does not owe its rank to the same
     chance as its count.
     """
+    checks.kind('a text, as load_corpus("docs") gives', corpus, Corpus)
     parts = corpus.train.tensor_split(2 * BLOCKS)
     counts = torch.stack([torch.bincount(p, minlength=corpus.vocab_size) for p in parts])
     order = counts[0::2].sum(0).argsort(descending=True, stable=True)

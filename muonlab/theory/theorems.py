@@ -40,6 +40,8 @@ class TwoBlock:
     def __post_init__(self) -> None:
         checks.number("K", self.K, 2, whole=True)
         checks.number("L", self.L, 1, self.K, whole=True)
+        if any(map(math.isnan, astuple(self))):
+            raise ValueError(f"expected six numbers, got NaN in {self}")
 
     def dense(self) -> Tensor:
         """Returns it as (K, K), float64."""
@@ -68,6 +70,8 @@ class TwoBlock:
         hit, same, other, rare_hit, rare_same, rare_other = map(math.exp, self._logs())
         checks.number("p_frequent", p_frequent, 0, 1)
         checks.number("p_rare", p_rare, 0, 1)
+        if abs(total := self.L * p_frequent + (self.K - self.L) * p_rare - 1) > 1e-6:
+            raise ValueError(f"expected L p_frequent + (K - L) p_rare = 1, got {total + 1:g}")
         a, b = p_frequent * (1 - hit + same), p_rare * (1 - rare_hit + rare_same)
         c11, c21 = -p_frequent * same, -p_frequent * other
         c22, c12 = -p_rare * rare_same, -p_rare * rare_other
