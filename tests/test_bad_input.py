@@ -23,18 +23,20 @@ import muonlab
 from muonlab import GPT, GPTConfig, Muon, NorMuon, lr_scale, newton_schulz, polar, route
 from muonlab.benchmark.bench import read_bench
 from muonlab.classroom import claims, exercise, explore, figures, handin, heatmaps, quiz, report
+from muonlab.classroom.explorer_data import bands_data, facts_data, learner, measured_spectra
 from muonlab.classroom.lesson import Lesson, start
 from muonlab.cli import main
 from muonlab.cost import formulas, plans, timeline
 from muonlab.data import corpus as texts
-from muonlab.data import shards
-from muonlab.data.facts import load_facts, selections
+from muonlab.data import shards, tokenization
+from muonlab.data.facts import first_token_accuracy, load_facts, selections
 from muonlab.data.load import load_corpus
 from muonlab.data.regression import load_regression
-from muonlab.data.zipf import exponent, exponent_interval, zipf
+from muonlab.data.zipf import exponent, exponent_interval, ranked_blocks, zipf
 from muonlab.distributed import parallel
 from muonlab.models import QKClip, keys_and_values, pair_angles
 from muonlab.models.regressor import Regressor
+from muonlab.optim.coefficients import JORDAN, tolerates
 from muonlab.optim.fast import fast_newton_schulz
 from muonlab.publishing import book, fold
 from muonlab.records import record, runs
@@ -50,18 +52,23 @@ from muonlab.statistics import (
     seeds_needed,
     verdict,
 )
-from muonlab.studies.finding import judge
+from muonlab.studies import facts as fact_studies
+from muonlab.studies import table1
+from muonlab.studies.finding import by_seed, judge
 from muonlab.studies.hypothesis import Hypothesis, state
+from muonlab.studies.races import RACE
 from muonlab.sweeps.results import read_runs, recorded
-from muonlab.sweeps.search import Knob, Search
-from muonlab.sweeps.study import Place, best_trial, cross
+from muonlab.sweeps.search import Knob, Search, expected_best, outcome
+from muonlab.sweeps.study import HERE, Place, best_trial, cross
 from muonlab.sweeps.sweep import sweep
 from muonlab.teaching import collected, copies, export, variants
 from muonlab.teaching import corpus as shared
 from muonlab.theory import embeddings, memory, polynomials, spectra, theorems
 from muonlab.training import checkpoints
+from muonlab.training.build import build_model
 from muonlab.training.config import TrainConfig
-from muonlab.training.run import load_model, train
+from muonlab.training.run import Run, load_model, train
+from muonlab.training.schedule import factor
 
 PACKAGE = str(Path(muonlab.__file__).parent)
 OURS = (
@@ -175,6 +182,23 @@ def run(**fields):
         "provenance": {"utc": "2026-11-22T21:55:21+00:00", "command": "muonlab train"},
     }
     return Record(**{**found, **fields})
+
+
+def other(**fields):
+    """A record like `run()`, its config changed."""
+    return run(config={**run().config, **fields})
+
+
+def sought(**fields):
+    """A search, one part of it changed."""
+    return Search(**{"name": "s", "sides": [config()], "knobs": len, "contest": (), **fields})
+
+
+def homed(name):
+    """Looks at a machine where the learner's folder is this one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MUONLAB_HOME", str(Path(name).resolve()))
+        cli("doctor")
 
 
 def cli(line):
@@ -412,6 +436,10 @@ OPTIMIZER = [
     ("route(gpt()).groups(momentm=0.9)", "momentum 'momentm'"),
     ("Muon(route(gpt()).groups(lr=NAN))", "lr number nan"),
     ("Muon([{'params': [p()], 'beta1': 0.9, 'rule': 'adamw'}])", "beta1 betas"),
+    ("tolerates('jordan', 0.04)", "JORDAN 'jordan'"),
+    ("tolerates(JORDAN * 5, 4)", "error [0, 1) 4"),
+    ("tolerates(JORDAN * 5, NAN)", "error nan"),
+    ("Muon([p()], nesterov='False')", "'False': mean False?"),
     ("lr_scale('original', 4.5, 2)", "rows whole 4.5"),
     ("lr_scale('spectral', 4, 0)", "columns 1 0"),
     ("Muon([torch.ones(4, 3)])", "gradient none"),
@@ -629,6 +657,9 @@ THEORY = [
     ("theorems.TwoBlock(3, 5)", "L 3 5"),
     ("theorems.TwoBlock(4, 1).descent(NAN, 0.1)", "p_frequent nan"),
     ("theorems.TwoBlock(4, 1).add(theorems.TwoBlock(9, 3), 1.0)", "K=4 K=9"),
+    ("theorems.TwoBlock(9, 3).descent(0.5, 0.5)", "p_rare 1 4.5"),
+    ("theorems.TwoBlock(9, 3, a=NAN)", "NaN a=nan"),
+    ("embeddings.coupled(9, -1)", "turn [0, 1] -1"),
     ("theorems.run_blocks(9, 3, 0.5, 'adam', 1.0, 0)", "rule gd adam"),
     ("theorems.gd_worst(9.5, 3, 0.5, 0.1)", "K whole 9.5"),
     ("embeddings.coupled(9, 50)", "turn 50"),
@@ -740,6 +771,15 @@ DATA = [
         "shards.write_shard(np.array([[1, 2], [3, 4]]), 50_257, Path('s2.bin'))",
         "tokens (n,) (2, 2)",
     ),
+    ("shards.write_shard(np.array([1]), 10**6, Path('s3.bin'))", "vocabulary 65537 1000000"),
+    ("shards.write_shard(np.array([1]), 100, Path('nowhere/s.bin'))", "folder nowhere: make"),
+    ("tokenization.train_tokenizer(['a text'], 100)", "vocab_size 257 100"),
+    ("tokenization.encode(None, 'a text')", "several 'a"),
+    ("FACTS.text(5)", "tokens 5"),
+    ("first_token_accuracy(FACTS, gpt())", "facts load_corpus GPT"),
+    ("ranked_blocks(FACTS)", "text load_corpus Facts"),
+    ("exponent_interval('docs')", "counts 'docs'"),
+    ("exponent_interval([[5, 3], [4]])", "counts [[5, 3], [4]]"),
     ("shards.training_names('docs-4')", "fineweb-7 docs-4"),
     ("shards.read_shard(Path('nowhere.bin'))", "shard nowhere.bin"),
 ]
@@ -835,6 +875,13 @@ TRAINING = [
     ("config().rate(NAN)", "step whole nan"),
     ("config().rate(99)", "step 99"),
     ("train(config(corpus='docs', steps=1), FACTS)", "corpus='docs' facts-3"),
+    ("factor(3, 10, 10, 40)", "warmup=10 fractions"),
+    ("factor(3, 10, NAN, 0.4)", "warmup=nan fractions"),
+    ("build_model('tiny', FACTS)", "TrainConfig 'tiny'"),
+    ("build_model(config(), 'facts-3')", "task load_corpus 'facts-3'"),
+    ("build_model(config(corpus='docs'), FACTS)", "corpus='docs' facts-3"),
+    ("Run(config(), 'facts-3')", "task load_corpus 'facts-3'"),
+    ("Run(config(), FACTS, replicas=2)", "replicas 2"),
     (
         "train(config(corpus='regression-4', steps=1), load_regression('regression-8'))",
         "regression-4 regression-8",
@@ -922,6 +969,58 @@ RECORDS = [
     ("cross(config(), lr=[])", "lr values"),
     ("runs.contrasted({'a': [1.0], 'b': [2.0]}, {'x': ('a', 'a')})", "different 'a'"),
     ("recorded('race-1200', Path('text/a.txt'))", "folder a.txt"),
+    ("recorded('race-1200', HERE)", "folder Place"),
+    ("best_trial('race-1200')", "records recorded 'race-1200'"),
+    ("best_trial([run()], by='overall')", "function by 'overall'"),
+    ("best_trial([run(), other(corpus='code')])", "one code docs"),
+    ("best_trial([run(), other(steps=400)])", "length 200 400"),
+    ("table1.widened([run()], [other(corpus='code')])", "one code docs"),
+    ("table1.row_losses([run()], True)", "gated=True"),
+    ("table1.paper_losses('not gated')", "gated True False 'not"),
+    ("table1.table1_data([run()])", "name Record"),
+    ("runs.grouped('race-1200')", "records 'race-1200'"),
+    ("runs.by_contestant([run()], 'rule')", "function name 'rule'"),
+    ("runs.by_contestant([run()], len, 'tail')", "function measure 'tail'"),
+    ("runs.curves([])", "run none"),
+    ("runs.leads_in_time([run()], [1.1])", "AdamW [] [200]"),
+    ("runs.leads_in_time(recorded('lesson-04-longer'), [0.0])", "longer 0.0"),
+    ("runs.leads_in_time([run()], 1.4)", "longer list 1.4"),
+    ("runs.contrasted({'a': [1.0], 'b': [2.0]}, ['a', 'b'])", "contrasts ['a', 'b']"),
+    ("fact_studies.people_known({'overall': 3.0})", "facts {'overall': 3.0}"),
+    ("fact_studies.people_known(run())", "held_out[-1] Record"),
+    ("by_seed([run()], {'learning_rate': 1})", "lr 'learning_rate'"),
+    ("by_seed([run()], {'muon': 'QK+VO'})", "several 'QK+VO'"),
+    ("judge(Hypothesis({'lr': 0.2}, {'lr': 0.1}), 'race')", "records 'race'"),
+    ("Hypothesis({'muon': ()}, {}, metric='accuracy 9', shared={'corpus': 'facts-6'})", "6 [0, 7)"),
+    ("Hypothesis({'muon': ()}, {}, 5, 'accuracy 6', {'corpus': 'facts-6'})", "by [0, 1) 5"),
+    ("Hypothesis({'lr': 0.2}, {'lr': 0.1}).search(4, [])", "function knobs_of []"),
+    ("state(Hypothesis({'lr': 0.2}, {'lr': 0.1}), Path('a'), pairs=2.5)", "pairs whole 2.5"),
+    ("state('Muon wins', Path('a'))", "Hypothesis 'Muon"),
+    ("Knob('momentum', 0.8, 0.99, average=True)", "average 0.8"),
+    ("sought(sides=[config(seed=3)])", "seed 0 3"),
+    ("sought(sides=config())", "list TrainConfig"),
+    ("sought(knobs=[Knob('lr', 0.1, 1.0)])", "function knobs_of Knob"),
+    ("sought(rounds=16)", "(16, 8) 16"),
+    ("RACE[1200].best(HERE, rounds=9)", "rounds 1, 2, 3 9"),
+    ("RACE[1200].best(HERE, rounds=0)", "rounds 1, 2, 3 0"),
+    ("RACE[1200].best('data/results')", "Place HERE 'data/results'"),
+    ("outcome('race-1200', HERE)", "Search RACE 'race-1200'"),
+    ("expected_best([1.0, 2.0])", "rounds [[2.0, 1.0], 1.0"),
+    ("expected_best([[NAN, 1.0]])", "result nan"),
+    ("cross({'lr': 0.1}, seed=[1, 2])", "TrainConfig {'lr': 0.1}"),
+    ("plans.estimate(config(), 1e9)", "list TrainConfig"),
+    ("plans.estimate([config(), 'tiny'], 1e9)", "list 'tiny'"),
+    ("timeline.timeline(SMALL, 8, 8)", "Counts GPT_1B GPTConfig"),
+    ("timeline.timeline(formulas.Counts(SMALL), 8, 8, machine='H100')", "Machine 'H100'"),
+    ("timeline.timeline(formulas.Counts(SMALL), 8, 8, gpus=4)", "context 32 8"),
+    ("formulas.Counts(SMALL).flops(4, 8)", "context 8 4"),
+    ("learner(config())", "run.config TrainConfig"),
+    ("learner('Muon')", "run.config 'Muon'"),
+    ("measured_spectra([run()])", "spectra none"),
+    ("measured_spectra('race-1200')", "records 'race-1200'"),
+    ("bands_data([run()])", "length Record"),
+    ("facts_data([run()], FACTS)", "docs facts-3"),
+    ("facts_data([run()], 'docs')", "text load_corpus 'docs'"),
     ("recorded('race-12000')", "'race-12000' recorded results"),
 ]
 CLASSROOM = [
@@ -954,7 +1053,7 @@ CLASSROOM = [
     ("asked().explore(EXPLORER, [1])", "data [1]"),
     ("asked().explore('momentum')", "momentum data None"),
     ("asked().explore('tenfacts', {})", "tenfacts data {}"),
-    ("asked().show(None, 'A figure that shows nothing.')", "Figure NoneType"),
+    ("asked().show(None, 'A figure that shows nothing.')", "Figure None"),
     ("asked().show(figures.plt.figure(), 'short')", "alt 'short'"),
     ("asked().show(figures.plt.figure(), None)", "alt None"),
     ("asked().table(['a', 'b'], [[1]])", "2 1"),
@@ -1039,6 +1138,16 @@ CLASSROOM = [
     ("figures.lines([1, 2], {'a': '34'}, xlabel='x', ylabel='y')", "numbers '34'"),
     ("heatmaps.maps({'a': {1: {1: 1.0}}}, sides=('AdamW', 'AdamW'), **MAP)", "different AdamW"),
     ("explore.Explorer('polynomial', steps=2.5)", "steps 2.5"),
+    ("explore.Explorer('polynomial', steps=99)", "steps [0, 8] 99"),
+    ("explore.Explorer('tenfacts', {'keys': [[1.0]]})", "keys values ten [[1.0]]"),
+    ("explore.Explorer('tenfacts', {'keys': torch.eye(10)})", "keys values ten tensor"),
+    ("asked().table(['a'], [[1.5]], digits='two')", "digits whole 'two'"),
+    ("asked().table(None, [[1.5]])", "heads None"),
+    ("heatmaps.matrix({'a': [[1.0]]}, shared='no')", "shared True 'no'"),
+    ("figures.lines([1, 2], {5: [1, 2]}, xlabel='x', ylabel='y')", "series 5"),
+    ("claims.stored_claims(Path('empty'))", "lessons empty"),
+    ("claims.stored_claims(Path('empty'), before='2')", "digits '02' '2'"),
+    ("claims.stored_claims(Path('empty'), before=16)", "digits '02' 16"),
 ]
 CLI = [
     ("cli('trian')", ""),
@@ -1128,6 +1237,10 @@ CLI = [
     ("cli('corpus import nowhere.zip')", "archive nowhere.zip"),
     ("cli('corpus import empty')", "archive empty"),
     ("cli('corpus import file')", "archive"),
+    ("cli('corpus import file --texts docs')", "--texts export"),
+    ("cli('corpus export new.zip --replace')", "--replace import"),
+    ("cli('bench --record new.json --show parts.json')", "--record --show"),
+    ("homed('file')", "MUONLAB_HOME folder file"),
 ]
 TEACH = [
     ("cli('teach class nowhere')", "folder nowhere"),
