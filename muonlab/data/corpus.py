@@ -114,7 +114,7 @@ class Corpus:
     def save(self, folder: Path | str) -> None:
         """Writes the tokens as two shards, to take to a machine that lacks the text.
 
-        There `load_corpus(folder)` gives the same tokens, no tokenizer. Errors as of `prepare_file`.
+        There `load_corpus(folder)` gives the same tokens, no tokenizer. Errors: see `prepare_file`.
         """
         checks.word("a saved corpus", self.name, "docs")  # its files are
         for tokens, part in ((self.train, "train"), (self.held_out, "val")):
