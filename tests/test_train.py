@@ -311,7 +311,7 @@ def test_bf16_is_taken_where_asked_or_where_it_pays(monkeypatch):
         ({"momentum": 1.0}, r"momentum must be a number in \[0, 1\), got 1.0"),
         ({"betas": (0.9,)}, "betas must be two numbers"),
         ({"betas": (0.9, 1.2)}, r"betas must be a number in \[0, 1\)"),
-        ({"warmup": 0.6, "decay": 0.6}, "sum of at most 1"),
+        ({"warmup": 0.6, "decay": 0.6}, "of a sum up to 1"),
         ({"warmup": math.nan}, "warmup must be a number >= 0"),
         ({"decay": "long"}, "decay must be a number, got 'long'"),
         ({"lr": None}, "lr must be a number, got None"),
