@@ -57,18 +57,8 @@ SEARCHES = {
     search.name: search
     for search in (
         *(*RACE.values(), *MEMORIES.values(), *RATES.values(), VOCABULARY, ISOTROPY, TABLE, WIDE),
-        *(
-            NORMUON,
-            LATENT,
-            BATCH,
-            FEWER,
-            FACTS_400,
-            FACTS_1200,
-            IMBALANCE,
-            IN_CONTEXT,
-            ROUTES,
-            MOVING,
-        ),
+        *(NORMUON, LATENT, BATCH, FEWER, FACTS_400, FACTS_1200, IMBALANCE),
+        *(IN_CONTEXT, ROUTES, MOVING),
     )
 }
 EVIDENCE = {
