@@ -82,19 +82,18 @@ class Knob:
         """Returns where that lies in the range: 0 at `low`, 1 at `high`, below or above outside."""
         return log(self.value(config) / self.low) / log(self.high / self.low)
 
-    def turned(self, config: TrainConfig, position: float) -> TrainConfig:
-        """Returns the configuration with the knob there, to three digits."""
+    def turn(self, values: dict[str, Any], position: float) -> None:
+        """Sets its fields among those of a configuration: the value there, to three digits."""
         value = float(f"{self.low * exp(position * log(self.high / self.low)):.3g}")
         value = round(1 - min(value, 1), 9) if self.average else value  # 0: no past at all
         for field in self.fields.split():
             name, _, index = field.partition(".")
             new: Any = value
             if index:
-                values = list(getattr(config, name))
-                values[int(index)] = value
-                new = tuple(values)
-            config = replace(config, **{name: new})
-        return config
+                several = list(values[name])
+                several[int(index)] = value
+                new = tuple(several)
+            values[name] = new
 
 
 @dataclass(frozen=True)
@@ -239,9 +238,10 @@ class Search:
         points = qmc.Sobol(len(knobs), scramble=False).fast_forward(1)
         found: Grid = []
         while len(found) < trials:
-            config = side
+            values = dict(vars(side))
             for knob, u in zip(knobs, points.random(1)[0].tolist(), strict=True):
-                config = knob.turned(config, knob.position(side) + NEAR * (u - 0.5) if near else u)
+                knob.turn(values, knob.position(side) + NEAR * (u - 0.5) if near else u)
+            config = TrainConfig(**values)
             if config != side and config in tried:
                 continue
             found.append(config)
