@@ -89,8 +89,8 @@ def test_an_option_that_comes_later_is_completed_and_changes_no_file(folder, mon
     runs = results.read_runs(path)
     assert [(run.config["dropout"], run.config["layers"]) for run in runs] == [(0.0, [1, 2])] * 3
     known = results.Known(path)
-    assert [known.get(Later(steps=2, seed=s)).config["seed"] for s in range(3)] == [0, 1, 2]
-    assert known.get(Later(steps=2, dropout=0.1)) is None
+    assert [known.read().get(Later(steps=2, seed=s)).config["seed"] for s in range(3)] == [0, 1, 2]
+    assert known.read().get(Later(steps=2, dropout=0.1)) is None
     assert path.read_bytes() == before
     later = {"some": lambda: [Later(steps=2, seed=seed) for seed in range(3)]}
     assert results.problems(later, folder) == []

@@ -6,8 +6,9 @@ At three lengths; with a rate for each kind of matrix; with other averages; in a
 from dataclasses import replace
 from itertools import product
 
+from muonlab.records.record import Record
 from muonlab.studies.protocol import RIVALS, SEEDS, knobs, partly, sides
-from muonlab.sweeps.results import by_config, read_runs
+from muonlab.sweeps.results import known
 from muonlab.sweeps.search import Knob, Search
 from muonlab.sweeps.study import Grid, Place, Study, Tuning, badness, cross
 from muonlab.training.config import TrainConfig
@@ -19,8 +20,9 @@ def found_since(at: Place) -> Grid:
     The map has beaten AdamW's two rounds, so the third looks around what is lowest anywhere.
     """
     first = RACE[150]
-    phases = (*first.tunings[:2], KNOBS)
-    runs = by_config(run for phase in phases for run in read_runs(at.path(phase.name)))
+    runs: dict[TrainConfig, Record] = {}
+    for phase in (*first.tunings[:2], KNOBS):
+        runs = known(at.path(phase.name)).read() | runs  # the first record of a setting counts
     mapped = [c for c in KNOBS.best(at) if c.steps == 150]
     best = {first.tunings[0].contestant(c): c for c in first.best(at, 2)}
     for who, config in best.items():

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from pathlib import Path
 
 from muonlab import checks
@@ -55,13 +56,16 @@ class Known:
         self.version: tuple[int, ...] | None = None
         self.runs: dict[TrainConfig, Record] = {}
 
-    def get(self, config: TrainConfig) -> Record | None:
-        """Returns the record that the file has of a run, if it has one."""
+    def read(self) -> dict[TrainConfig, Record]:
+        """Returns what the file has: the first record of each configuration."""
         found = self.path.stat() if self.path.exists() else None
         version = found and (found.st_ino, found.st_size, found.st_mtime_ns)
         if version != self.version:
             self.runs, self.version = by_config(read_runs(self.path)), version
-        return self.runs.get(config)
+        return self.runs
+
+
+known = lru_cache(maxsize=32)(Known)  # a search asks the same few files over and over
 
 
 def by_config(runs: Iterable[Record]) -> dict[TrainConfig, Record]:

@@ -14,7 +14,7 @@ from typing import Any
 from muonlab import checks
 from muonlab.records.record import Record, several
 from muonlab.records.store import RESULTS, path_of
-from muonlab.sweeps.results import by_config, read_runs
+from muonlab.sweeps.results import known
 from muonlab.training.config import TrainConfig
 
 Grid = list[TrainConfig]
@@ -118,7 +118,7 @@ class Tuning:
 
     def recorded(self, at: Place) -> dict[TrainConfig, Record]:
         """Returns the trials with their records; ValueError if some are not recorded there."""
-        trials, runs = self.grid(at), by_config(read_runs(at.path(self.name)))
+        trials, runs = self.grid(at), known(at.path(self.name)).read()
         if missing := sum(trial not in runs for trial in trials):
             raise ValueError(
                 f"{missing} of the trials that choose the rates are not in {at.path(self.name)}: "

@@ -128,7 +128,7 @@ class _Driver:
             except Timeout:
                 self.elsewhere.append(config)
                 return None
-            record = self.known.get(config)
+            record = self.known.read().get(config)
             if record is None:
                 self.running[self.engine.submit(config)] = config, held.pop_all()
             return record
