@@ -59,7 +59,7 @@ def paired_interval(
 ) -> Interval:
     """Returns the `mean_interval` of a − b, one result each a seed, in the same order of seeds.
 
-    Run i of both must share its seed. How much that cancels is measured in lesson 04.
+    Run i of both must share its seed.
 
     >>> print(paired_interval([1.0, 2.0, 3.0], [0.9, 1.8, 2.9]))
     +0.13 [-0.01, +0.28]

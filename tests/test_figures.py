@@ -248,6 +248,8 @@ def test_panels_show_what_lies_below_zero():
     both = panels([1, 2], {"left": {"Muon": [1, 2]}, "right": {"Muon": [3, -4]}}, xlabel="x",
                   ylabel="y", band="all")  # fmt: skip
     assert both.axes[0].get_ylim()[0] < -4
+    zero = [[line for line in axes.lines if [*line.get_ydata()] == [0, 0]] for axes in both.axes]
+    assert [*map(len, zero)] == [1, 1]
 
 
 @pytest.mark.parametrize("draw", [figures.forest, figures.dots])

@@ -125,7 +125,7 @@ def test_there_is_a_row_for_each_result_and_the_strongest_stands_first():
         len(found) - len(decided)
     )
     for row in found:
-        assert (row[3] == "not tried") != bool(FOUND.search(row[1] + row[2])), row[0]
+        assert (row[3] == "no claim") != bool(FOUND.search(row[1] + row[2])), row[0]
 
 
 def test_every_claim_is_shown_in_full_with_its_verdict_and_a_link_to_its_box():
@@ -212,7 +212,7 @@ def test_of_many_intervals_the_row_tells_the_least_and_the_greatest():
 def test_what_was_not_tried_says_why_and_nothing_in_the_words_becomes_markup():
     item = {"item": "Table *2*", "reports": "a < b", "why_not": "<b> too [large]"}
     assert Paper([item], {}, {}).summary().splitlines()[-2] == (
-        "| **Table \\*2\\***: a \\< b | \\<b\\> too \\[large\\] |  | not tried |"
+        "| **Table \\*2\\***: a \\< b | \\<b\\> too \\[large\\] |  | no claim |"
     )
 
 

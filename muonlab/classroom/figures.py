@@ -100,6 +100,8 @@ def panels(
         scales(axes, False, logy)
         axes.locator_params(axis="x", nbins=4)  # more run into each other in a narrow panel
     low = 1.1 * min(0, *(axes.dataLim.y0 for axes in places))
+    for axes in places if low else ():
+        axes.axhline(0, color=INK, linewidth=1)
     places[0].set(ylabel=ylabel, ylim=(None if logy else low, None))
     legend(figure, band)
     return figure

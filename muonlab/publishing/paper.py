@@ -55,7 +55,7 @@ class Paper:
     one_rate: Sequence[str] = ()  # where AdamW had one rate for all its parameters, in a fair study
 
     def answers(self, item: Mapping[str, Any]) -> list[Found]:
-        """Returns an item's claims, the strongest first.
+        """Returns an item's claims, those kindest to the paper first.
 
         ValueError names those that no lesson has, that fail, or that have no verdict.
         """
@@ -77,14 +77,16 @@ class Paper:
         rows = []
         for item in self.ranked():
             ours = self.answers(item)
-            theirs = [c for c in ours if self.how(c[0].id)[0] in ("paper", "")]
-            kinds = "fair", "one", "rates"
-            fair = [c for kind in kinds for c in ours if self.how(c[0].id)[0] == kind]
+            kinds = {c[0].id: self.how(c[0].id)[0] for c in ours}
+            alike = [c for c in ours if c[0].judged != "other experiment"]
+            theirs = [c for c in alike if kinds[c[0].id] in ("paper", "")]
+            tried = "fair", "one", "rates", ""
+            fair = [c for k in tried for c in ours if kinds[c[0].id] == k and c not in theirs]
             title = f"**{plain(item['item'])}**: {plain(item['reports'])}"
             there, tuned = (self.told(found[0]) if found else "" for found in (theirs, fair))
             there = there if ours else plain(item["why_not"])
-            rows.append((title, there, tuned, counts(ours) or "not tried"))
-        heads = ("the paper reports", "here, as there", "here, tuned otherwise", "verdicts")
+            rows.append((title, there, tuned, counts(ours) or "no claim"))
+        heads = ("the paper reports", "here, as there", "here, otherwise", "verdicts")
         return table(heads, rows, "cards results")
 
     def ranked(self) -> list[Mapping[str, Any]]:
@@ -106,7 +108,7 @@ class Paper:
             shown = "; ".join(map(str, claim.value)) if len(values) < 3 else ends
             unit = f" {claim.unit}, n = {values[0].n}"
         how = self.how(claim.id)[1]
-        facts = f"**{plain(shown)}**{plain(', '.join(filter(None, (unit, how))))}"
+        facts = ", ".join(filter(None, (f"**{plain(shown)}**{plain(unit)}", plain(how))))
         return f"{link(found)} {plain(claim.sentence)} {facts}"
 
     def rows(self, claims: Sequence[Found]) -> str:

@@ -34,7 +34,7 @@ def draw(title: str = "") -> Figure:
     ends = {part: by_contestant(records, contestant, itemgetter(part)) for part in PARTS}
     leads = {f"{part} tokens": contrasted(each, {"": NAMES})[""] for part, each in ends.items()}
     figures.draw_forest(right, leads)
-    right.set_xlabel("AdamW's final loss minus Muon's", loc="right")
+    right.set_xlabel("AdamW's final loss minus Muon's, nats", loc="right")
     seeds = len(runs["Muon"])
     told = f"left: mean, band: all {seeds} seeds; right: the end, {seeds} seeds, 95 % interval"
     axes.legend(figure, "\n".join(filter(None, (title, told))))
