@@ -26,7 +26,17 @@ from muonlab.studies.contests import (
 )
 from muonlab.studies.facts import FACTS_400, FACTS_1200, IMBALANCE, learner_knobs, rate_alone
 from muonlab.studies.protocol import knobs, pilot, tuned
-from muonlab.studies.races import KNOBS, MEMORIES, RACE, RATES, VOCABULARY, race, shorter
+from muonlab.studies.races import (
+    KNOBS,
+    MEMORIES,
+    RACE,
+    RATES,
+    VOCABULARY,
+    WIDER,
+    mapped,
+    race,
+    shorter,
+)
 from muonlab.studies.table1 import ALL_GROUPS
 from muonlab.sweeps.search import Knob
 from muonlab.sweeps.study import Study
@@ -74,7 +84,7 @@ EVIDENCE = {
         (*RACE[1200].tunings, *RATES[1200].tunings),
         {"rates-shorter": partial(shorter, RATES[1200])},
     ),
-    "knobs": Study((*RACE[150].tunings[:2], *RACE[1200].tunings, KNOBS), {"knobs": 3}),
+    "knobs": Study((*RACE[150].tunings[:2], *RACE[1200].tunings, KNOBS, WIDER), {"knobs": mapped}),
     "isotropy": Study(
         (*RACE[1200].tunings, *ISOTROPY.tunings),
         {

@@ -137,12 +137,12 @@ AVERAGES = (0.5, 0.8, 0.9, 0.95)
 TUNED_AT = {150: (150, 2), 600: (1200, 3), 1200: (1200, 3)}  # length: a race's, and its rounds
 
 
-def places(at: Place) -> Grid:
-    """Returns three rates for each average, optimizer and length."""
+def places(at: Place, factors: tuple[float, ...] = (0.5, 1, 2)) -> Grid:
+    """Returns rates for each average, optimizer and length: factors of the best of a race."""
     found: Grid = []
     for steps, (tuned, rounds) in TUNED_AT.items():
         adamw, muon, _ = cross(RACE[tuned].best(at, rounds), steps=steps, eval_every=steps)
-        for average, factor in product(AVERAGES, (0.5, 1, 2)):
+        for average, factor in product(AVERAGES, factors):
             rate = adamw.adamw_matrix_lr or adamw.adamw_lr
             betas = (average, adamw.betas[1])
             adamw = replace(adamw, betas=betas, adamw_matrix_beta1=None)
@@ -152,6 +152,20 @@ def places(at: Place) -> Grid:
 
 
 KNOBS = Tuning("knobs-tuning", places, ("steps", "muon", "betas", "momentum"))
+
+# At 9 of 24 places the lowest or the highest of the three was the best: two more rates for all.
+WIDER = replace(KNOBS, name="knobs-tuning-2", trials=lambda at: places(at, (0.25, 4)))
+
+
+def mapped(at: Place) -> Grid:
+    """Returns the best of five rates at each place, at three seeds."""
+    runs = KNOBS.recorded(at) | WIDER.recorded(at)
+    best: dict[tuple[object, ...], TrainConfig] = {}
+    for config in sorted(runs, key=lambda c: badness(runs[c])):
+        if not runs[config].failure:
+            best.setdefault(KNOBS.contestant(config), config)
+    return cross([*best.values()], seed=[1, 2, 3])
+
 
 # Does the vocabulary, which the pilot chose, make the answer? In a larger one the tail is rarer.
 # Near the best of 512 tokens, as planned, Muon's trials ended far above AdamW's. Settings for many
