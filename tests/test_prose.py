@@ -57,8 +57,7 @@ CITED: dict[str, dict[str, str]] = {
     },
     "13": {
         **dict.fromkeys(("68 %", "3.2", "12 %", "52 %"), "arXiv 2509.24406, abstract"),
-        "68.75 %": "three quarters less a sixteenth: the formula at four heads",
-        "50 %": "three quarters less a quarter: the formula at one head",
+        "4.25": "17 experts of a quarter of the width: 17 / 4",
         "45 %": "arXiv 2506.09342, abstract",
         **dict.fromkeys(("0.8 %", "6.9 %", "11.1 %"), "arXiv 2508.01261, abstract"),
         "1,000": "arXiv 2507.20534, section 2.1",

@@ -161,9 +161,9 @@ def mapped(at: Place) -> Grid:
     """Returns the best of five rates at each place, at three seeds."""
     runs = KNOBS.recorded(at) | WIDER.recorded(at)
     best: dict[tuple[object, ...], TrainConfig] = {}
-    for config in sorted(runs, key=lambda c: badness(runs[c])):
-        if not runs[config].failure:
-            best.setdefault(KNOBS.contestant(config), config)
+    for config in (c for c in runs if not runs[c].failure):
+        who = KNOBS.contestant(config)
+        best[who] = min(best.get(who, config), config, key=lambda c: badness(runs[c]))
     return cross([*best.values()], seed=[1, 2, 3])
 
 
