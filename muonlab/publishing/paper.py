@@ -79,8 +79,8 @@ class Paper:
             ours = self.answers(item)
             kinds = {c[0].id: self.how(c[0].id)[0] for c in ours}
             alike = [c for c in ours if c[0].judged != "other experiment"]
-            theirs = [c for c in alike if kinds[c[0].id] in ("paper", "")]
-            tried = "fair", "one", "rates", ""
+            theirs = [c for c in alike if kinds[c[0].id] in ("paper", "one", "")]
+            tried = "fair", "rates", ""
             fair = [c for k in tried for c in ours if kinds[c[0].id] == k and c not in theirs]
             title = f"**{plain(item['item'])}**: {plain(item['reports'])}"
             there, tuned = (self.told(found[0]) if found else "" for found in (theirs, fair))
