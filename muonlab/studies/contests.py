@@ -11,7 +11,7 @@ from typing import Any
 from muonlab.studies.protocol import ADAMW, MUON, OUTER, RIVALS, knobs, partly, sides
 from muonlab.studies.races import RACE
 from muonlab.studies.table1 import ALL_GROUPS
-from muonlab.sweeps.results import by_config, read_runs
+from muonlab.sweeps.results import known
 from muonlab.sweeps.search import Knob, Search
 from muonlab.sweeps.study import Grid, Place, badness, cross
 from muonlab.training.config import TrainConfig
@@ -126,9 +126,8 @@ WIDE = Search(
 
 def better_when_wide(at: Place) -> Grid:
     """Returns, at five seeds, the rows for which the wide search found the lower loss."""
-    runs = by_config(
-        run for search in (TABLE, WIDE) for run in read_runs(at.path(search.tunings[0].name))
-    )
+    first, wide = (known(at.path(search.tunings[0].name)).read() for search in (TABLE, WIDE))
+    runs = wide | first  # the first record of a setting counts
     near = {c.muon: badness(runs[c]) for c in TABLE.best(at) if not c.gated}
     found = [c for c in WIDE.best(at) if badness(runs[c]) < near[c.muon]]
     return cross(found, seed=[1, 2, 3, 4, 5], eval_every=150)

@@ -159,12 +159,7 @@ WIDER = replace(KNOBS, name="knobs-tuning-2", trials=lambda at: places(at, (0.25
 
 def mapped(at: Place) -> Grid:
     """Returns the best of five rates at each place, at three seeds."""
-    runs = KNOBS.recorded(at) | WIDER.recorded(at)
-    best: dict[tuple[object, ...], TrainConfig] = {}
-    for config in (c for c in runs if not runs[c].failure):
-        who = KNOBS.contestant(config)
-        best[who] = min(best.get(who, config), config, key=lambda c: badness(runs[c]))
-    return cross([*best.values()], seed=[1, 2, 3])
+    return cross(KNOBS.best(at, WIDER), seed=[1, 2, 3])
 
 
 # Does the vocabulary, which the pilot chose, make the answer? In a larger one the tail is rarer.

@@ -126,11 +126,12 @@ class Tuning:
             )
         return {trial: runs[trial] for trial in trials}
 
-    def best(self, at: Place) -> Grid:
-        """Returns the best trial of each contestant; ValueError as `recorded`."""
+    def best(self, at: Place, *more: "Tuning") -> Grid:
+        """Returns the best trial of each contestant, here and in more; ValueError as `recorded`."""
         rivals: dict[tuple[Any, ...], list[Record]] = {}
-        for trial, run in self.recorded(at).items():
-            rivals.setdefault(self.contestant(trial), []).append(run)
+        for tuning in (self, *more):
+            for trial, run in tuning.recorded(at).items():
+                rivals.setdefault(self.contestant(trial), []).append(run)
         return [TrainConfig(**best_trial(group, self.by).config) for group in rivals.values()]
 
     def at_new_seeds(self, seeds: int, **changes: Any) -> Phase:
