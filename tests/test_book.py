@@ -109,7 +109,11 @@ def test_no_table_is_left_as_markdown(path):
     assert "<p>|" not in path.read_text(encoding="utf-8")
 
 
-@each_page
+# axe-core takes seconds a page: those on our modules are made alike, and the first stands for them
+UNLIKE = [page for page in PAGES if page.parent.name != "reference" or page.stem == "benchmark"]
+
+
+@pytest.mark.parametrize("path", UNLIKE, ids=lambda path: path.stem)
 def test_a_page_is_quiet_local_and_accessible(path, visit):
     page = visit(path)
     if views := page.locator('script[type*="widget-view"]').count():

@@ -10,7 +10,7 @@ import pytest
 from muonlab.classroom import explore
 from muonlab.classroom.claims import VERDICTS, collect
 from muonlab.publishing import book
-from muonlab.publishing.fold import fold
+from muonlab.publishing.fold import fold, folds
 from muonlab.sweeps.results import recorded
 
 
@@ -126,6 +126,7 @@ def test_the_page_folds_what_makes_a_result_and_leaves_out_what_only_asks(
 ):
     (cell,) = folded(code(source, *tags))
     found = cell["metadata"]
+    assert folds(source, tags) is (tag is not None)  # so does the notebook
     assert {"remove-input", "hide-input"} & set(found["tags"]) == ({tag} if tag else set())
     assert (button or "") in found.get("mystnb", {}).get("code_prompt_show", "")
     assert ("mystnb" in found) == bool(button)

@@ -19,11 +19,11 @@ STEPS, TOKENS = 16, 2**14  # at most; most runs have reached their full learning
 # differences grow: on one other processor to 0.0014 at most (lesson-03-seeds), and to 0.010 with
 # experts (once, 75 steps), whose choice of tokens jumps.
 TOLERANCE = 0.02
-# these train a model first, more than a minute long; tests/test_train.py repeats that in small
-LEFT_OUT = {f"finetuning{phase}" for phase in ("-1", "-2", "")}
-# the rounds of a search are alike: its last stands for them
-LEFT_OUT |= {tuning.name for search in SEARCHES.values() for tuning in search.tunings[:-1]}
-SWEEPS = {n: recorded(n) for n in PRESETS if n not in LEFT_OUT and path_of(n).exists()}
+# what the judged runs of a search show, its trials would show again
+TRIALS = {tuning.name for search in SEARCHES.values() for tuning in search.tunings}
+FOUND = {n: recorded(n) for n in PRESETS if n not in TRIALS and path_of(n).exists()}
+# pretraining takes more than a minute: tests/test_train.py repeats that in small
+SWEEPS = {n: runs for n, runs in FOUND.items() if not runs[0].config["pretraining"]}
 
 
 @pytest.mark.parametrize("name", SWEEPS)

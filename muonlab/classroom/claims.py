@@ -9,8 +9,9 @@ and the notebook stores that. The keys of a table:
   `muonlab.statistics`, or several, and each must lie within the bound as a whole: fewer seeds make
   intervals wider, and help no such claim;
 - source, paper: what the sentence is from, and the value there;
-- verdict: on a paper's result, in our word, one of VERDICTS. An open claim has no bound: it states
-  an interval that cannot tell, and tests nothing.
+- verdict: on a paper's result, in our word, one of VERDICTS.
+
+An open claim has a size and no bound: it states an interval that cannot tell, and tests nothing.
 """
 
 import json
@@ -64,9 +65,14 @@ class Claim:
         return all(math.isfinite(x) and self.lower <= x <= self.upper for x in ends)
 
     @property
+    def open(self) -> bool:
+        """True of a claim without a bound."""
+        return math.isinf(self.lower) and math.isinf(self.upper)
+
+    @property
     def sign(self) -> str:
         """Is ✗ fails or ✓ holds; of an open claim, what `statistics.verdict` says."""
-        if self.verdict == "open" and self.holds:
+        if self.open and self.holds:
             return "; ".join(verdict(interval, self.size) for interval in self.value)
         return "✓ holds" if self.holds else "✗ fails"
 
@@ -126,7 +132,7 @@ class Claim:
         told = "not reproduced" if self.judged == "not" else self.judged
         notes |= {"paper": self.paper, "the paper's result": told}
         facts = [f"{name} <b>{escape(text)}</b>" for name, text in notes.items() if text]
-        look = LOOK.format("#949494" if self.verdict == "open" else "#029e73")
+        look = LOOK.format("#949494" if self.open else "#029e73")
         id = escape(self.id)
         return (
             f'<div id="claim-{id}" style="{look}"><b>{self.sign}</b> · '
@@ -174,7 +180,6 @@ def _defined(lesson: str, id: str, table: dict[str, Any]) -> Claim:
     words = {key: table[key] for key in TEXTS if key in table}
     size, bounds, judgement = table.get("size", 0), table.keys() & BOUNDS, words.get("verdict", "")
     ends = table.get("within", [table.get("at_least", -math.inf), table.get("at_most", math.inf)])
-    alone = judgement == "open"
     numbers = [*table.values(), *table.get("within", [])]
     rules = {
         "it needs a sentence": "sentence" not in table,
@@ -182,8 +187,8 @@ def _defined(lesson: str, id: str, table: dict[str, Any]) -> Claim:
         "a number is finite": any(isinstance(x, float) and not math.isfinite(x) for x in numbers),
         "a size is above 0 and needs a unit": "size" in table
         and (size <= 0 or "unit" not in table),
-        "an open claim has a size and no bound": alone and (bounds or not size),
-        f"it needs one bound of {', '.join(BOUNDS)}": not alone and len(bounds) != 1,
+        f"it needs one bound of {', '.join(BOUNDS)}, or, if it is open, a size": len(bounds) > 1
+        or not (bounds or size),
         "within is [low, high]": [isinstance(end, int | float) for end in ends] != [True, True]
         or ends[0] > ends[1],
         "within of a size is [-size, size], or half of it": size

@@ -1,6 +1,6 @@
-"""What the book does with a lesson's cells: a page shows results and questions, not the code of it.
+"""Which cells are folded: a reader sees results and questions first, and their code on a click.
 
-Only the page changes. The notebook that a learner opens keeps all its cells and outputs.
+A notebook folds their code; the book's page also leaves out code that only asks.
 """
 
 import json
@@ -54,6 +54,11 @@ def _fold_code(cell: Cell) -> None:
         _tag(cell, "hide-input")
         words = {"code_prompt_show": f"Code of {made}", "code_prompt_hide": f"Hide code of {made}"}
         cell["metadata"]["mystnb"] = words
+
+
+def folds(source: str, tags: list[str]) -> bool:
+    """Whether a notebook opens with this code folded: it only asks, or makes what is shown."""
+    return "exercise" not in tags and (asks(source) or bool(_made(source, tags)))
 
 
 def _made(source: str, tags: list[str]) -> str:

@@ -1,17 +1,18 @@
 """The page on arXiv 2509.26030: what it reports, beside what lessons and records say.
 
 book/paper.toml holds the paper's side and the ids that answer it. Verdicts and values are those of
-the claims; seeds, steps and protocols those of the records.
+the claims, and each verdict on an interval is the one that a rule gives; seeds, steps and protocols
+are those of the records.
 """
 
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from muonlab.classroom.claims import VERDICTS, stored_claims
+from muonlab.classroom.claims import VERDICTS, Claim, stored_claims
 from muonlab.files import course
 from muonlab.publishing.claims import Found, claims_table, link, plain, table
 from muonlab.statistics import Interval, paired_interval
@@ -44,6 +45,27 @@ def steps(*studies: str) -> str:
     return " and ".join(f"{n:,}" for n in sorted(found)) + " steps"
 
 
+FACTOR = 2  # sizes are alike up to it
+
+
+def ruled(ours: Interval, theirs: float | str, factor: float = FACTOR) -> str:
+    """Returns the verdict on an effect of the paper, one of VERDICTS.
+
+    theirs: the paper's effect in our unit and direction, or, where it reports the order alone,
+        "above" or "below" 0. Sizes are alike up to the factor.
+
+    >>> ruled(Interval(0.1, 0.05, 0.15, 5), 0.4), ruled(Interval(0.1, -0.1, 0.3, 5), "above")
+    ('partly', 'open')
+    """
+    told = 0 if isinstance(theirs, str) else theirs
+    turned = theirs == "below" or told < 0
+    low, high = (-ours.high, -ours.low) if turned else (ours.low, ours.high)
+    if low > 0:
+        alike = not told or 1 / factor <= abs(ours.mean / told) <= factor
+        return "reproduced" if alike else "partly"
+    return "not" if high < abs(told) / factor else "open"
+
+
 @dataclass(frozen=True)
 class Paper:
     """What book/paper.toml holds, and the claims of the lessons."""
@@ -51,7 +73,8 @@ class Paper:
     items: Sequence[Mapping[str, Any]]
     runs: Mapping[str, Sequence[str]]  # study: the claims that its runs decide
     stored: Mapping[str, Found]
-    opposite: Sequence[str] = ()  # what points the other way, in an experiment that does not decide
+    effects: Mapping[str, Any]  # claim: the paper's effect (see `ruled`), or one for each value
+    little: Mapping[str, float]  # claim: the paper's effect, where the paper says that it is small
     one_rate: Sequence[str] = ()  # where AdamW had one rate for all its parameters, in a fair study
 
     def answers(self, item: Mapping[str, Any]) -> list[Found]:
@@ -64,6 +87,24 @@ class Paper:
             raise ValueError(f"{item['item']}: no lesson has, with a verdict, {', '.join(lost)}")
         ours = [self.stored[id] for id in ids]
         return sorted(ours, key=lambda found: VERDICTS.index(found[0].judged))
+
+    def rule(self, claim: Claim, factor: float = FACTOR) -> str:
+        """Returns the verdict of the rule; of an experiment that decides nothing, of its order.
+
+        A claim without intervals, such as a theorem or a count, keeps ours.
+        """
+        if not claim.size:
+            return claim.judged
+        if most := factor * self.little.get(claim.id, 0):
+            left = [Interval(most - x.mean, most - x.high, most - x.low, x.n) for x in claim.value]
+            found = {ruled(interval, "above") for interval in left}
+        else:
+            told = self.effects[claim.id]
+            theirs = told if isinstance(told, list) else [told] * len(claim.value)
+            pairs = zip(claim.value, theirs, strict=True)
+            found = {ruled(value, each, factor) for value, each in pairs}
+        mixed = "partly" if found & {"reproduced", "partly"} else "open"
+        return found.pop() if len(found) == 1 else mixed
 
     def how(self, id: str) -> tuple[str, str]:
         """Returns a claim's protocol, "" where nothing was tuned, and its steps and protocol."""
@@ -124,15 +165,32 @@ class Paper:
         return "\n\n".join(parts)
 
     def against(self) -> str:
-        """Returns the claims that find the opposite: those that decide, and other experiments.
+        """Returns the claims that find the opposite: those that decide, and other experiments."""
+        return self.rows([f for f in self.all() if f[0].judged == "not"] + self.opposite())
 
-        ValueError names those that book/paper.toml holds to be such experiments and that are not.
-        """
-        found = {claim.id: (claim, lesson) for claim, lesson in self.all()}
-        if odd := [id for id in self.opposite if found[id][0].judged in DECIDED]:
-            raise ValueError(f"{', '.join(odd)}: decided, so the verdict says it")
-        ids = [id for id in found if found[id][0].judged == "not"] + [*self.opposite]
-        return self.rows([found[id] for id in ids])
+    def opposite(self) -> list[Found]:
+        """Returns the experiments that decide nothing, but whose order is not the paper's."""
+        other = [found for found in self.all() if found[0].judged == "other experiment"]
+        return [found for found in other if self.rule(found[0]) == "not"]
+
+    def check(self) -> None:
+        """Raises ValueError unless each verdict on intervals is the one that the rule gives."""
+        decided = [claim for claim, _ in self.all() if claim.judged != "other experiment"]
+        rule = {claim: self.rule(claim) for claim in decided}
+        if odd := [
+            f"{c.id} is {c.judged!r}, not {rule[c]!r}" for c in decided if rule[c] != c.judged
+        ]:
+            raise ValueError(
+                f"verdicts in lessons/claims that are not the rule's: {'; '.join(odd)}"
+            )
+
+    def trained_by(self, factor: float) -> str:
+        """Returns the verdicts on trained claims, were the rule's factor another."""
+        other = "other experiment"
+        kept = [
+            (c, c.judged if c.judged == other else self.rule(c, factor)) for c, _ in self.trained()
+        ]
+        return counts([(replace(c, verdict=verdict), "") for c, verdict in kept])
 
     def trained(self) -> list[Found]:
         """Returns the claims that rest on recorded runs of training."""
@@ -155,10 +213,12 @@ def counts(claims: Sequence[Found]) -> str:
 
 @cache
 def paper() -> Paper:
-    """Returns what the page shows."""
+    """Returns what the page shows; ValueError where a verdict is not the rule's."""
     told = tomllib.loads((course() / "book" / "paper.toml").read_text(encoding="utf-8"))
     stored = stored_claims(course() / "lessons")
-    return Paper(told["items"], told["runs"], stored, told["opposite"], told["one_rate"])
+    found = Paper(stored=stored, **told)
+    found.check()
+    return found
 
 
 # --- Table 1 -------------------------------------------------------------------------------------

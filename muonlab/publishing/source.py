@@ -6,6 +6,8 @@ from pathlib import Path
 import jupytext
 from nbformat import NotebookNode
 
+from muonlab.publishing.fold import folds
+
 STATE = "application/vnd.jupyter.widget-state+json"
 
 
@@ -23,14 +25,13 @@ def notebook_path(text: Path) -> Path:
 
 
 def read(text: Path) -> NotebookNode:
-    """Returns the notebook of a MyST text, without outputs; the code of predictions is hidden."""
+    """Returns the notebook of a MyST text, without outputs; code that asks or shows is folded."""
     notebook = jupytext.read(text, fmt="md:myst")
     for number, cell in enumerate(notebook.cells):
         tags = cell.metadata.get("tags", [])
         cell.id = f"{text.name[:2]}-{number:03d}"
         cell.metadata = NotebookNode({"tags": tags} if tags else {})
-        asks = cell.cell_type == "code" and "lesson.predict(" in cell.source
-        if asks or "hide-input" in tags:
+        if cell.cell_type == "code" and folds(cell.source, tags):
             cell.metadata["jupyter"] = {"source_hidden": True}
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     notebook.metadata = NotebookNode(kernelspec=kernel, language_info={"name": "python"})

@@ -1,11 +1,11 @@
-"""The verb `muonlab teach`: what teachers do from a terminal."""
+"""The verb `muonlab teach`: what teachers do from a terminal.
+
+What reads notebooks is imported where it is used: every other verb would start a second later.
+"""
 
 import argparse
 from pathlib import Path
 from typing import Any
-
-from muonlab.teaching import together
-from muonlab.teaching.export import export
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -26,6 +26,8 @@ def _declare_class(asked: Any) -> None:
 
 
 def _class(options: argparse.Namespace) -> int:
+    from muonlab.teaching import together
+
     print(together.write_page(options.folder, options.out))
     return 0
 
@@ -43,6 +45,8 @@ def _declare_export(asked: Any) -> None:
 
 
 def _export(options: argparse.Namespace) -> int:
+    from muonlab.teaching.export import export
+
     for line in export(options.lessons, options.to, options.seed):
         print(line, flush=True)  # nbgrader takes some seconds for each
     print(f"in {options.to}: source, release (for nbgrader), student, teacher (the lessons)")
