@@ -172,7 +172,7 @@ MADE: dict[str, Callable[..., str]] = {
     "cell": lambda id: link(paper().stored[id]),
     "claim": lambda id: paper().rows([paper().stored[id]]),
     "against": lambda: paper().against(),
-    "opposite": lambda: str(len(paper().opposite())),
+    "orders": lambda: paper().orders(),
     "results": lambda: paper().summary(),
     "verdicts": lambda: paper().sections(),
     "gap": gap,

@@ -66,6 +66,18 @@ def ruled(ours: Interval, theirs: float | str, factor: float = FACTOR) -> str:
     return "not" if high < abs(told) / factor else "open"
 
 
+def small(ours: Interval, theirs: float, factor: float = FACTOR) -> str:
+    """Returns the verdict where the paper reports that an effect is small: no larger than theirs.
+
+    >>> small(Interval(0.01, -0.01, 0.03, 5), 0.02), small(Interval(0.1, 0.05, 0.2, 5), 0.02)
+    ('reproduced', 'not')
+    """
+    most = factor * theirs
+    if -most < ours.low and ours.high < most:
+        return "reproduced"
+    return "not" if ours.low > most or ours.high < -most else "open"
+
+
 @dataclass(frozen=True)
 class Paper:
     """What book/paper.toml holds, and the claims of the lessons."""
@@ -74,7 +86,7 @@ class Paper:
     runs: Mapping[str, Sequence[str]]  # study: the claims that its runs decide
     stored: Mapping[str, Found]
     effects: Mapping[str, Any]  # claim: the paper's effect (see `ruled`), or one for each value
-    little: Mapping[str, float]  # claim: the paper's effect, where the paper says that it is small
+    little: Mapping[str, Any]  # the same, where the paper says that the effect is small
     one_rate: Sequence[str] = ()  # where AdamW had one rate for all its parameters, in a fair study
 
     def answers(self, item: Mapping[str, Any]) -> list[Found]:
@@ -95,14 +107,12 @@ class Paper:
         """
         if not claim.size:
             return claim.judged
-        if most := factor * self.little.get(claim.id, 0):
-            left = [Interval(most - x.mean, most - x.high, most - x.low, x.n) for x in claim.value]
-            found = {ruled(interval, "above") for interval in left}
-        else:
-            told = self.effects[claim.id]
-            theirs = told if isinstance(told, list) else [told] * len(claim.value)
-            pairs = zip(claim.value, theirs, strict=True)
-            found = {ruled(value, each, factor) for value, each in pairs}
+        little = claim.id in self.little
+        told = (self.little if little else self.effects)[claim.id]
+        theirs = told if isinstance(told, list) else [told] * len(claim.value)
+        judge = small if little else ruled
+        pairs = zip(claim.value, theirs, strict=True)
+        found = {judge(value, each, factor) for value, each in pairs}
         mixed = "partly" if found & {"reproduced", "partly"} else "open"
         return found.pop() if len(found) == 1 else mixed
 
@@ -170,8 +180,19 @@ class Paper:
 
     def opposite(self) -> list[Found]:
         """Returns the experiments that decide nothing, but whose order is not the paper's."""
-        other = [found for found in self.all() if found[0].judged == "other experiment"]
-        return [found for found in other if self.rule(found[0]) == "not"]
+        return [found for found in self.all() if self.order(found[0]) == "not"]
+
+    def order(self, claim: Claim) -> str:
+        """Returns the verdict on the order of an experiment that decides nothing, or ""."""
+        return self.rule(claim) if claim.judged == "other experiment" and claim.size else ""
+
+    def orders(self) -> str:
+        """Returns in words how many such experiments have the paper's order."""
+        found = Counter(self.order(claim) for claim, _ in self.all())
+        return (
+            f"{found['not']} of those show the opposite order, {found['reproduced']} the paper's, "
+            f"{found['open']} neither"
+        )
 
     def check(self) -> None:
         """Raises ValueError unless each verdict on intervals is the one that the rule gives."""
