@@ -142,7 +142,7 @@ def test_there_is_no_more_to_read_than_agreed():
     # 110 for what the public interface is given by mistake, and for what would do nothing; 35 for a
     # map with five rates a place, and for files of records that are parsed once; 90 for verdicts on
     # the paper that a rule gives, and for verbs that start a second sooner
-    assert lines() + top <= 17_215
+    assert lines() + top <= 17_225
 
 
 def test_lessons_come_in_by_the_doors():

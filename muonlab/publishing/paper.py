@@ -131,7 +131,7 @@ class Paper:
             kinds = {c[0].id: self.how(c[0].id)[0] for c in ours}
             alike = [c for c in ours if c[0].judged != "other experiment"]
             theirs = [c for c in alike if kinds[c[0].id] in ("paper", "one", "")]
-            tried = "fair", "rates", ""
+            tried = "fair", "rates", "one", ""
             fair = [c for k in tried for c in ours if kinds[c[0].id] == k and c not in theirs]
             title = f"**{plain(item['item'])}**: {plain(item['reports'])}"
             there, tuned = (self.told(found[0]) if found else "" for found in (theirs, fair))
@@ -163,8 +163,15 @@ class Paper:
         return f"{link(found)} {plain(claim.sentence)} {facts}"
 
     def rows(self, claims: Sequence[Found]) -> str:
-        """Returns claims in full, with their steps and protocols."""
-        return claims_table(claims, {c.id: self.how(c.id)[1] for c, _ in claims})
+        """Returns claims in full, with their steps, protocols and the effects beside them."""
+        facts = {c.id: (self.how(c.id)[1], self.beside(c.id)) for c, _ in claims}
+        return claims_table(claims, {id: " · ".join(filter(None, f)) for id, f in facts.items()})
+
+    def beside(self, id: str) -> str:
+        """Returns the paper's effect, in the claim's unit and direction, or ""."""
+        told = self.little.get(id, self.effects.get(id, ""))
+        effect = "; ".join(map(str, told)) if isinstance(told, list) else str(told)
+        return f"the paper's effect: {effect}{' (small)' * (id in self.little)}" if effect else ""
 
     def sections(self) -> str:
         """Returns all claims, a section for each result of the paper."""
@@ -184,7 +191,8 @@ class Paper:
 
     def order(self, claim: Claim) -> str:
         """Returns the verdict on the order of an experiment that decides nothing, or ""."""
-        return self.rule(claim) if claim.judged == "other experiment" and claim.size else ""
+        shows = claim.judged == "other experiment" and claim.id in self.effects
+        return self.rule(claim) if shows else ""
 
     def orders(self) -> str:
         """Returns in words how many such experiments have the paper's order."""
