@@ -145,9 +145,10 @@ def test_the_stored_explorer_moves_before_anything_is_run(page):
 def test_a_learner_runs_all_moves_a_slider_and_answers_the_quiz(page):
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
-    last = page.locator(".jp-CodeCell").last.locator(".jp-InputPrompt")
-    last.filter(has_text="[*]").wait_for(timeout=60_000)  # queued
-    last.filter(has_text=re.compile(r"\[\d+\]")).wait_for(timeout=400_000)  # done
+    done = page.locator(
+        ".jp-Notebook-ExecutionIndicator", has_text=re.compile(r"Executed \d+ cells")
+    )
+    done.wait_for(state="attached", timeout=400_000)
     move_and_compare(page)
     scroll_to(page, ".muonlab-predict input").check()
     page.get_by_text("Saved on this machine.").first.wait_for()

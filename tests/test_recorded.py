@@ -8,8 +8,7 @@ import torch
 
 from muonlab.data.load import load_corpus
 from muonlab.records.store import path_of
-from muonlab.studies.evidence import SEARCHES
-from muonlab.studies.grids import PRESETS
+from muonlab.studies.grids import STUDIES
 from muonlab.sweeps.results import recorded
 from muonlab.training.config import TrainConfig
 from muonlab.training.run import Run
@@ -19,9 +18,9 @@ STEPS, TOKENS = 16, 2**14  # at most; most runs have reached their full learning
 # differences grow: on one other processor to 0.0014 at most (lesson-03-seeds), and to 0.010 with
 # experts (once, 75 steps), whose choice of tokens jumps.
 TOLERANCE = 0.02
-# what the judged runs of a search show, its trials would show again
-TRIALS = {tuning.name for search in SEARCHES.values() for tuning in search.tunings}
-FOUND = {n: recorded(n) for n in PRESETS if n not in TRIALS and path_of(n).exists()}
+# the last phase of a study stands for its searches: they are the same code with other numbers
+LAST = [[p for p in study.phases() if path_of(p).exists()][-1:] for study in STUDIES.values()]
+FOUND = {phase: recorded(phase) for phases in LAST for phase in phases}
 # pretraining takes more than a minute: tests/test_train.py repeats that in small
 SWEEPS = {n: runs for n, runs in FOUND.items() if not runs[0].config["pretraining"]}
 
