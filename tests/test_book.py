@@ -114,7 +114,7 @@ def test_no_table_is_left_as_markdown(path):
 COLOURED = {
     "intro",
     "map",
-    "playground",
+    "answer",
     "paper",
     "claims",
     "07-one-step",
