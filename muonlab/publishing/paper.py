@@ -204,22 +204,18 @@ class Paper:
 
     def check(self) -> None:
         """Raises ValueError unless each verdict on intervals is the one that the rule gives."""
-        decided = [claim for claim, _ in self.all() if claim.judged != "other experiment"]
-        rule = {claim: self.rule(claim) for claim in decided}
-        if odd := [
-            f"{c.id} is {c.judged!r}, not {rule[c]!r}" for c in decided if rule[c] != c.judged
-        ]:
-            raise ValueError(
-                f"verdicts in lessons/claims that are not the rule's: {'; '.join(odd)}"
-            )
+        by_rule = ((claim.id, claim.judged, self.verdict(claim)) for claim, _ in self.all())
+        if odd := [f"{id} is {ours!r}, not {rule!r}" for id, ours, rule in by_rule if ours != rule]:
+            raise ValueError(f"lessons/claims has verdicts that the rule has not: {'; '.join(odd)}")
+
+    def verdict(self, claim: Claim, factor: float = FACTOR) -> str:
+        """Returns the rule's verdict; an experiment that decides nothing keeps its own."""
+        return claim.judged if claim.judged not in (*DECIDED, "open") else self.rule(claim, factor)
 
     def trained_by(self, factor: float) -> str:
         """Returns the verdicts on trained claims, were the rule's factor another."""
-        other = "other experiment"
-        kept = [
-            (c, c.judged if c.judged == other else self.rule(c, factor)) for c, _ in self.trained()
-        ]
-        return counts([(replace(c, verdict=verdict), "") for c, verdict in kept])
+        judged = [(replace(c, verdict=self.verdict(c, factor)), "") for c, _ in self.trained()]
+        return counts(judged)
 
     def trained(self) -> list[Found]:
         """Returns the claims that rest on recorded runs of training."""
