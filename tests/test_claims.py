@@ -243,7 +243,7 @@ def test_a_verdict_is_never_read_out_of_the_sentence():
     assert said.judged == ""
     assert said.row[1] == "✓ holds"
     judging = replace(said, verdict="not")
-    assert (judging.judged, judging.row[1]) == ("not", "not")
+    assert (judging.judged, judging.row[1]) == ("not", "not reproduced")
     assert "the paper's result <b>not reproduced</b>" in judging.html
     failing = replace(judging, value=(9.0,))
     assert (failing.judged, failing.row[1]) == ("", "✗ fails")

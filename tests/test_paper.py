@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from statistics import mean
 
 import pytest
 
@@ -177,14 +178,19 @@ def test_what_the_page_says_of_other_sizes_and_of_step_2000_is_so():
     assert {i: verdict(i, abs(told_as[i]), True) for i in by_size} == by_size
     by_sign = {"10-c18": "not", "10-c25": "not"}
     assert {i: verdict(i, told_as[i], False) for i in by_sign} == by_sign
-    assert verdict("11-c16", [-x for x in told_as["11-c16"]], False) == "partly"
+    assert verdict("11-c16", told_as["11-c16"], False) == "partly"
+    [muon], [adam], [sgd], [memories], [qk] = map(at_end, range(5))  # the rarest group alone
+    assert verdict("10-c15", (qk - adam) - (memories - adam) / 4, False) == "reproduced"
+    for id, theirs in (("19", muon - adam), ("28", muon - adam), ("29", muon - sgd)):
+        assert verdict(f"10-c{id}", theirs, False) == "partly"
+    assert verdict("10-c25", muon - memories, True) == "reproduced"
+    assert verdict("10-c18", muon - memories, True) == "open"
     qk_nats = paper.small(paper.paper().stored["11-c17"][0].value[0], 3.9242 - 3.8925)
     assert qk_nats == "reproduced"
-    muon, adam, sgd, memories, qk = 0.854, 0.312, 0.156, 0.814, 0.472  # step 2,000, group 11
+    adam, memories, qk = 0.312, 0.814, 0.472  # step 2,000, group 11
     assert verdict("10-c15", (qk - adam) - (memories - adam) / 4, False) == "not"
-    assert verdict("10-c28", muon - adam, False) == "reproduced"
-    assert verdict("10-c29", muon - sgd, False) == "reproduced"
-    assert verdict("10-c18", muon - memories, True) == "partly"
+    second = {"11-c9", "16-c9", "10-c16", "10-c17", "10-c22", "10-c24"}  # rates of AdamW
+    assert second < {c.id for c in known.values() if c.judged == "not"}
 
 
 def test_a_verdict_that_the_rule_does_not_give_is_named():
@@ -199,6 +205,18 @@ def test_a_verdict_that_the_rule_does_not_give_is_named():
                 made.check()
 
 
+# Tables 3 and 5, at the end, by group: Muon, Adam, SGD, Muon(VO, FFN), Muon(QK)
+PEOPLE = {
+    11: (1.0, 1.0, 0.422, 1.0, 1.0),
+    13: (1.0, 0.890, 0.294, 0.998, 0.940),
+    15: (0.976, 0.264, 0.126, 0.954, 0.286),
+}
+
+
+def at_end(learner, first=15):
+    return [row[learner] for group, row in PEOPLE.items() if group >= first]
+
+
 def test_the_papers_effects_are_those_of_its_tables():
     table = {groups: losses[0] for groups, losses in PAPER_ROWS.items()}
     gated = {groups: losses[1] for groups, losses in PAPER_ROWS.items()}
@@ -207,33 +225,36 @@ def test_the_papers_effects_are_those_of_its_tables():
         "16-c7": [(none, every)],
         "11-c15": [(none, every)] * 2,
         "11-c2": [(every, ("VO", "FFN"))] * 2,
+        "11-c36": [(("VO", "FFN"), ("O", "FFN"))] * 2,
         "11-c3": [(("QK",), ("VO",))] * 2,
         "11-c5": [(("V",), ("O",))],
         "11-c6": [(("W_in",), ("W_out",))],
         "11-c20": [(("W_out",), ("W_in",))],
         "11-c21": [(("VO", "FFN"), ("O", "FFN"))],
     }
-    pairs |= {"16-c9": pairs["16-c7"], "16-c13": pairs["16-c7"], "16-c16": pairs["16-c7"]}
+    text = ("16-c9", "16-c13", "16-c16", "16-c19", "16-c23", "16-c27")
+    pairs |= dict.fromkeys(text, pairs["16-c7"])
     pairs |= {"11-c31": pairs["16-c7"], "11-c9": pairs["11-c15"], "11-c16": pairs["11-c2"]}
     pairs |= {"11-c18": pairs["11-c3"][:1], "11-c19": pairs["11-c5"]}
     effects = told()["effects"] | told()["little"]
     for id, rows in pairs.items():
         theirs = effects[id] if isinstance(effects[id], list) else [effects[id]]
         ours = [t[a] - t[b] for t, (a, b) in zip((table, gated), rows, strict=False)]
-        ours = [*map(abs, ours)] if id in told()["little"] else ours
         assert theirs == pytest.approx(ours, abs=6e-4), id
     share = (table[none] - table["QK",]) / (table[none] - table[every])
     ends = {"11-c1": share, "11-c35": share}
-    # Tables 3 and 5, rarest group at the end: Muon, Adam, Muon(VO, FFN), Muon(QK), SGD
-    muon, adam, memories, qk, sgd = 0.976, 0.264, 0.954, 0.286, 0.126
-    ends |= {
-        "10-c29": muon - sgd,
-        "10-c15": (qk - adam) - (memories - adam) / 4,
-        "10-c24": adam - muon,
-    }
-    ends |= dict.fromkeys(("10-c16", "10-c20", "10-c27"), memories - adam)
-    ends |= dict.fromkeys(("10-c18", "10-c25"), muon - memories)
-    ends |= dict.fromkeys(("10-c17", "10-c19", "10-c21", "10-c22", "10-c28"), muon - adam)
+    # ours are the rarest 3 of 10 groups, or 2; theirs as large a part of 16, of those it tells
+    for groups, ids in ((13, "c19 c20 c21 c22 c25"), (11, "c15 c16 c17 c18 c24 c27 c28 c29")):
+        muon, adam, sgd, memories, qk = (mean(at_end(n, groups)) for n in range(5))
+        by_id = {
+            "c15": (qk - adam) - (memories - adam) / 4,
+            "c24": adam - muon,
+            "c29": muon - sgd,
+            **dict.fromkeys(("c16", "c20", "c27"), memories - adam),
+            **dict.fromkeys(("c18", "c25"), muon - memories),
+            **dict.fromkeys(("c17", "c19", "c21", "c22", "c28"), muon - adam),
+        }
+        ends |= {f"10-{id}": by_id[id] for id in ids.split()}
     assert {id: effects[id] for id in ends} == pytest.approx(ends, abs=1e-3)
     words = {id for id, each in effects.items() if isinstance(each, str)}
     assert effects.keys() == pairs.keys() | ends.keys() | words
@@ -314,7 +335,7 @@ def test_every_claim_is_shown_in_full_with_its_verdict_and_a_link_to_its_box():
     shown = [row for row in rows(paper.paper().sections()) if row[0].startswith("<a")]
     ids = [FOUND.search(row[0]).groups() for row in shown]
     assert sorted(a for a, _ in ids) == sorted(b for _, b in ids) == sorted(on_the_page())
-    assert {row[1] for row in shown} <= set(VERDICTS)
+    assert {row[1] for row in shown} <= {*VERDICTS, "not reproduced"} - {"not"}
 
 
 def test_a_claim_has_the_seeds_and_steps_of_the_runs_that_are_named_for_it():

@@ -115,11 +115,16 @@ class Claim:
         return f"{rounded:.{max(digits, 0)}f}" if 1e-4 <= abs(rounded) < 1e6 else f"{rounded:.4g}"
 
     @property
+    def told(self) -> str:
+        """The verdict in words that cannot be read as one on the sentence."""
+        return "not reproduced" if self.judged == "not" else self.judged
+
+    @property
     def row(self) -> tuple[str, ...]:
         """The claim in a table below HEADS."""
         theirs = "; ".join(filter(None, (self.paper, self.source)))
         found = f"{self.measured} · bound: {self.bound}"
-        return (self.id, self.judged or self.sign, self.sentence, found, theirs)
+        return (self.id, self.told or self.sign, self.sentence, found, theirs)
 
     def __repr__(self) -> str:
         facts = f"{self.sentence} | {self.measured} | {self.bound}"
@@ -129,8 +134,7 @@ class Claim:
     def html(self) -> str:
         """The claim as a box that a link can name."""
         notes = {"measured": self.measured, "bound": self.bound, "source": self.source}
-        told = "not reproduced" if self.judged == "not" else self.judged
-        notes |= {"paper": self.paper, "the paper's result": told}
+        notes |= {"paper": self.paper, "the paper's result": self.told}
         facts = [f"{name} <b>{escape(text)}</b>" for name, text in notes.items() if text]
         look = LOOK.format("#949494" if self.open else "#029e73")
         id = escape(self.id)

@@ -67,12 +67,12 @@ def ruled(ours: Interval, theirs: float | str, factor: float = FACTOR) -> str:
 
 
 def small(ours: Interval, theirs: float, factor: float = FACTOR) -> str:
-    """Returns the verdict where the paper reports that an effect is small: no larger than theirs.
+    """Returns the verdict where the paper calls its effect small: ours is no larger, either way.
 
     >>> small(Interval(0.01, -0.01, 0.03, 5), 0.02), small(Interval(0.1, 0.05, 0.2, 5), 0.02)
     ('reproduced', 'not')
     """
-    most = factor * theirs
+    most = factor * abs(theirs)
     if -most < ours.low and ours.high < most:
         return "reproduced"
     return "not" if ours.low > most or ours.high < -most else "open"
