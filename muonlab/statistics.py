@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy
 from numpy.typing import ArrayLike
-from scipy import stats
+from scipy.special import nctdtr, stdtrit  # scipy.stats has both, and takes a second to load
 
 from muonlab import checks
 
@@ -50,8 +50,8 @@ def mean_interval(values: Sequence[float] | numpy.ndarray) -> Interval:
     mean = float(numpy.mean(values))
     if not numpy.std(values):  # t would be 0 / 0
         return Interval(mean, mean, mean, len(values))
-    low, high = stats.ttest_1samp(values, 0.0).confidence_interval()
-    return Interval(mean, float(low), float(high), len(values))
+    reach = half_width(float(numpy.std(values, ddof=1)), len(values))
+    return Interval(mean, mean - reach, mean + reach, len(values))
 
 
 def paired_interval(
@@ -135,7 +135,7 @@ def half_width(spread: float, seeds: int) -> float:
     0.05
     """
     _check(seeds, spread)
-    return float(stats.t.ppf(0.975, seeds - 1)) * spread / seeds**0.5
+    return float(stdtrit(seeds - 1, 0.975)) * spread / seeds**0.5
 
 
 def chance_to_see(effect: float, spread: float, seeds: int, by: float = 0.0) -> float:
@@ -155,8 +155,8 @@ def chance_to_see(effect: float, spread: float, seeds: int, by: float = 0.0) -> 
     _check(seeds, spread)
     checks.number("effect", effect)
     checks.number("by", by)
-    t = stats.t.ppf(0.975, seeds - 1)
-    return float(stats.nct.sf(t, seeds - 1, (effect - by) * seeds**0.5 / spread))
+    t = stdtrit(seeds - 1, 0.975)
+    return 1.0 - float(nctdtr(seeds - 1, (effect - by) * seeds**0.5 / spread, t))
 
 
 def seeds_needed(effect: float, spread: float, chance: float = 0.8, by: float = 0.0) -> int:

@@ -17,7 +17,8 @@ from math import comb, exp, inf, log
 from statistics import mean
 from typing import Any, Literal
 
-from scipy.stats import qmc
+import torch
+from torch.quasirandom import SobolEngine
 
 from muonlab import checks
 from muonlab.records.record import Record
@@ -235,11 +236,11 @@ class Search:
     def _around(self, side: TrainConfig, trials: int, near: bool, tried: set[TrainConfig]) -> Grid:
         if not (knobs := self.knobs(side)):
             return [side]
-        points = qmc.Sobol(len(knobs), scramble=False).fast_forward(1)
+        points = SobolEngine(len(knobs)).fast_forward(1)
         found: Grid = []
         while len(found) < trials:
             values = dict(vars(side))
-            for knob, u in zip(knobs, points.random(1)[0].tolist(), strict=True):
+            for knob, u in zip(knobs, points.draw(1, dtype=torch.float64)[0].tolist(), strict=True):
                 knob.turn(values, knob.position(side) + NEAR * (u - 0.5) if near else u)
             config = TrainConfig(**values)
             if config != side and config in tried:
