@@ -49,6 +49,7 @@ CITED: dict[str, dict[str, str]] = {
         "32,768": "2 to the power 15",
         "2,000": "the step of the paper's Tables 3 and 6",
         "1,200": "the steps of facts-1200, muonlab.studies.facts",
+        **dict.fromkeys((".72", ".28"), "means of its Tables 3 and 5, tests/test_paper.py"),
     },
     "11": {
         "1,200": "the steps of table-1200, muonlab.studies.contests",
