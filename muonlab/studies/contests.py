@@ -175,7 +175,7 @@ LATENT = Search(
     ],
     knobs,
     ("attention", "experts", "muon"),
-    rounds=(8, 8, 8),
+    rounds=(8, 8),
     around=("best",),
     runoff=3,
 )
