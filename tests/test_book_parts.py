@@ -34,7 +34,8 @@ def test_every_claim_is_in_the_table_with_its_value_its_bound_and_a_link_to_its_
 def test_only_a_sentence_that_judges_a_paper_has_a_verdict():
     made = book.claims()
     verdicts = {row.split(" | ")[1] for row in rows(made) if "<a" in row}
-    assert {"✓ holds", "reproduced", "partly"} < verdicts <= {"✓ holds", *VERDICTS}
+    known = {"✓ holds", "not reproduced", *VERDICTS} - {"not"}
+    assert {"✓ holds", "reproduced", "partly"} < verdicts <= known
 
 
 def test_the_map_has_every_lesson_with_its_minutes_and_measured_seconds():
