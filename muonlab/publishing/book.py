@@ -172,7 +172,6 @@ MADE: dict[str, Callable[..., str]] = {
     "cell": lambda id: link(paper().stored[id]),
     "claim": lambda id: paper().rows([paper().stored[id]]),
     "against": lambda: paper().against(),
-    "orders": lambda: paper().orders(),
     "results": lambda: paper().summary(),
     "verdicts": lambda: paper().sections(),
     "gap": gap,

@@ -132,7 +132,8 @@ class Paper:
             alike = [c for c in ours if c[0].judged != "other experiment"]
             theirs = [c for c in alike if kinds[c[0].id] in ("paper", "one", "")]
             tried = "fair", "rates", "one", ""
-            fair = [c for k in tried for c in ours if kinds[c[0].id] == k and c not in theirs]
+            listed = sorted(ours, key=lambda found: item["claims"].index(found[0].id))
+            fair = [c for k in tried for c in listed if kinds[c[0].id] == k and c not in theirs]
             title = f"**{plain(item['item'])}**: {plain(item['reports'])}"
             there, tuned = (self.told(found[0]) if found else "" for found in (theirs, fair))
             there = there if ours else plain(item["why_not"])
@@ -193,14 +194,6 @@ class Paper:
         """Returns the verdict on the order of an experiment that decides nothing, or ""."""
         shows = claim.judged == "other experiment" and claim.id in self.effects
         return self.rule(claim) if shows else ""
-
-    def orders(self) -> str:
-        """Returns in words how many such experiments have the paper's order."""
-        found = Counter(self.order(claim) for claim, _ in self.all())
-        return (
-            f"{found['not']} of those show the opposite order, {found['reproduced']} the paper's, "
-            f"{found['open']} neither"
-        )
 
     def check(self) -> None:
         """Raises ValueError unless each verdict on intervals is the one that the rule gives."""
