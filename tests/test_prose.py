@@ -84,7 +84,7 @@ CITED: dict[str, dict[str, str]] = {
         "2,048": "the width of a dense model of a billion parameters, as in lesson 14",
         "52 %": "arXiv 2502.16982, abstract",
         **dict.fromkeys(("0.1", "1.2", "1.4", "2"), "arXiv 2509.02046, section 4"),
-        "1.1": "the same; and a ratio of steps, near the fastest of eight clocks (1.2: slowest)",
+        "1.1": "the same; and a ratio of steps, near the fastest of seven clocks (1.2: above)",
     },
 }
 """What no run gives: a cited fact, or arithmetic that the reader can do. All other numbers of the
