@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy
 from numpy.typing import ArrayLike
-from scipy.special import nctdtr, stdtrit  # scipy.stats has both, and takes a second to load
+from scipy.special import nctdtr, stdtrit  # scipy.stats has both, and loads far more
 
 from muonlab import checks
 
