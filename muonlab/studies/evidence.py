@@ -104,16 +104,16 @@ EVIDENCE = {
     "table-1200-wide": Study(
         (*RACE[1200].tunings, *TABLE.tunings, *WIDE.tunings), {"table-1200-wide": better_when_wide}
     ),
-    "normuon": tuned(NORMUON, seeds=10, before=FIRST),
+    "normuon": tuned(NORMUON, seeds=10, first=11, before=FIRST),
     "four": tuned(FEWER, seeds=10, before=FIRST),
-    "latent-600": tuned(LATENT, seeds=5, before=FIRST),
+    "latent-600": tuned(LATENT, seeds=5, first=6, before=FIRST),
     "batch": Study((*race(150).tunings, *BATCH.tunings), tuned(BATCH, seeds=6).finals),
     "facts-400": Study(
         FACTS_400.tunings,
         {**tuned(FACTS_400, seeds=5).finals, "facts-400-rate": rate_alone},
     ),
     "facts-1200": tuned(FACTS_1200, seeds=5, before=(FACTS_400,)),
-    "imbalance": tuned(IMBALANCE, seeds=5, before=(FACTS_400,)),
+    "imbalance": tuned(IMBALANCE, seeds=5, first=6, before=(FACTS_400,)),
     "decay-1200": Study(RACE[1200].tunings, {"decay-1200": decayed}),
     "regression-600": tuned(IN_CONTEXT, ROUTES, seeds=10),
     "finetuning": tuned(MOVING, seeds=10, before=FIRST),
