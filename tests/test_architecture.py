@@ -141,8 +141,9 @@ def test_there_is_no_more_to_read_than_agreed():
     # in equal time, and for two modules that held two ideas each; 35 for the runoff of a search;
     # 110 for what the public interface is given by mistake, and for what would do nothing; 35 for a
     # map with five rates a place, and for files of records that are parsed once; 90 for verdicts on
-    # the paper that a rule gives, and for verbs that start a second sooner; 10 for the race again
-    assert lines() + top <= 17_235
+    # the paper that a rule gives, and for verbs that start a second sooner; 10 for the race again;
+    # 15 for a precision that is measured
+    assert lines() + top <= 17_250
 
 
 def test_lessons_come_in_by_the_doors():

@@ -344,6 +344,16 @@ def test_the_step_compiles_as_one_graph(lr):
     torch.testing.assert_close(vectors, vector)
 
 
+def test_a_compiled_step_chooses_the_precision_of_large_stacks_too():
+    p, other = (nn.Parameter(random((256, 256)).float()) for _ in range(2))
+    eager, compiled = Muon([p]), Muon([other])
+    p.grad = other.grad = p.detach().sin()
+    eager.step()
+    torch.compiler.reset()  # it takes the step up to eight times in a process
+    torch.compile(compiled.step, fullgraph=True, backend="eager")()
+    torch.testing.assert_close(other, p)
+
+
 # four steps instead of five
 
 

@@ -2,13 +2,14 @@
 
 import math
 import re
+from unittest import mock
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muonlab import newton_schulz, polar
+from muonlab import machine, newton_schulz, polar
 from muonlab.machine import fast_bf16, work_dtype
 from muonlab.optim.coefficients import (
     COEFFICIENTS,
@@ -236,9 +237,23 @@ def test_emulated_bf16_is_never_chosen(monkeypatch):
 
 
 @pytest.mark.parametrize("unit", ["amx_bf16", "avx512_bf16"])
-def test_either_kind_of_bf16_unit_is_used(monkeypatch, unit):
+@pytest.mark.parametrize(("gain", "dtype"), [(7, torch.bfloat16), (0.5, torch.float32)])
+def test_either_kind_of_bf16_unit_is_used_where_it_is_the_faster(monkeypatch, unit, gain, dtype):
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx2": True, unit: True})
-    assert work_dtype(torch.float32, torch.device("cpu"), 2**18) == torch.bfloat16
+    monkeypatch.setattr(machine, "bf16_gain", lambda: gain)
+    assert work_dtype(torch.float32, torch.device("cpu"), 2**18) == dtype
+
+
+def test_the_gain_of_bf16_is_measured_once_and_is_a_quotient_of_times(monkeypatch):
+    clock = iter(2.0 ** (i // 2) * (i % 2) for i in range(99))  # from 0 to 1, 2, 4, … seconds
+    monkeypatch.setattr(machine, "time", mock.Mock(perf_counter=lambda: next(clock)))
+    machine.bf16_gain.cache_clear()
+    try:
+        assert machine.bf16_gain() == machine.bf16_gain() == 2**-6
+        assert next(clock) == 0  # 12 products were timed, not 24
+        assert next(clock) == 2**12
+    finally:
+        machine.bf16_gain.cache_clear()
 
 
 @pytest.mark.parametrize("lower", [0.3, 0.9, 0.999])
