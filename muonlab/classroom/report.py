@@ -108,7 +108,7 @@ def told(finding: Finding) -> str:
     by, unit = finding.hypothesis.by, finding.hypothesis.unit
     first = (
         f"Over {len(finding.seeds)} seeds, {_apart(finding)} is {mean:+.3f} {unit}, with a 95 % "
-        f"interval from {low:+.3f} to {high:+.3f}; predicted was at least {by:g}."
+        f"interval from {low:+.3f} to {high:+.3f}; asked was at least {by:g}."
     )
     if not by or low >= by:
         return first
