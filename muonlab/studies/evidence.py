@@ -104,7 +104,7 @@ EVIDENCE = {
     "table-1200-wide": Study(
         (*RACE[1200].tunings, *TABLE.tunings, *WIDE.tunings), {"table-1200-wide": better_when_wide}
     ),
-    "normuon": tuned(NORMUON, seeds=10, first=11, before=FIRST),
+    "normuon": tuned(NORMUON, seeds=10, before=FIRST),
     "four": tuned(FEWER, seeds=10, before=FIRST),
     "latent-600": tuned(LATENT, seeds=5, first=6, before=FIRST),
     "batch": Study((*race(150).tunings, *BATCH.tunings), tuned(BATCH, seeds=6).finals),
