@@ -75,7 +75,7 @@ CITED: dict[str, dict[str, str]] = {
     "16": {
         "14": "3.7 squared; 3.7: chi-squared, 95 %, three degrees of freedom",
         "4,096": "muonlab.data.corpus.VOCABULARY, the words of docs",
-        "40 %": "an assumption, muonlab.cost.formulas.SHARE",
+        "1.7": "characters a token, by tests/test_front.py",
         "80 %": "a choice, the default of muonlab.statistics.seeds_needed",
     },
     "15": {
@@ -84,7 +84,7 @@ CITED: dict[str, dict[str, str]] = {
         "2,048": "the width of a dense model of a billion parameters, as in lesson 14",
         "52 %": "arXiv 2502.16982, abstract",
         **dict.fromkeys(("0.1", "1.2", "1.4", "2"), "arXiv 2509.02046, section 4"),
-        "1.1": "the same; and a ratio of steps, near the fastest of seven clocks (1.2: above)",
+        "1.1": "the same; and a ratio of steps",
     },
 }
 """What no run gives: a cited fact, or arithmetic that the reader can do. All other numbers of the
