@@ -3,13 +3,13 @@
 import ctypes
 import platform
 import time
-from functools import cache
 from pathlib import Path
 
 import torch
 
 BF16_UNITS = ("amx_bf16", "avx512_bf16")  # Intel since 2020, AMD since Zen 4
 BF16_GAIN = 1.5  # how many times as fast as float32 products must be to be worth their rounding
+GAIN: dict[str, float] = {}  # what `bf16_gain` has found in this process
 BF16_FROM = 2**16  # entries in a stack of matrices; see `work_dtype`
 BF16_WIDTH = 256  # features of a model; see `bf16_pays`
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # malloc.h
@@ -44,7 +44,6 @@ def device_name(device: torch.device | str = "cpu") -> str:
     return platform.processor() or platform.machine()
 
 
-@torch.compiler.assume_constant_result  # a compiled step cannot ask the clock
 def fast_bf16(device: torch.device | str = "cpu") -> bool:
     """Returns whether bf16 products are fast there: on CUDA from 8.0 on; a CPU is measured.
 
@@ -53,14 +52,14 @@ def fast_bf16(device: torch.device | str = "cpu") -> bool:
     device = torch.device(device)
     if device.type == "cuda":
         return torch.cuda.get_device_capability(device) >= (8, 0)
-    has = torch.cpu.get_capabilities()
-    known = device.type == "cpu" and any(has.get(unit) for unit in BF16_UNITS)
-    return known and bf16_gain() > BF16_GAIN
+    if not GAIN and not torch.compiler.is_compiling():  # a compiled step cannot ask the clock
+        has = torch.cpu.get_capabilities()
+        GAIN["cpu"] = bf16_gain() if any(has.get(unit) for unit in BF16_UNITS) else 0.0
+    return device.type == "cpu" and GAIN.get("cpu", 0.0) > BF16_GAIN
 
 
-@cache
 def bf16_gain() -> float:
-    """Returns how many times as fast as in float32 this CPU multiplies in bf16, measured once.
+    """Returns how many times as fast as in float32 this CPU multiplies in bf16.
 
     That a CPU has units for it says little: with AMX it is 7 times, with AVX-512 BF16 4 times on
     an AMD EPYC, and half as fast as float32 on an Intel Xeon whose AMX a virtual machine hides.
