@@ -145,7 +145,7 @@ def taller(at: Place) -> Grid:
     return [*tall, replace(tall[1], rule="neurons")]
 
 
-NORMUON = Search("normuon", taller, knobs, ("muon", "rule"), rounds=(8,), around=("best",))
+NORMUON = Search("normuon", taller, knobs, ("muon", "rule"), rounds=(8, 8), around=("best",))
 
 # Do four Newton-Schulz steps train as well as five? Both are tuned again, around Muon's best.
 FOUR: dict[str, Any] = {"ns_coefficients": "four", "ns_steps": 4, "ns_norm": "schatten4"}
