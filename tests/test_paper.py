@@ -200,6 +200,23 @@ def test_what_the_page_says_of_other_sizes_and_of_step_2000_is_so():
     assert second < {c.id for c in known.values() if c.judged == "not"}
 
 
+def test_what_the_page_says_of_effects_below_half_and_of_one_rate_is_so(monkeypatch):
+    def strict(ours, theirs, factor=paper.FACTOR):
+        told = 0 if isinstance(theirs, str) else theirs
+        high = -ours.low if theirs == "below" or told < 0 else ours.high
+        return "not" if high < abs(told) / factor else ruled(ours, theirs, factor)
+
+    ruled, found = paper.ruled, paper.paper()
+    before = {c.id: found.verdict(c) for c, _ in found.trained()}
+    monkeypatch.setattr(paper, "ruled", strict)
+    changed = [c.id for c, _ in found.trained() if found.verdict(c) != before[c.id]]
+    assert len(changed) == 11
+    assert found.trained_by(paper.FACTOR).startswith("9 of 36 reproduced, 6 partly, 21 not")
+    one_rate = {"16-c7", "11-c1", "11-c5", "10-c19", "10-c27", "10-c28"}
+    others = {"11-c16", "09-c15", "10-c29"}  # no AdamW beside Muon; a spectrum; SGD
+    assert one_rate | others == {id for id, verdict in before.items() if verdict == "reproduced"}
+
+
 def test_a_verdict_that_the_rule_does_not_give_is_named():
     item = ITEM | {"claims": ["99-c1"]}
     for verdict, fine in (("partly", True), ("reproduced", False), ("other experiment", True)):

@@ -49,10 +49,12 @@ CITED: dict[str, dict[str, str]] = {
         "32,768": "2 to the power 15",
         "2,000": "the step of the paper's Tables 3 and 6",
         "1,200": "the steps of facts-1200, muonlab.studies.facts",
+        "99.3 %": "1 minus 0.05 / 7",
         **dict.fromkeys((".72", ".28"), "means of its Tables 3 and 5, tests/test_paper.py"),
     },
     "11": {
         "1,200": "the steps of table-1200, muonlab.studies.contests",
+        "99.6 %": "1 minus 0.05 / 12",
         "4,096": "the tokens of docs, muonlab.data",
         **dict.fromkeys(("0.016", "0.002"), "Muon's rates in data/results/cpu.jsonl"),
     },
