@@ -51,7 +51,7 @@ def test_an_orthonormal_memory_recalls_every_fact_and_a_crowded_one_does_not():
 
 @pytest.mark.parametrize("rule", ["gd", "sign", "muon"])
 @pytest.mark.parametrize(
-    ("K", "L", "alpha"), [(12, 4, 0.8), (9, 1, 0.6), (7, 6, 0.95), (2, 1, 0.7)]
+    ("K", "L", "alpha"), [(12, 4, 0.8), (9, 1, 0.6), (5, 3, 0.8), (7, 6, 0.95), (2, 1, 0.7)]
 )
 def test_six_numbers_give_what_the_dense_run_gives(rule, K, L, alpha):
     lr = {"gd": 3.0, "sign": 0.3, "muon": 0.3}[rule]
@@ -60,6 +60,24 @@ def test_six_numbers_give_what_the_dense_run_gives(rule, K, L, alpha):
     torch.testing.assert_close(blocks.correct, dense.correct[:, [0, K - 1]])
     torch.testing.assert_close(blocks.loss, dense.loss)
     torch.testing.assert_close(blocks.gap, dense.gap)
+
+
+def test_a_number_of_facts_is_whole():
+    with pytest.raises(ValueError, match="whole"):
+        TwoBlock(9, 2.5)
+
+
+def test_batches_are_drawn_by_seed_0_unless_told_otherwise():
+    p = power_law(12, 1.0)
+    drawn = [memory.train(p, EYE, EYE, "gd", 1.0, 5, batch=3, **k) for k in ({}, {"seed": 0})]
+    assert torch.equal(drawn[0].correct, drawn[1].correct)
+    other = memory.train(p, EYE, EYE, "gd", 1.0, 5, batch=3, seed=1)
+    assert not torch.equal(drawn[0].correct, other.correct)
+
+
+def test_six_numbers_stand_for_this_matrix():
+    made = TwoBlock(3, 1, a=1.0, b=2.0, c11=0.1, c12=0.2, c21=0.3, c22=0.4).dense()
+    assert made.tolist() == [[1.1, 0.2, 0.2], [0.3, 2.4, 0.4], [0.3, 0.4, 2.4]]
 
 
 @pytest.mark.parametrize("rule", ["gd", "muon"])
