@@ -638,6 +638,8 @@ THEORY = [
     ("theorems.imbalance_exponent(0, 0.5)", "(0, 1) 0"),
     ("theorems.imbalance_exponent(NAN, 0.5)", "alpha nan"),
     ("theorems.imbalance_exponent('a', 0.5)", "alpha 'a'"),
+    ("theorems.imbalance_exponent(0.5, 'b')", "beta 'b'"),
+    ("memory.recall(E3, E3, None)", "values (d_o, K) None"),
     ("theorems.gd_worst(9, 3, 0.5, 0)", "epsilon 0"),
     ("theorems.gd_worst(9, 3, 0.5, 2)", "epsilon 2"),
     ("theorems.gd_worst(9, 3, 0.5, NAN)", "epsilon nan"),

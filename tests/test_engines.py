@@ -102,6 +102,17 @@ def test_a_run_that_kills_every_worker_is_named_and_all_others_are_recorded(tmp_
     assert retried.begun == [2]
 
 
+def test_slurm_cancels_without_waiting_for_the_end():
+    asked = []
+
+    class Job:
+        def cancel(self, check=True):
+            asked.append(check)
+
+    engines.Slurm.cancel(object.__new__(engines.Slurm), Job())
+    assert asked == [False]
+
+
 def test_a_worker_that_cannot_take_part_ends_the_grid_and_cancels_what_runs(tmp_path):
     path = tmp_path / "runs.jsonl"
     engine = Inline(lambda c, n: "worker x lacks the text" if c.seed == 1 else record(c))

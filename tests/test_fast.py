@@ -412,7 +412,12 @@ def test_the_four_triples_are_where_the_fit_ends(matrices):
 
     begun = lead(POLAR_EXPRESS_SAFE[:4])
     assert begun < -0.02
-    assert lead(fit_schedule(POLAR_EXPRESS_SAFE[:4], spectra, least, 400)) > begun + 0.015
+    fitted = fit_schedule(POLAR_EXPRESS_SAFE[:4], spectra, least, 400)
+    assert lead(fitted) > begun + 0.015
+    ends = torch.cat([scalar_map(fitted, 4)(s) for s in spectra])
+    assert ends.sum().item() == pytest.approx(
+        ends.square().sum().item(), rel=1e-6
+    )  # no factor brings it nearer
     assert lead(fit_schedule(FOUR[:4], spectra, least, 300)) < lead(FOUR) + 0.001
     assert lead(FOUR) > 0.004
 

@@ -67,7 +67,8 @@ def test_a_number_of_facts_is_whole():
         TwoBlock(9, 2.5)
 
 
-def test_batches_are_drawn_by_seed_0_unless_told_otherwise():
+def test_batches_and_axes_are_those_of_seed_0_unless_told_otherwise():
+    assert torch.equal(rotation(5), rotation(5, 0))
     p = power_law(12, 1.0)
     drawn = [memory.train(p, EYE, EYE, "gd", 1.0, 5, batch=3, **k) for k in ({}, {"seed": 0})]
     assert torch.equal(drawn[0].correct, drawn[1].correct)

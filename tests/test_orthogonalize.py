@@ -139,6 +139,10 @@ def test_what_a_schedule_tolerates_is_what_a_dense_grid_shows(name, error):
     assert tolerates(triples, error) == (values.max() < 2).item()
 
 
+def test_the_peak_of_a_cubic_counts():
+    assert not tolerates([(6.0, -6.0, 0.0)], 0.0)  # 2.31 at the root of 1/3, 0 at 1
+
+
 def test_bad_schedules_are_named():
     with pytest.raises(ValueError, match="cubic, quintic, jordan, polar_express"):
         schedule("jordn", 5)
@@ -178,7 +182,7 @@ def test_derived_schedule_is_the_published_one():
     )
 
 
-@pytest.mark.parametrize("interval", [(0.3, 1.0), (0.05, 1.2), (0.8, 1.1), (0.99999, 1.00001)])
+@pytest.mark.parametrize("interval", [(0.3, 1.0), (0.05, 1.2), (0.8, 1.1), (1.99999, 2.00001)])
 def test_minimax_beats_every_nearby_quintic(interval):
     x = torch.linspace(*interval, 20_001, dtype=torch.float64)
 

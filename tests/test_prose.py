@@ -41,7 +41,6 @@ CITED: dict[str, dict[str, str]] = {
     },
     "07": {
         **dict.fromkeys(("-0.7", "-0.3"), "arXiv 2509.26030, Theorem 5.3"),
-        "25 %": "arXiv 2509.26030, Theorem 5.3",
         "199.8": "0.2 times 999",
     },
     "09": {"1,200": "steps of the recorded race"},
