@@ -36,7 +36,8 @@ def number(
         value = value.item()
     fits = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
     if fits and low <= value < end and not (above and value == low):
-        memory(each * value, f"{name}={value}")
+        if each:
+            memory(each * value, f"{name}={value}")
         return
     wanted = "a whole number" if whole else "a number"
     if fits and end < LARGEST:

@@ -1,6 +1,7 @@
 """Claims as pages of the book show them: in tables and in sentences, each a link to its cell."""
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from re import compile
 
 from muonlab.classroom.claims import HEADS, Claim, stored_claims
@@ -9,6 +10,12 @@ from muonlab.files import course
 
 SPECIAL = compile(r"([\\`*_\[\]<>&$])")  # what Markdown would take for itself
 Found = tuple[Claim, str]  # a claim, and the name of its lesson
+
+
+@cache
+def stored() -> dict[str, Found]:
+    """Returns the claims of all lessons, by id."""
+    return stored_claims(course() / "lessons")
 
 
 def plain(text: str) -> str:
@@ -45,7 +52,7 @@ def measured(asked: str) -> str:
     the claim; ValueError where it has several effects and no place says which.
     """
     id, _, place = asked.partition(" ")
-    found = stored_claims(course() / "lessons")[id]
+    found = stored()[id]
     values = found[0].value[int(place) - 1 :][:1] if place else found[0].value
     if found[0].size and len(values) != 1:
         raise ValueError(f"{id} has {len(found[0].value)} effects: name one, such as `{id} 1`")

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from muonlab.classroom.claims import VERDICTS, Claim, stored_claims
+from muonlab.classroom.claims import VERDICTS, Claim
 from muonlab.files import course
-from muonlab.publishing.claims import Found, claims_table, link, plain, table
+from muonlab.publishing.claims import Found, claims_table, link, plain, stored, table
 from muonlab.statistics import Interval, paired_interval
 from muonlab.studies.evidence import EVIDENCE
 from muonlab.studies.table1 import ADAMW, MUON, paper_losses, row_losses, widened
@@ -233,8 +233,7 @@ def counts(claims: Sequence[Found]) -> str:
 def paper() -> Paper:
     """Returns what the page shows; ValueError where a verdict is not the rule's."""
     told = tomllib.loads((course() / "book" / "paper.toml").read_text(encoding="utf-8"))
-    stored = stored_claims(course() / "lessons")
-    found = Paper(stored=stored, **told)
+    found = Paper(stored=stored(), **told)
     found.check()
     return found
 

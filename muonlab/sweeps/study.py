@@ -76,7 +76,8 @@ class Place:
                 f"this study compares the texts {', '.join(texts)}: no --corpus can replace them"
             )
         own = {"corpus": self.corpus, "pieces": self.pieces}
-        return cross(grid, **{name: value for name, value in own.items() if value})
+        own = {name: value for name, value in own.items() if value}
+        return cross(grid, **own) if own else grid
 
     def command(self, phase: str) -> str:
         """Returns the line for a terminal that runs a phase here."""

@@ -96,24 +96,24 @@ class TrainConfig:
     device: str = _option("auto", "cpu, cuda, or auto: the GPU where there is one")
 
     def __post_init__(self) -> None:
-        for name, value in list(vars(self).items()):
+        for name, value in vars(self).items():
             if isinstance(value, list):  # as JSON and the command line bring it
                 object.__setattr__(self, name, tuple(value))
-            if isinstance(value, numpy.generic):  # JSON knows none
+            elif isinstance(value, numpy.generic):  # JSON knows none
                 object.__setattr__(self, name, value.item())
         self._check_names()
         self._check_numbers()
         self._check_sizes()
 
     def _check_names(self) -> None:
-        for field in dataclasses.fields(self):
-            value, kind = getattr(self, field.name), type(field.default)
+        for name, value in vars(self).items():
+            kind = type(getattr(TrainConfig, name))  # of the default
             if kind is bool:
-                checks.choice(field.name, value, (True, False))
+                checks.choice(name, value, (True, False))
             if kind is str and not (isinstance(value, str) and value):
-                raise ValueError(f"{field.name} must be a name, got {value!r}")
-            if value is not None and not isinstance(value, str | int | float | tuple):
-                raise ValueError(f"{field.name} must be a number, got {checks.told(value)}")
+                raise ValueError(f"{name} must be a name, got {value!r}")
+            if value is not None and not isinstance(value, (str, int, float, tuple)):
+                raise ValueError(f"{name} must be a number, got {checks.told(value)}")
         if not isinstance(self.muon, tuple):
             raise ValueError(
                 f"muon takes several groups, as ('QK', 'VO', 'FFN'); got {self.muon!r}"
