@@ -107,7 +107,8 @@ class Corpus:
                 'use load_corpus("docs") or a folder of text files'
             )
         ids = tokens.tolist() if isinstance(tokens, Tensor) else tokens
-        for token in checks.several("tokens (n,)", ids):
+        ids = checks.several("tokens (n,)", ids)
+        for token in {*ids} if isinstance(tokens, Tensor) and tokens.dim() == 1 else ids:
             checks.number("a token", token, 0, self.vocab_size, whole=True)
         return self.tokenizer.decode(ids, skip_special_tokens=False)
 
