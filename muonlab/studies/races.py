@@ -177,7 +177,7 @@ VOCABULARY = Search(
     lambda at: cross(RACE[1200].best(at)[:2], corpus="docs"),
     knobs,
     RIVALS,
-    rounds=(8, 16, 8, 8),
+    rounds=(8, 16, 8, 8, 8),
     around=("best", "all"),
     runoff=3,
 )
