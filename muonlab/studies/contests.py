@@ -222,8 +222,7 @@ def regression_knobs(config: TrainConfig) -> tuple[Knob, ...]:
     return (MUON if config.muon else adamw) + REGRESSION_OUTER
 
 
-# After two rounds three of Muon's best values lay at edges of what was tried.
-IN_CONTEXT = Search("regression-600", REGRESSION_SIDES, regression_knobs, RIVALS, rounds=(16, 8, 8))
+IN_CONTEXT = Search("regression-600", REGRESSION_SIDES, regression_knobs, RIVALS, (16, 8, 8))
 
 
 def routes(at: Place) -> Grid:
@@ -268,5 +267,4 @@ def mover_knobs(config: TrainConfig) -> tuple[Knob, ...]:
     )
 
 
-# After two rounds AdamW's best values lay at four edges of its ranges: two more follow them.
 MOVING = Search("finetuning", movers, mover_knobs, ("pretrained_by", "muon"), rounds=(16, 8, 8, 8))

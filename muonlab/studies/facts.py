@@ -61,8 +61,7 @@ def people_known(measured: dict[str, Any]) -> float:
     return sum(map(mul, people, shares)) / sum(people)
 
 
-# After two rounds the best rate of VO and FFN lay in the outer tenth of its range, under either
-# optimizer, so all have a third.
+# After two rounds the best rates of VO and FFN lay at edges, on both sides, so all have a third.
 FACTS_400 = Search("facts-400", learners(400), learner_knobs, whose, rounds=(8, 8, 8))
 
 
@@ -73,8 +72,7 @@ def rate_alone(at: Place) -> Grid:
     return cross(told, seed=[1, 2, 3, 4, 5])
 
 
-# Of the learners: AdamW with one rate; AdamW slower, and Muon, on VO and FFN and on all. A first
-# round ended at edges of their ranges, on both sides, so a second goes on from there.
+# Of the learners: AdamW with one rate; AdamW slower, and Muon, on VO and FFN and on all.
 LONGER = (0, 2, 3, 5, 6)
 FACTS_1200 = Search(
     "facts-1200",

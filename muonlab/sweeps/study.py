@@ -75,8 +75,7 @@ class Place:
             raise ValueError(
                 f"this study compares the texts {', '.join(texts)}: no --corpus can replace them"
             )
-        own = {"corpus": self.corpus, "pieces": self.pieces}
-        own = {name: value for name, value in own.items() if value}
+        own = {k: v for k in ("corpus", "pieces") if (v := getattr(self, k))}
         return cross(grid, **own) if own else grid
 
     def command(self, phase: str) -> str:

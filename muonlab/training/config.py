@@ -107,7 +107,7 @@ class TrainConfig:
 
     def _check_names(self) -> None:
         for name, value in vars(self).items():
-            kind = type(getattr(TrainConfig, name))  # of the default
+            kind = type(getattr(type(self), name))  # of the default
             if kind is bool:
                 checks.choice(name, value, (True, False))
             if kind is str and not (isinstance(value, str) and value):
