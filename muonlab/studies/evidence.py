@@ -95,7 +95,7 @@ EVIDENCE = {
             "isotropy": tuned_controls,
         },
     ),
-    # Seeds that were looked at before a round was added do not count: the study begins behind them.
+    # `first`: the seeds before it were looked at before a round was added, so they do not count.
     "vocabulary-1200": tuned(VOCABULARY, seeds=10, first=16, before=FIRST),
     "table-1200": Study(
         (*RACE[1200].tunings, *TABLE.tunings),
