@@ -1,6 +1,8 @@
 """What every test shares: no learner's data, one thread, and no comparison of full precision."""
 
+import atexit
 import os
+import shutil
 import tempfile
 
 # before torch is imported, and before any notebook's kernel starts
@@ -8,6 +10,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["MUONLAB_HOME"] = tempfile.mkdtemp(prefix="muonlab-tests-")
 
 from muonlab.classroom.claims import MIME
+
+atexit.register(shutil.rmtree, os.environ["MUONLAB_HOME"])
 
 DRAWING = r'(?s)<svg [^>]*aria-label="([^"]*)".*?</svg>'
 
