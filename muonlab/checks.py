@@ -94,11 +94,15 @@ def word(what: str, value: Any, example: str, pattern: str = r"\w[\w.-]*") -> No
         raise ValueError(f"{what} is called like {example!r}; got {told(value)}")
 
 
+class NoRoom(ValueError):
+    """Too little memory is free, here and now."""
+
+
 def memory(needed: float, what: str) -> None:
-    """Raises ValueError, before anything is allocated, if so many bytes are not free."""
+    """Raises NoRoom, before anything is allocated, if so many bytes are not free."""
     if needed > SMALL and needed > (free := psutil.virtual_memory().available):
         told = f"about {needed / 2**30:,.1f} GiB, and {free / 2**30:.1f} GiB free are here"
-        raise ValueError(f"{what} would need {told}: take smaller numbers, or a larger machine")
+        raise NoRoom(f"{what} would need {told}: take smaller numbers, or a larger machine")
 
 
 def content(path: Path | str, wanted: str) -> bytes:

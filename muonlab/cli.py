@@ -173,7 +173,7 @@ def _pair(text: str) -> tuple[str, str]:
 def _typed(pair: tuple[str, str]) -> tuple[str, Any]:
     """Returns a field with its value as TrainConfig holds it; `table.shown` writes it so."""
     name, text = pair
-    default = getattr(TrainConfig(), name, "")  # no such field: the hypothesis says so
+    default = vars(TrainConfig()).get(name, "")  # no such field: whoever takes the pair says so
     if isinstance(default, bool) or text == "None":
         known = {"True": True, "False": False, "None": None}
         return name, known.get(text, text)
@@ -278,7 +278,7 @@ def _results(options: argparse.Namespace) -> int:
             raise ValueError("--search tells of all trials: no --where, no --against")
         print(outcome(SEARCHES[options.name], Place(folder)))
         return 0
-    where, against = dict(options.where), dict(options.against)
+    where, against = (dict(map(_typed, pairs)) for pairs in (options.where, options.against))
     print(runs_table(_runs(options.name, folder), where, against))
     return 0
 

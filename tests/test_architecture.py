@@ -128,7 +128,7 @@ def test_there_is_no_more_to_read_than_agreed():
     # a class's text before one's own; FineWeb in shards; what refuses bad input; how four steps are
     # fitted; 65 for options that would do nothing, or spoil weights in silence; 90 for numbers that
     # would come back as NaN or as something else
-    assert lines(*READ) <= 4_540
+    assert lines(*READ) <= 4_545
     assert sum(code_lines(path) for m, path in NAMES.items() if room(m) == "optim") <= 862
     # 10,300; the new studies, until the old ones go with the lessons that show them; and what draws
     # figures and judges answers; the playground; slides; 1,750 for teaching, with a fence; 190 for
@@ -142,8 +142,9 @@ def test_there_is_no_more_to_read_than_agreed():
     # 110 for what the public interface is given by mistake, and for what would do nothing; 35 for a
     # map with five rates a place, and for files of records that are parsed once; 90 for verdicts on
     # the paper that a rule gives, and for verbs that start a second sooner; 10 for the race again;
-    # 15 for a precision that is measured
-    assert lines() + top <= 17_250
+    # 15 for a precision that is measured; 45 for intervals of several comparisons, for what each
+    # rule ignores, and for failures that lie in the machine or in a pretraining
+    assert lines() + top <= 17_295
 
 
 def test_lessons_come_in_by_the_doors():

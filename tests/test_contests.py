@@ -19,7 +19,6 @@ def named(config):
 
 def test_each_contestant_has_its_last_loss_in_the_order_of_seeds():
     runs = [run("b", 2, 9, 4), run("a", 2, 9, 2), run("a", 1, 9, 1), run("b", 1, 9, 3)]
-    runs.append(run("a", 3, 9, 9, failure="diverged"))
     assert by_contestant(runs, named) == {"a": [1, 2], "b": [3, 4]}
     assert by_contestant(runs, named, lambda at: at["step"]) == {"a": [100] * 2, "b": [100] * 2}
 
@@ -28,7 +27,7 @@ def test_each_contestant_has_its_last_loss_in_the_order_of_seeds():
     ("runs", "message"),
     [
         ([], "no recorded run"),
-        ([run("a", 1, 1, 1, failure="diverged")], "no recorded run"),
+        ([run("a", 1, 1, 1, failure="diverged")], "a failed at seed 1: diverged"),
         ([run("a", 1, 1, 1), run("b", 2, 1, 1)], "same seeds, each once; got {'a'"),
         ([run("a", 1, 1, 1), run("a", 1, 1, 2)], "same seeds, each once; got {'a'"),
     ],
@@ -50,6 +49,14 @@ def test_runs_that_need_no_pair_are_grouped_by_who_stepped_the_matrices():
     }
     with pytest.raises(ValueError, match="run `muonlab ablate cpu`"):
         grouped([], preset="cpu")
+
+
+def test_a_run_that_failed_is_not_left_out_of_pairs():
+    runs = [run(name, 1, 3.0, 2.0) for name in "ab"]
+    runs += [run("a", 2, 3.0, 2.0), run("b", 2, failure="diverged at step 3", steps=())]
+    with pytest.raises(ValueError, match="b failed at seed 2: diverged at step 3"):
+        grouped(runs, named)
+    assert [len(each) for each in grouped(runs, named, paired=False).values()] == [2, 1]
 
 
 def test_the_last_measurement_counts_of_several():

@@ -20,6 +20,8 @@ from packaging.utils import canonicalize_name
 from muonlab.data import load_corpus
 from muonlab.models.gpt import GPT, SIZES
 from muonlab.publishing import book, readme, route
+from muonlab.publishing.claims import stored
+from muonlab.statistics import corrected
 from muonlab.studies.protocol import MATTERS
 from muonlab.sweeps.results import recorded
 
@@ -179,6 +181,17 @@ def test_the_front_says_how_many_trials_and_seeds_the_races_had():
     seeds = {run.config["seed"] for run in recorded("race-1200")}
     assert len(seeds) == 10
     assert "ten seeds each" in readme_text
+
+
+def test_what_is_not_shown_once_corrected_is_open_among_so_many():
+    words = {"seven": 7, "twelve": 12}
+    said = {k: c for k, (c, _) in stored().items() if "once corrected" in c.sentence}
+    assert {"10-c20", "11-c24", "11-c37"} <= said.keys()
+    for claim in said.values():
+        among = next(n for word, n in words.items() if word in claim.sentence)
+        for interval in claim.value:
+            wider = corrected(interval, among)
+            assert interval.low > 0 > wider.low, claim.id
 
 
 def typed(page):

@@ -147,6 +147,9 @@ def test_a_table_shows_what_differs_and_by_how_much():
     assert lines[1].split() == ["none", "3", "of", "3", "2.100", "0.500", "1.500"]
     assert lines[2].endswith("3.100    0.500  1.500         +1.000 [+1.000, +1.000]")
     assert "none" not in runs_table(runs, where={"muon": "VO+FFN"})
+    assert runs_table(runs, where={"muon": ["FFN", "VO"]}) == runs_table(
+        runs, where={"muon": "VO+FFN"}
+    )
 
 
 def test_a_table_counts_failed_runs_and_leaves_them_out():
@@ -168,6 +171,7 @@ def test_the_command_prints_a_filtered_table(capsys):
     words = ["results", "lesson-04-seeds", "--against", "muon=none"]
     assert main(words) == 0
     assert "QK+VO+FFN" in capsys.readouterr().out
+    assert main(["results", "race-1200", "--where", "muon=FFN+VO", "betas=0.9489+0.9073"]) == 0
     assert main(["results", "lesson-99"]) == 2
     with pytest.raises(SystemExit):
         main(["results", "cpu", "--where", "gated"])

@@ -260,6 +260,7 @@ def test_a_setting_that_diverges_in_the_runoff_is_not_chosen(tmp_path):
 def test_the_ends_of_a_range_are_as_a_configuration_holds_them():
     assert Knob("lr", 0.1, 0.4).ends == (0.1, 0.4)
     assert Knob("betas.0", 0.02, 0.5, average=True).ends == (0.5, 0.98)
+    assert expected_best([[1.0], []]) == [1.0]
     for field in ("betas.7", "lr.0", "corpus"):
         with pytest.raises(ValueError, match="a knob turns a number"):
             Knob(field, 0.1, 0.4)

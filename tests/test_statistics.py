@@ -6,7 +6,14 @@ import math
 import numpy
 import pytest
 
-from muonlab.statistics import Interval, contrast, mean_interval, paired_interval, verdict
+from muonlab.statistics import (
+    Interval,
+    contrast,
+    corrected,
+    mean_interval,
+    paired_interval,
+    verdict,
+)
 
 
 def test_the_textbook_formula():
@@ -68,6 +75,15 @@ def test_a_verdict_needs_the_whole_interval(low, high, size, expected):
 def test_a_verdict_without_an_interval_or_a_size_is_refused(low, size):
     with pytest.raises(ValueError, match=r"a finite interval|size must be a number above 0"):
         verdict(Interval(0.2, low, 0.3, 5), size)
+
+
+def test_corrected_intervals_hold_all_together_as_often_as_one_alone():
+    drawn = numpy.random.default_rng(0).normal(size=(2000, 7, 5))
+    found = [[mean_interval(values) for values in study] for study in drawn]
+    alone = [all(i.low < 0 < i.high for i in study) for study in found]
+    held = [all(i.low < 0 < i.high for i in (corrected(j, 7) for j in study)) for study in found]
+    assert numpy.mean(alone) == pytest.approx(0.95**7, abs=0.03)
+    assert numpy.mean(held) == pytest.approx((1 - 0.05 / 7) ** 7, abs=0.015)
 
 
 def test_equal_differences_give_a_point():

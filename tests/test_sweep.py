@@ -12,6 +12,7 @@ from dataclasses import asdict, replace
 import pytest
 import torch
 
+from muonlab import checks
 from muonlab.records import record as records
 from muonlab.records.record import Record
 from muonlab.sweeps import engines, results, sweep
@@ -101,6 +102,7 @@ def test_a_run_that_fails_is_recorded_with_its_reason_and_the_rest_goes_on(
         (torch.OutOfMemoryError("CUDA out of memory"), OSError, "too little memory for `muonlab"),
         (RuntimeError("can't allocate memory: you tried"), OSError, "too little memory"),
         (MemoryError(), OSError, "which is not recorded"),
+        (checks.NoRoom("a batch would need 700 GiB"), ValueError, "700 GiB"),
         (RuntimeError("CUDA error: unspecified launch failure"), RuntimeError, "launch failure"),
     ],
 )

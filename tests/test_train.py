@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+import shlex
 from contextlib import nullcontext
 from dataclasses import replace
 
@@ -20,8 +21,8 @@ from muonlab.sweeps.study import HERE, best_trial
 from muonlab.training import checkpoints
 from muonlab.training import run as train_module
 from muonlab.training.build import build_model, build_optimizer, picks_bf16
-from muonlab.training.config import TrainConfig
-from muonlab.training.pretraining import first_run
+from muonlab.training.config import RULES, TrainConfig
+from muonlab.training.pretraining import FIRST, first_run
 from muonlab.training.run import Diverged, Run, load_model, pretrained, tensors, train
 
 VOCABULARY = 50
@@ -324,6 +325,7 @@ def test_bf16_is_taken_where_asked_or_where_it_pays(monkeypatch):
         ({"gated": "yes"}, "gated must be one of True, False; got 'yes'"),
         ({"nesterov": None}, "nesterov must be one of True, False; got None"),
         ({"corpus": None}, "corpus must be a name, got None"),
+        ({"rule": "neurons", "ns_coefficients": "exact"}, "'neurons' takes Newton-Schulz steps"),
         ({"seed": -1}, "seed must be"),
     ],
 )
@@ -342,10 +344,41 @@ def test_the_command_runs_the_same_configuration_again():
     from muonlab.cli import _parser
 
     config = replace(CONFIG, muon=(), gated=True, nesterov=False, betas=(0.8, 0.95), lr=3e-4)
+    words = shlex.split(replace(config, corpus="my texts").command())
+    assert words[words.index("--corpus") + 1] == "my texts"
     words = config.command().split()
     options = _parser().parse_args(words[1:])
     values = {f.name: getattr(options, f.name) for f in dataclasses.fields(TrainConfig)}
     assert TrainConfig(**values) == config
+
+
+CHANGES = {
+    "lr": 0.02,
+    "momentum": 0.5,
+    "nesterov": False,
+    "ns_coefficients": "cubic",
+    "ns_steps": 2,
+    "ns_norm": "schatten4",
+    "adjust_lr_fn": "original",
+    "noise": 3.0,
+    "adamw_matrix_lr": 0.1,
+    "adamw_matrix_beta1": 0.3,
+    "matrix_lr_factors": (3.0, 3.0, 3.0, 3.0),
+}
+
+
+@pytest.mark.parametrize("rule", [*RULES, None])
+def test_the_options_that_are_said_to_change_nothing_are_those_that_do(rule):
+    config = replace(CONFIG, steps=3, eval_every=3, muon=()) if rule is None else CONFIG
+    config = replace(config, rule=rule or "muon")
+
+    def losses(**change):
+        run = Run(replace(config, **change), Cycle())
+        return [run.train_step() for _ in range(3)]
+
+    plain = losses()
+    idle = {name for name, value in CHANGES.items() if losses(**{name: value}) == plain}
+    assert idle == config.idle() & CHANGES.keys()
 
 
 def test_every_option_has_a_help_text():
@@ -412,6 +445,21 @@ def test_pretraining_for_a_corpus_with_other_tokens_is_refused(corpus):
     message = rf"pretraining=5 is done on docs, so corpus must be docs or code.*; got '{corpus}'"
     with pytest.raises(ValueError, match=message):
         Run(replace(CONFIG, pretraining=5, corpus=corpus), Cycle())
+
+
+def test_a_pretraining_has_the_shape_of_its_model():
+    config = TrainConfig(corpus="code", pretraining=5, attention="latent", qk_norm=False)
+    assert not first_run(config).qk_norm
+
+
+def test_a_pretraining_that_diverges_is_no_record_of_another_run(pretraining, monkeypatch):
+    config, _ = pretraining
+    pretrained.cache_clear()
+    monkeypatch.setattr(engines, "load_corpus", lambda name: Cycle())
+    monkeypatch.setitem(FIRST["lesson-04"], "adamw_lr", 1e38)
+    found = engines.run(config, lambda name: Cycle())
+    assert "the pretraining diverged at step" in found.failure
+    assert TrainConfig(**found.config) == config
 
 
 def test_pretraining_has_the_rates_that_lesson_04_found():

@@ -22,7 +22,7 @@ from muonlab.records.record import Record
 from muonlab.statistics import chance_to_see, half_width
 from muonlab.studies.evidence import knobs_of
 from muonlab.studies.finding import Finding, both_sides, judge
-from muonlab.studies.hypothesis import Hypothesis, has
+from muonlab.studies.hypothesis import Hypothesis
 from muonlab.sweeps.search import EDGE, Search
 from muonlab.sweeps.study import Place
 from muonlab.training.config import TrainConfig
@@ -170,7 +170,7 @@ def budget(hypothesis: Hypothesis, search: Search, at: Place) -> dict[str, list[
 
 def _sides_of(hypothesis: Hypothesis, configs: Sequence[TrainConfig]) -> dict[str, TrainConfig]:
     fields = [{**hypothesis.shared, **side} for side in (hypothesis.better, hypothesis.than)]
-    fitting = [[c for c in configs if has(vars(c), side)] for side in fields]
+    fitting = [[c for c in configs if tables.fits(vars(c), side)] for side in fields]
     found = dict(zip(hypothesis.names, fitting, strict=True))
     if wrong := next((name for name, fitting in found.items() if len(fitting) != 1), None):
         raise ValueError(f"the search has {len(found[wrong])} contestants for {wrong}: name a rule")

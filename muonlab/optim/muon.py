@@ -302,7 +302,8 @@ class Muon(torch.optim.Optimizer):
         # one pass over memory, 3 times as fast as the loop on a CPU; torch.compile fuses itself
         options["fused"] = group["fused"] and not torch.compiler.is_compiling()
         options |= {"amsgrad": False, "maximize": False}
-        adamw(params, [gradient(p) for p in params], means, squares, [], steps, **options)
+        gradients = [gradient(p).to(p.dtype) for p in params]  # as in `update.average`
+        adamw(params, gradients, means, squares, [], steps, **options)
 
 
 def by_rows(p: Tensor, group: Group) -> bool:

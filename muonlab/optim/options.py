@@ -81,8 +81,12 @@ def check_once(group: Group) -> None:
             raise ValueError(f"expected each {what} once, got one twice in a group")
 
 
+class NotFinite(ValueError):
+    """A gradient, or a first weight, is NaN or Inf."""
+
+
 def check_numbers(groups: list[Group], first: bool) -> None:
-    """Raises ValueError, with the name, unless all gradients in all processes are finite.
+    """Raises NotFinite, with the name, unless all gradients in all processes are finite.
 
     At the `first` step, so must be the parameters: later they are what steps made of them.
     """
@@ -109,4 +113,4 @@ def check_numbers(groups: list[Group], first: bool) -> None:
     broken = add_up(sums.new_tensor([not is_finite(t) for _, t, _ in held]), anyone)
     for (what, _, then), parts in zip(held, broken.tolist(), strict=True):
         if parts:
-            raise ValueError(f"{what} holds NaN or Inf: nothing was updated; {then}")
+            raise NotFinite(f"{what} holds NaN or Inf: nothing was updated; {then}")

@@ -23,7 +23,8 @@ def grouped(
 ) -> dict[Any, list[Record]]:
     """Returns the finished runs of each contestant, in the order of their seeds.
 
-    ValueError if there are none, or if they cannot be paired; TypeError if they are no records.
+    ValueError if there are none, or if they cannot be paired, as where one failed; TypeError if
+    they are no records.
 
     Args:
         name: the contestant that a configuration belongs to.
@@ -32,8 +33,12 @@ def grouped(
     """
     checks.kind("a function of a config as name", name, Callable)
     found: dict[Any, list[Record]] = {}
-    finished = [run for run in several(records) if not run.failure]
-    for run in sorted(finished, key=lambda r: r.config["seed"]):
+    for run in sorted(several(records), key=lambda r: r.config["seed"]):
+        if run.failure and paired:  # an interval over the other seeds would hide it
+            seed = run.config["seed"]
+            raise ValueError(f"{name(run.config)} failed at seed {seed}: {run.failure}")
+        if run.failure:
+            continue
         found.setdefault(name(run.config), []).append(run)
     if not found:
         raise ValueError(f"no recorded run is finished: run `muonlab ablate {preset}`")

@@ -23,10 +23,10 @@ def path_of(preset: str, corpus: str | None = None, folder: Path | None = None) 
 
 def write_manifest(folder: Path = RESULTS) -> None:
     """Writes the manifest: for each file of records its checksum and how many runs it holds."""
-    paths = folder.glob("*.jsonl")
-    files = {path.name: {"sha256": _checksum(path), "runs": len(read(path))} for path in paths}
-    text = json.dumps(files, indent=1, sort_keys=True) + "\n"
-    with lock(folder / MANIFEST, "write"):
+    with lock(folder / MANIFEST, "write"):  # files that another process has written since count
+        paths = folder.glob("*.jsonl")
+        files = {path.name: {"sha256": _checksum(path), "runs": len(read(path))} for path in paths}
+        text = json.dumps(files, indent=1, sort_keys=True) + "\n"
         replace_file(folder / MANIFEST, text.encode())
 
 

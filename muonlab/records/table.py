@@ -58,7 +58,7 @@ def runs_table(
     """
     chosen = [run for run in several(runs) if fits(run.config, where)]
     if not chosen:
-        raise ValueError(f"no recorded run has {_words(where) or 'anything'}")
+        raise ValueError(f"no recorded run has {', '.join(words(where)) or 'anything'}")
     settings = _by_setting(chosen)
     reference = _reference(settings.values(), against) if against else []
     return table(*columns(dict(s) | _cells(group, reference) for s, group in settings.items()))
@@ -87,7 +87,7 @@ def _by_setting(runs: Sequence[Record]) -> dict[Setting, list[Record]]:
 def _reference(settings: Collection[list[Record]], against: Mapping[str, Any]) -> list[Record]:
     fitting = [group for group in settings if fits(group[0].config, against)]
     if len(fitting) != 1:
-        found = f"{len(fitting)} of {len(settings)} settings have {_words(against)}"
+        found = f"{len(fitting)} of {len(settings)} settings have {', '.join(words(against))}"
         raise ValueError(f"{found}: name exactly one, or leave fewer of them with --where")
     return fitting[0]
 
@@ -129,11 +129,20 @@ def measures(run: Record) -> dict[str, float | None]:
 
 
 def fits(config: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """Returns whether a config shows the wanted values; ValueError names a field it lacks."""
+    """Returns whether a config shows the wanted values; ValueError names a field it lacks.
+
+    Groups count in any order.
+    """
     for name in wanted:
         checks.choice("a field of a config", name, config)
-    return all(shown(config[name]) == shown(value) for name, value in wanted.items())
+    return all(
+        {*config[name]} == {*value}
+        if name == "muon" and not isinstance(value, str)
+        else shown(config[name]) == shown(value)
+        for name, value in wanted.items()
+    )
 
 
-def _words(wanted: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={shown(value)}" for name, value in wanted.items())
+def words(fields: Mapping[str, Any]) -> list[str]:
+    """Returns fields and their values as `muonlab` reads and shows them."""
+    return [f"{name}={shown(value)}" for name, value in fields.items()]

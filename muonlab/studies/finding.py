@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from muonlab import checks
 from muonlab.records.record import Record, contestant, several
-from muonlab.records.table import measures
-from muonlab.statistics import Interval, paired_interval
-from muonlab.studies.hypothesis import Hypothesis, Setting, has, words
+from muonlab.records.table import fits, measures, words
+from muonlab.statistics import Interval, mean_interval
+from muonlab.studies.hypothesis import Hypothesis, Setting
 from muonlab.training.config import TrainConfig
 
 
@@ -30,7 +30,7 @@ class Finding:
     @property
     def interval(self) -> Interval:
         """How far it ended ahead, paired over the seeds, at 95 %."""
-        return paired_interval(self.leads, [0.0] * len(self.leads))
+        return mean_interval(self.leads)
 
     @property
     def verdict(self) -> str:
@@ -78,7 +78,7 @@ def by_seed(
         checks.choice("a field of a side", field, vars(TrainConfig()))
     if isinstance(fields.get("muon"), str):
         raise TypeError(f"muon takes several groups, as ('QK',); got {fields['muon']!r}")
-    ours = [run for run in several(runs) if has(run.config, fields)]
+    ours = [run for run in several(runs) if fits(run.config, fields)]
     ours.sort(key=lambda run: run.config["seed"])
     if not ours:
         wanted = ", ".join(words(fields))

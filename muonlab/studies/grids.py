@@ -2,7 +2,7 @@
 
 `muonlab ablate NAME` runs a study of `STUDIES`, all phases in order, or one phase; the records of a
 phase are in data/results, in a file with its name. Trials have seed 0: it chooses the rates, so it
-does not count. What the lessons compare has the seeds 1, 2, …
+does not count. What the lessons compare has other seeds.
 """
 
 from collections.abc import Callable

@@ -5,15 +5,15 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from muonlab import checks
 from muonlab.files import prepare_file, replace_file
+from muonlab.records.provenance import now
 from muonlab.records.record import contestant
-from muonlab.records.table import shown
+from muonlab.records.table import fits, words
 from muonlab.studies.evidence import knobs_of
 from muonlab.sweeps.search import Knob, Search
 from muonlab.sweeps.study import Grid, Place, cross
@@ -69,7 +69,7 @@ class Hypothesis:
         object.__setattr__(self, "shared", {f: getattr(sides[0], f) for f in self.shared})
         if len({side.corpus for side in sides}) > 1:
             raise ValueError("losses on two texts cannot be compared: name one corpus in shared")
-        if has(self.better, self.than) or len({*self.names}) < 2:
+        if fits(self.better, self.than) or len({*self.names}) < 2:
             raise ValueError(f"both sides are {self.names[0]}: name two that differ")
         apart = {f for f in named if self.better[f] != self.than[f]}
         if apart <= sides[0].idle() & sides[1].idle():
@@ -196,23 +196,10 @@ def state(hypothesis: Hypothesis, folder: Path, **plan: float) -> Statement:
             f"{folder} has recorded runs already, made for: {told}. After the result it cannot "
             f"become: {hypothesis}. State a new hypothesis in a new folder, for new runs"
         )
-    utc = datetime.now(UTC).isoformat(timespec="seconds")
+    utc = now()
     text = json.dumps(dataclasses.asdict(hypothesis) | {"utc": utc, "plan": plan}, indent=1)
     replace_file(path, f"{text}\n".encode())
     return Statement(hypothesis, utc, folder, plan)
-
-
-def has(config: Mapping[str, Any], fields: Setting) -> bool:
-    """Whether a config has these values; groups count in any order."""
-    return all(
-        {*config[f]} == {*value} if f == "muon" else shown(config[f]) == shown(value)
-        for f, value in fields.items()
-    )
-
-
-def words(fields: Setting) -> list[str]:
-    """Returns fields and their values as `muonlab` reads and shows them."""
-    return [f"{name}={shown(value)}" for name, value in fields.items()]
 
 
 def _read(path: Path) -> Statement:

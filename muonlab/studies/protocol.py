@@ -2,7 +2,8 @@
 
 A pilot of AdamW alone has chosen the model and the text (`PILOT`). Each contestant has the same
 knobs, with as many trials at the same points of its ranges, at seed 0, which never counts
-(`sweeps.search`). Then the best of each runs at the seeds 1, 2, …, whose number was fixed before.
+(`sweeps.search`). Then the best of each runs at seeds whose number was fixed before: 1, 2, …, or
+new ones where a round came after a look at those.
 Every run ends with its rates decayed to 0.
 """
 
@@ -74,7 +75,7 @@ def partly(muon: TrainConfig, adamw: TrainConfig, groups: tuple[str, ...]) -> Tr
 
 
 def tuned(*searches: Search, seeds: int, first: int = 1, before: tuple[Search, ...] = ()) -> Study:
-    """Returns a study: searches, and the best of each at new seeds, measured eight times."""
+    """Returns a study: searches, and the best of each at new seeds, measured at each eighth."""
     name = searches[0].name
 
     def finals(at: Place) -> Grid:

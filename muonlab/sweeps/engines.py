@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from muonlab import checks
 from muonlab.data.load import load_corpus
 from muonlab.data.task import Task
 from muonlab.machine import pick_device
@@ -152,6 +153,8 @@ def run(config: TrainConfig, load: Callable[[str], Task], *, progress: bool = Tr
         with warnings.catch_warnings():  # a grid gives all sides the same options
             warnings.filterwarnings("ignore", IDLE)
             return train(config, task, progress=progress)
+    except checks.NoRoom:
+        raise
     except Diverged as error:
         return error.record
     except (ValueError, torch.linalg.LinAlgError) as error:  # such as a model without w_gate

@@ -84,13 +84,13 @@ def problems(
     found = store.changed(folder)
     for path in sorted(folder.glob("*.jsonl")):
         try:
-            known = by_config(runs := read_runs(path))
+            there = by_config(runs := read_runs(path))
+            wanted = set(presets.get(path.stem, list)())  # from the trials in other files
         except ValueError as error:
             found.append(f"{path.name}: {error}")
             continue
-        if len(known) < len(runs):
-            found.append(f"{path.name}: {len(runs) - len(known)} runs are recorded twice")
-        wanted = set(presets.get(path.stem, list)())
-        if missing := len(wanted - known.keys()):
+        if len(there) < len(runs):
+            found.append(f"{path.name}: {len(runs) - len(there)} runs are recorded twice")
+        if missing := len(wanted - there.keys()):
             found.append(f"{path.name}: {missing} of {len(wanted)} runs of the grid are missing")
     return found

@@ -3,8 +3,8 @@
 A search goes in rounds. The first spreads its trials over the whole ranges by Sobol's points, which
 leave no gaps as chance does. A later round spreads its own over a third of each range (in
 logarithms), around the best trial so far; it may leave the range, so an optimum at an edge is
-followed. No setting is tried twice: where a round found nothing better, the next one goes on with
-the points that follow.
+followed. Its first point is the middle, so it begins with the best so far again: eight trials are
+seven new ones. Where a round found nothing better, the next goes on with the points that follow.
 
 Where settings end close together, one seed chooses by chance. In a runoff the first few settings of
 each contestant run at two more seeds, and the lowest mean of the three is the best.
@@ -167,8 +167,9 @@ class Search:
         for number, tuning in enumerate(self.tunings[: len(self.rounds)][:rounds]):
             # its trials from what is found so far: asked of the phase, each round would search anew
             trials = self._round(number, at, [*groups.values()], tried)
-            tried |= {*trials}
-            for config, run in replace(tuning, trials=trials).recorded(at).items():
+            runs = replace(tuning, trials=trials).recorded(at)
+            tried |= {*trials} | runs.keys()  # these are on the text of the place
+            for config, run in runs.items():
                 groups.setdefault(tuning.contestant(config), []).append(run)
         return [*groups.values()], tried
 
@@ -267,7 +268,7 @@ def expected_best(rounds: list[list[float]]) -> list[float]:
         for n in range(1, size + 1):
             cases = (comb(size - k, n - 1) * low for k, low in enumerate(capped, 1))
             found.append(sum(cases) / comb(size, n))
-        best = min(best, *results)
+        best = min([best, *results])
     return found
 
 
@@ -280,7 +281,7 @@ def outcome(search: Search, at: Place) -> str:
     budgets, settings = search.budget(at), search.settings(at)
     who = search.tunings[0].contestant
     ends = [*accumulate(map(len, next(iter(search.trials(at).values()))))]
-    counts = sorted({1, 4, ends[0] // 2, *ends})
+    counts = sorted({n for n in (1, 4, ends[0] // 2, *ends) if 0 < n <= ends[-1]})
     rows = []
     for config in search.best(at):
         fields = (knob.fields.split()[0] for knob in search.knobs(config))

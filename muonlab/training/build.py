@@ -15,7 +15,7 @@ from muonlab.models.regressor import build
 from muonlab.optim.muon import Muon
 from muonlab.optim.normuon import NorMuon
 from muonlab.optim.routing import GROUPS, route
-from muonlab.training.config import TrainConfig
+from muonlab.training.config import SHAPE, TrainConfig
 from muonlab.training.rules import NORMUON, Controlled
 
 
@@ -39,8 +39,7 @@ def build_model(config: TrainConfig, task: Task) -> GPT:
 
 def model_shape(config: TrainConfig) -> GPTConfig:
     """Returns the shape of a run's model, before a task says what its tokens are."""
-    names = ("gated", "attention", "qk_norm", "fused_qkv", "experts")
-    chosen = {name: getattr(config, name) for name in names}
+    chosen = {name: getattr(config, name) for name in SHAPE}
     return dataclasses.replace(SIZES[config.size], **chosen)
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, get_args
@@ -14,11 +15,12 @@ from muonlab.optim.coefficients import COEFFICIENTS, MOST
 from muonlab.optim.orthogonalize import NORMS
 from muonlab.optim.routing import GROUPS
 from muonlab.optim.update import LRScale
-from muonlab.training.rules import CONTROLS, NORMUON
+from muonlab.training.rules import CONTROLS, IGNORED, NEWTON_SCHULZ, NORMUON
 from muonlab.training.schedule import factor
 
-MUONS_OWN = {"lr", "momentum", "nesterov", "rule", "matrix_lr_factors", "adjust_lr_fn"}
-MUONS_OWN |= {"ns_coefficients", "ns_steps", "ns_norm", "noise"}
+MUONS_OWN = {"lr", "momentum", "nesterov", "rule", "noise", "adjust_lr_fn", *NEWTON_SCHULZ}
+SHAPE = ("gated", "attention", "qk_norm", "fused_qkv", "experts")  # of the model, beside its size
+TEXTS = ("docs", "code")  # these have the same tokens
 IDLE = "in this run these options change nothing"
 RULES = ("muon", *NORMUON, *CONTROLS)
 CHOICES: dict[str, Iterable[str]] = {
@@ -124,6 +126,15 @@ class TrainConfig:
                 checks.choice(name, each, known)
         if twice := [each for each in self.muon if self.muon.count(each) > 1]:
             raise ValueError(f"muon takes each group once, got {twice[0]!r} twice")
+        if self.pretraining and self.corpus.partition("-")[0] not in TEXTS:
+            wanted = f"{' or '.join(TEXTS)}, which have its tokens; got {self.corpus!r}"
+            told = f"pretraining={self.pretraining} is done on docs, so corpus must be {wanted}"
+            raise ValueError(f"{told}: choose one of them, or set pretraining to 0")
+        steps = self.rule in CONTROLS and NEWTON_SCHULZ.isdisjoint(IGNORED[self.rule])
+        if self.ns_coefficients == "exact" and steps:
+            raise ValueError(
+                f"rule={self.rule!r} takes Newton-Schulz steps, got ns_coefficients='exact'"
+            )
         if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", self.device):  # the run sees if it is there
             raise ValueError(f"device must be auto, cpu, cuda or cuda:N; got {self.device!r}")
 
@@ -180,9 +191,10 @@ class TrainConfig:
 
     def idle(self) -> set[str]:
         """Returns the options that change nothing in this run."""
-        found = set() if self.muon else {*MUONS_OWN}
-        if {"QK", "VO", "FFN"} <= {*self.muon}:
-            found |= {"adamw_matrix_lr", "adamw_matrix_beta1"}
+        found = {*IGNORED.get(self.rule, ())} if self.muon else {*MUONS_OWN}
+        if {"QK", "VO", "FFN"} <= {*self.muon} and not self.experts:  # AdamW keeps their routers
+            adam = "exp_avg" in CONTROLS.get(self.rule, ((), ()))[1]
+            found |= {"adamw_matrix_lr"} | (set() if adam else {"adamw_matrix_beta1"})
         found |= set() if self.pretraining else {"pretrained_by"}
         found |= set() if self.rule in ("noisy_adam", "fixed_noise") else {"noise"}
         return found | ({"ns_steps", "ns_norm"} if self.ns_coefficients == "exact" else set())
@@ -203,4 +215,4 @@ class TrainConfig:
                 words.append(flag if value else flag.replace("--", "--no-", 1))
             else:
                 words += [flag, *map(str, value if isinstance(value, tuple) else (value,))]
-        return " ".join(words)
+        return shlex.join(words)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from muonlab.training.config import TrainConfig
+from muonlab.training.config import SHAPE, TrainConfig
 
 # The settings of that run, by `pretrained_by`: the best trials of lesson-04-tuning, which
 # pretrained one model for all seeds, and of race-1200, with as many models as seeds.
@@ -17,25 +17,12 @@ FIRST: dict[str, dict[str, Any]] = {
     },
     "Muon": {"lr": 0.0112, "momentum": 0.745, "adamw_lr": 0.0177, "betas": (0.9488, 0.9073)},
 }
-KEPT = (  # options of a fine-tuning that its pretraining shares
-    *("size", "gated", "attention", "fused_qkv", "experts", "context"),
-    *("precision", "device", "seed"),
-)
-TEXTS = ("docs", "code")  # these have the same tokens
+KEPT = ("size", *SHAPE, "context", "precision", "device", "seed")  # a fine-tuning's, too
 
 
 def first_run(config: TrainConfig) -> TrainConfig:
-    """Returns the run on docs whose weights a config with `pretraining` starts from.
-
-    A corpus with other tokens is a ValueError.
-    """
-    text, *vocabulary = config.corpus.split("-")
-    if text not in TEXTS:
-        raise ValueError(
-            f"pretraining={config.pretraining} is done on docs, so corpus must be "
-            f"{' or '.join(TEXTS)}, which have its tokens; got {config.corpus!r}: choose one of "
-            "them, or set pretraining to 0"
-        )
+    """Returns the run on docs whose weights a config with `pretraining` starts from."""
+    _, *vocabulary = config.corpus.split("-")
     kept = {name: getattr(config, name) for name in KEPT} | FIRST[config.pretrained_by]
     return TrainConfig(
         corpus="-".join(["docs", *vocabulary]), steps=config.pretraining, batch=16, **kept

@@ -169,6 +169,16 @@ def _rms(D: Tensor) -> Tensor:
     return D * (0.2 * math.sqrt(D.numel()) / D.norm().clamp(min=torch.finfo(D.dtype).tiny))
 
 
+NEWTON_SCHULZ = {"ns_coefficients", "ns_steps", "ns_norm"}
+ANY_SPECTRUM = NEWTON_SCHULZ | {"adjust_lr_fn"}
+OF_ADAM = {"momentum", "nesterov"}
+IGNORED = {  # rule → the options of Muon that it does not read
+    "flat_adam": OF_ADAM,
+    **dict.fromkeys(("noisy_adam", "fixed_noise"), OF_ADAM | {"adjust_lr_fn"}),
+    **dict.fromkeys(("sign", "random_spectrum"), ANY_SPECTRUM),
+    **dict.fromkeys(("neurons", "normuon"), frozenset({"adjust_lr_fn"})),
+    "sgd": ANY_SPECTRUM | {"nesterov"},
+}
 ADAM = ("exp_avg", "exp_avg_sq", "step")
 # rule → its direction, and the names of what it keeps about each matrix
 CONTROLS: dict[str, tuple[Callable[[Tensor, State, Group], Tensor], tuple[str, ...]]] = {

@@ -21,6 +21,7 @@ from muonlab.machine import keep_freed_memory, pick_device
 from muonlab.models.gpt import GPT, SIZES, GPTConfig
 from muonlab.models.regressor import build
 from muonlab.optim.muon import Muon
+from muonlab.optim.options import NotFinite
 from muonlab.records.provenance import code_version, now, provenance
 from muonlab.records.record import Record
 from muonlab.theory.spectra import layer_spectra
@@ -127,8 +128,11 @@ def tensors(model: nn.Module, optimizer: Muon) -> dict[str, Tensor]:
 def pretrained(config: TrainConfig) -> dict[str, Tensor]:
     """Returns the weights that a run leaves; `pretrained.cache_clear()` frees them."""
     run = Run(config, load_corpus(config.corpus))
-    while run.step < config.steps:
-        run.train_step()
+    try:
+        while run.step < config.steps:
+            run.train_step()
+    except Diverged as error:  # its record is not that of the run which asks
+        raise ValueError(f"the pretraining {error}") from error
     return run.model.state_dict()
 
 
@@ -194,7 +198,7 @@ class Run:
             sharded.clip(self.model, config.grad_clip)
         try:
             self.optimizer.step() if self.shard else parallel.step_shared(self.optimizer)
-        except ValueError as error:  # the optimizer checks gradients before it changes anything
+        except NotFinite as error:  # looked for before the optimizer changes anything
             raise self._diverged(str(error)) from error
         self.optimizer.zero_grad()
         if self.device.type == "cuda":
