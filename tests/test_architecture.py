@@ -142,9 +142,10 @@ def test_there_is_no_more_to_read_than_agreed():
     # 110 for what the public interface is given by mistake, and for what would do nothing; 35 for a
     # map with five rates a place, and for files of records that are parsed once; 90 for verdicts on
     # the paper that a rule gives, and for verbs that start a second sooner; 10 for the race again;
-    # 15 for a precision that is measured; 45 for intervals of several comparisons, for what each
-    # rule ignores, and for failures that lie in the machine or in a pretraining
-    assert lines() + top <= 17_295
+    # 15 for a precision that is measured; 55 for intervals of several comparisons, for what each
+    # rule ignores, for failures that lie in the machine or in a pretraining, and for exercises that
+    # ask for a way without an SVD
+    assert lines() + top <= 17_305
 
 
 def test_lessons_come_in_by_the_doors():

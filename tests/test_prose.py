@@ -31,6 +31,7 @@ CITED: dict[str, dict[str, str]] = {
         "0.05": "arXiv 2505.16932, GPT-2 small: 3.639 minus 3.588",
         "0.008": "arXiv 2505.16932, 10B tokens: 2.921 minus 2.913",
         "9.75 %": "1 minus 0.95 squared",
+        "0.9025": "0.95 squared",
     },
     "04": {
         "10 %": "e to the power 0.1, less 1",
@@ -39,6 +40,8 @@ CITED: dict[str, dict[str, str]] = {
         "4,096": "the tokens of docs, muonlab.data",
         **dict.fromkeys(("1.4", "0.1", "1.1", "1.2"), "arXiv 2509.02046, section 4"),
     },
+    "05": {"4,096": "the tokens of docs, muonlab.data"},
+    "06": {"1,200": "the steps of lesson-04-longer"},
     "07": {
         **dict.fromkeys(("-0.7", "-0.3"), "arXiv 2509.26030, Theorem 5.3"),
         "199.8": "0.2 times 999",

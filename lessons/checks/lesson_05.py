@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from muonlab.classroom.exercise import Answer, Look, compare, rough
+from muonlab.classroom.exercise import WITHOUT_SVD, Answer, Look, compare, rough
 from muonlab.classroom.kinds import array, number
 
 
@@ -97,7 +97,7 @@ def e4(answer: Answer) -> None:
     """Each root of f, between two neighbouring frequencies: σ without an SVD."""
     cases = [(_distinct(weights),) for weights in ((4, 2, 1), (9, 5, 3, 2, 1), (2, 1), (20, 19, 10, 6, 3, 1))]
     otherwise = "For each k, look between p[k + 1]² and p[k]² for the s² where the sum of 1 / (p² - s²) is 0."
-    compare(answer, cases, _between, returns=array, within=1e-4, otherwise=otherwise, by_hand=True)
+    compare(answer, cases, _between, returns=array, within=1e-4, otherwise=otherwise, by_hand=WITHOUT_SVD)
 
 
 def _distinct(weights: tuple[int, ...]) -> Tensor:

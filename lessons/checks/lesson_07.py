@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from muonlab.classroom.exercise import Answer, Look, Mistakes, compare, rough
+from muonlab.classroom.exercise import WITHOUT_SVD, Answer, Look, Mistakes, compare, rough
 from muonlab.classroom.kinds import number, numbers
 from muonlab.optim.orthogonalize import polar
 
@@ -201,7 +201,7 @@ def _gradient(W: Tensor, E: Tensor, values: Tensor, p: Tensor) -> Look:
 def e5(answer: Answer) -> None:
     """The identity on what sums to 0 in each block, and the core divided by its length."""
     cases = [(_bracket(K, L, a), L) for K, L, a in ((4, 2, 0.375), (5, 1, 0.5), (6, 2, 0.3125), (6, 4, 0.2))]
-    compare(answer, cases, _polar, returns=numbers, otherwise=_which_part, by_hand=True)
+    compare(answer, cases, _polar, returns=numbers, otherwise=_which_part, by_hand=WITHOUT_SVD)
 
 
 def _bracket(K: int, L: int, a: float) -> Tensor:

@@ -128,14 +128,22 @@ def unpatched() -> None:
 
 
 @contextmanager
-def package_calls(watched: bool) -> Iterator[list[str]]:
-    """Gives a list to which, if `watched`, muonlab's own functions are added as they are called."""
+def package_calls(watched: bool | tuple[str, ...]) -> Iterator[list[str]]:
+    """Gives a list to which, if `watched`, muonlab's own functions are added as they are called.
+
+    A tuple names functions of libraries that are added, too.
+    """
     used: list[str] = []
+    others = watched if isinstance(watched, tuple) else ()
 
     def note(frame: Any, event: str, argument: Any) -> None:
-        file = frame.f_code.co_filename
-        if event == "call" and file.startswith(PACKAGE) and not file.startswith(JUDGES):
-            used.append(frame.f_code.co_name)
+        file, name = frame.f_code.co_filename, frame.f_code.co_name
+        if event == "c_call" and argument.__name__.removeprefix("linalg_") in others:
+            used.append(argument.__name__.removeprefix("linalg_"))
+        elif event == "call" and file.startswith(PACKAGE) and not file.startswith(JUDGES):
+            used.append(f"muonlab.{name}")
+        elif event == "call" and name in others and {"torch", "numpy"} & {*Path(file).parts}:
+            used.append(name)
 
     before = sys.getprofile()
     sys.setprofile(note if watched else before)

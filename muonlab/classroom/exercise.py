@@ -18,6 +18,7 @@ MIME = "application/vnd.muonlab.verdict+json"
 UNREADABLE = "The check could not use what your function returned"
 GENERIC = "This does not fit."
 ROUNDED = "You rounded. Return all digits."
+WITHOUT_SVD = ("svd", "svdvals", "eigh", "eigvalsh", "eig", "eigvals")
 BY_HAND = "This exercise is about how that is done: write it by hand."
 Case = tuple[Any, ...]
 Mistakes = Sequence[tuple[Any, str]]
@@ -115,7 +116,7 @@ def compare(
     returns: Kind,
     within: float = 1e-4,
     otherwise: str | Callable[..., str] = GENERIC,
-    by_hand: bool = False,
+    by_hand: bool | tuple[str, ...] = False,
 ) -> None:
     """Accepts an answer that is right in every case; else raises Wrong with the diagnosis.
 
@@ -130,13 +131,14 @@ def compare(
         within: equal are numbers of one shape that are no further apart than this share of the
             largest one expected. So are those rounded to hundredths or finer, within 0.5 %.
         otherwise: the message when no mistake fits, or a function of what came and the case.
-        by_hand: whether calling a function of muonlab's is noticed and turned down.
+        by_hand: whether calling a function of muonlab's is noticed and turned down; a tuple names
+            functions of torch that are, too.
     """
     table = [look(*case) for case in cases]
     with package_calls(by_hand) as used:
         came = _asked(answer, cases, table, returns, within)
     wrong = [i for i, value in enumerate(came) if not _right(value, table[i][0], within)]
-    borrowed = f"`muonlab.{used[0]}`" if by_hand and used else ""
+    borrowed = f"`{used[0]}`" if used else ""
     if wrong:
         _tell(answer, cases, table, came, wrong, within, otherwise, borrowed)
     elif borrowed:

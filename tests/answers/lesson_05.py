@@ -189,8 +189,6 @@ ANSWERS = {
             "list": lambda p: halve(p).tolist(),
             "numpy": lambda p: halve(p).numpy(),
             "float32": lambda p: halve(p).float(),
-            "svd": lambda p: torch.linalg.svdvals(torch.diag(p) - p / len(p))[:-1],
-            "eigenvalues": lambda p: eigenvalues(p).flip(0)[:-1].sqrt(),
         },
         "wrong": {
             "frequencies": lambda p: p,
@@ -206,6 +204,8 @@ ANSWERS = {
             "one halving": lambda p: halve(p, halvings=1),
             "five halvings": lambda p: halve(p, halvings=5),
             "smallest first": lambda p: halve(p).flip(0),
+            "svd": lambda p: torch.linalg.svdvals(torch.diag(p) - p / len(p))[:-1],
+            "eigenvalues": lambda p: eigenvalues(p).flip(0)[:-1].sqrt(),
             "with the zero": lambda p: torch.linalg.svdvals(torch.diag(p) - p / len(p)),
             "diagonal": lambda p: (p * (1 - 1 / len(p)))[:-1],
             "number": lambda p: halve(p).sum(),

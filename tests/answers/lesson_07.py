@@ -181,13 +181,15 @@ ANSWERS = {
         "right": {
             "blocks": by_blocks,
             "newton": by_newton,
-            "eigenvectors": by_eigenvectors,
-            "numpy": in_numpy,
             "lists": in_lists,
             "double": lambda M, L: by_blocks(M.float(), L).double(),
+            "array": lambda M, L: by_blocks(M, L).numpy(),
+            "turned round": lambda M, L: by_newton(M.T, L).T,
         },
         "wrong": {
             "one vector": one_vector,
+            "eigenvectors": by_eigenvectors,
+            "numpy": in_numpy,
             "first only": first_only,
             "long core": lambda M, L: by_blocks(M, L, lambda core: core),
             "no core": lambda M, L: by_blocks(M, L, lambda core: 0 * core),

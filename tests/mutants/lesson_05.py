@@ -66,6 +66,7 @@ ANSWERS = {
             "the wrong half": lambda p: halved(p, up=True),
             "frequencies": lambda p: p[:-1],
             "middles": lambda p: (p[1:] + p[:-1]) / 2,
+            "svd": lambda p: torch.linalg.svdvals(torch.diag(p) - p / len(p))[:-1],
             "with the 0": lambda p: torch.linalg.svdvals(torch.diag(p) - p / len(p)),
         },
         "right": {"all at once": halved, "one by one": one_by_one},

@@ -244,7 +244,6 @@ ANSWERS = {
     },
     "07-e5": {
         "right": {
-            "svd": by_svd,
             "projections": projections,
             "six numbers": six_numbers,
             "built": built(unit),
@@ -253,6 +252,7 @@ ANSWERS = {
         },
         "wrong": {
             "package": lambda M, L: polar(M),
+            "svd": by_svd,
             "identity": lambda M, L: torch.eye(len(M)),
             "no core": built(torch.zeros_like),
             "core alone": built(unit, lambda M, U: 0 * M),
