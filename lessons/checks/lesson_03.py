@@ -306,7 +306,7 @@ def _first_step(bug: str, seed: int) -> dict[str, tuple[Tensor, Tensor, Tensor]]
         M = (1 - 0.95**2 if twice else 0.05) * G
         ortho = newton_schulz(G) if bug != "never orthogonalizes" else M * 1.95
         update = 0.2 * (n if bug == "scale from one axis" else max(m, n)) ** 0.5 * ortho
-        if name == "head":  # in the lesson AdamW steps it with 0.01, and Muon with the rate 4
-            update = 4 * update if bug == "head under Muon" else 0.01 * G.sign()
+        if name == "head" and bug != "head under Muon":  # as long as Muon's, so its size says nothing
+            update = 0.18 * G.sign() * torch.rand(m, n, generator=generator).add(0.5)
         found[name] = G, update, M
     return found
