@@ -55,7 +55,8 @@ class Muon(torch.optim.Optimizer):
         momentum: μ in [0, 1).
         nesterov: look one step ahead.
         ns_coefficients: a triple, a triple a step, or a name in `coefficients.COEFFICIENTS`;
-            "exact" takes the polar factor from an SVD instead, as an oracle: slow.
+            "exact" takes the polar factor from an SVD in float64, as an oracle: slow, and of a
+            gradient of low rank in float32 its rounding counts as direction, too.
         eps: taken for torch's sake, without effect; an AdamW group has an eps of its own.
         ns_steps: Newton-Schulz steps.
         adjust_lr_fn: None or "original", "match_rms_adamw", "spectral", "update_rms".

@@ -93,7 +93,7 @@ def contestant(config: Mapping[str, Any]) -> str:
     if not config["muon"]:
         return "AdamW"
     rule = RULES.get(config["rule"], config["rule"])
-    return rule if list(config["muon"]) == ALL else f"{rule}({', '.join(config['muon'])})"
+    return rule if {*config["muon"]} == {*ALL} else f"{rule}({', '.join(config['muon'])})"
 
 
 def run_id(config: Any) -> str:

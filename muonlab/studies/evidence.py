@@ -54,8 +54,8 @@ def knobs_of(config: TrainConfig) -> tuple[Knob, ...]:
     if config.corpus.startswith("facts"):
         return learner_knobs(config)
     own = regression_knobs if config.corpus.startswith("regression") else knobs
-    partial = bool(config.muon) and {*config.muon} != {*ALL_GROUPS}
-    return own(config) + own(replace(config, muon=()))[:2] * partial
+    some = bool(config.muon) and {*config.muon} != {*ALL_GROUPS}
+    return own(config) + own(replace(config, muon=()))[:2] * some
 
 
 def rates_of(config: TrainConfig) -> tuple[Knob, ...]:
