@@ -138,8 +138,9 @@ def package_calls(watched: bool | tuple[str, ...]) -> Iterator[list[str]]:
 
     def note(frame: Any, event: str, argument: Any) -> None:
         file, name = frame.f_code.co_filename, frame.f_code.co_name
-        if event == "c_call" and argument.__name__.removeprefix("linalg_") in others:
-            used.append(argument.__name__.removeprefix("linalg_"))
+        built_in = getattr(argument, "__name__", "").removeprefix("linalg_")
+        if event == "c_call" and built_in in others:
+            used.append(built_in)
         elif event == "call" and file.startswith(PACKAGE) and not file.startswith(JUDGES):
             used.append(f"muonlab.{name}")
         elif event == "call" and name in others and {"torch", "numpy"} & {*Path(file).parts}:

@@ -133,7 +133,7 @@ class TrainConfig:
         steps = self.rule in CONTROLS and NEWTON_SCHULZ.isdisjoint(IGNORED[self.rule])
         if self.ns_coefficients == "exact" and steps:
             raise ValueError(
-                f"rule={self.rule!r} takes Newton-Schulz steps, got ns_coefficients='exact'"
+                f"rule={self.rule!r} takes Newton-Schulz steps: name coefficients, got 'exact'"
             )
         if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", self.device):  # the run sees if it is there
             raise ValueError(f"device must be auto, cpu, cuda or cuda:N; got {self.device!r}")
