@@ -183,6 +183,20 @@ def test_the_front_says_how_many_trials_and_seeds_the_races_had():
     assert "ten seeds each" in readme_text
 
 
+def test_in_the_longest_race_muon_is_behind_until_the_rates_fall():
+    told = (
+        "Up to step 4,200 of these runs Muon is behind on rare tokens in the mean, and from 1,800"
+    )
+    assert told in (ROOT / "book" / "conditions.md").read_text("utf-8")
+    ends = {"overall": Counter(), "tail": Counter()}
+    for run in recorded("race-4800"):
+        for at in run.held_out:
+            for part, leads in ends.items():
+                leads[at["step"]] += at[part] * (-1 if run.config["muon"] else 1)
+    assert {step for step, lead in ends["tail"].items() if lead < 0} == {*range(600, 4201, 600)}
+    assert {step for step, lead in ends["overall"].items() if lead < 0} == {1800, 2400, 3000}
+
+
 def test_what_is_not_shown_once_corrected_is_open_among_so_many():
     words = {"seven": 7, "twelve": 12}
     said = {k: c for k, (c, _) in stored().items() if "once corrected" in c.sentence}
