@@ -37,9 +37,8 @@ def grouped(
         if run.failure and paired:  # an interval over the other seeds would hide it
             seed = run.config["seed"]
             raise ValueError(f"{name(run.config)} failed at seed {seed}: {run.failure}")
-        if run.failure:
-            continue
-        found.setdefault(name(run.config), []).append(run)
+        if not run.failure:
+            found.setdefault(name(run.config), []).append(run)
     if not found:
         raise ValueError(f"no recorded run is finished: run `muonlab ablate {preset}`")
     seeds = {who: [run.config["seed"] for run in runs] for who, runs in found.items()}
