@@ -49,6 +49,15 @@ def docs(docs_built, monkeypatch):
     return load_corpus("docs")
 
 
+@pytest.fixture(scope="module")
+def halves(docs_built):
+    """The text for training and the held-out text, decoded once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MUONLAB_CACHE", str(docs_built[0]))
+        docs = load_corpus("docs")
+    return docs.decode(docs.train), docs.decode(docs.held_out)
+
+
 @pytest.fixture
 def own_cache(tmp_path, monkeypatch):
     """An empty cache folder, which load_corpus uses in this test."""
@@ -96,22 +105,19 @@ def folders_by_name():
     return [(name, folder.name) for name, folder in documents.source_folders()]
 
 
-def test_docs_is_real_and_large_enough_to_train_on(docs):
+def test_docs_is_real_and_large_enough_to_train_on(docs, halves):
     assert docs.documents > 15_000
     assert docs.characters > 10_000_000
     assert len(docs.train) > 3_000_000
     assert docs.vocab_size == 4096
     assert docs.shape(SIZES["tiny"]) == shape_for("docs", SIZES["tiny"])
     assert 0.08 < len(docs.held_out) / len(docs.train) < 0.14
-    text = docs.decode(docs.train)
     for phrase in ('The "with" statement', "Parameters\n----------", "torch.nn.Linear"):
-        assert phrase in text
+        assert phrase in halves[0]
 
 
-def test_no_document_is_in_both_halves_or_twice(docs):
-    train, held_out = (
-        docs.decode(tokens).split(tokenization.END)[:-1] for tokens in (docs.train, docs.held_out)
-    )
+def test_no_document_is_in_both_halves_or_twice(docs, halves):
+    train, held_out = (half.split(tokenization.END)[:-1] for half in halves)
     # a document may itself name the token: a few more pieces than documents
     assert docs.documents <= len(train) + len(held_out) < docs.documents + 20
     assert not {x for x in held_out if len(x) > 100} & set(train)

@@ -1,23 +1,29 @@
 """What must not change when the code does: every preset's runs, every record's numbers.
 
+And what holds of every grid that is recorded. One file, since a grid takes a while to find.
+
 `python tests/test_pins.py` pins what is new, and drops what is gone; it changes no pin.
 """
 
 import dataclasses
 import hashlib
 import json
+from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from muonlab.records import record
-from muonlab.records.store import RESULTS
-from muonlab.studies.grids import PRESETS
+from muonlab.records.store import RESULTS, path_of
+from muonlab.studies.grids import PRESETS, STUDIES
+from muonlab.sweeps.results import recorded
 from muonlab.training.config import TrainConfig
 
 FILE = Path(__file__).parent / "pins.json"
 PINS = json.loads(FILE.read_text(encoding="utf-8"))
 DEFAULTS = {field.name: field.default for field in dataclasses.fields(TrainConfig)}
+TUNINGS = {tuning.name: tuning for study in STUDIES.values() for tuning in study.tunings}
 CURVES = ("train_loss", "step_seconds", "held_out", "tokens", "failure", "provenance")
 
 
@@ -41,9 +47,14 @@ def numbers(run):
     return [chosen(run.config), spectra, *(getattr(run, name) for name in CURVES)]
 
 
+@cache
+def grid(name):
+    return PRESETS[name]()
+
+
 def preset(name):
     try:
-        found = [chosen(dataclasses.asdict(config)) for config in PRESETS[name]()]
+        found = [chosen(dataclasses.asdict(config)) for config in grid(name)]
     except ValueError:  # its trials are not recorded yet
         return None
     return digest(found)
@@ -56,6 +67,26 @@ def records(name):
 @pytest.mark.parametrize("name", PINS["presets"])
 def test_a_preset_names_the_same_runs_in_the_same_order(name):
     assert preset(name) == PINS["presets"][name]
+
+
+@pytest.mark.parametrize("name", [name for name in PRESETS if path_of(name).exists()])
+def test_every_recorded_grid_is_whole_and_from_committed_code(name):
+    runs = recorded(name)
+    assert {*grid(name)} == {TrainConfig(**run.config) for run in runs}
+    for run in runs:
+        assert not run.failure
+        assert not run.provenance["code"].endswith("-dirty")
+        assert len(run.train_loss) == run.config["steps"]
+    texts = {(run.config["corpus"], run.provenance["corpus_sha256"]) for run in runs}
+    assert len(texts) == len({name for name, _ in texts})  # a name means one text
+
+
+@pytest.mark.parametrize("name", [name for name in TUNINGS if path_of(name).exists()])
+def test_each_contestant_has_as_many_trials_at_seeds_that_never_count(name):
+    trials, contestant = grid(name), TUNINGS[name].contestant
+    assert len({*map(contestant, trials)}) < len({*trials}) == len(trials)
+    assert len({*Counter(map(contestant, trials)).values()}) == 1
+    assert {trial.seed for trial in trials} == ({101, 102} if name.endswith("-runoff") else {0})
 
 
 @pytest.mark.parametrize("name", PINS["records"])

@@ -10,9 +10,6 @@ import pytest
 from muonlab.records import provenance as where
 from muonlab.records.provenance import code_version, provenance
 from muonlab.records.record import Record, append, contestant, read, run_id
-from muonlab.records.store import path_of
-from muonlab.studies.grids import PRESETS
-from muonlab.sweeps.results import recorded
 from muonlab.training.config import TrainConfig
 
 
@@ -175,18 +172,6 @@ def test_the_code_version_is_that_of_the_code_this_process_loaded(monkeypatch):
     before = code_version()
     monkeypatch.setattr(where, "_git", lambda folder, verb, *rest: "a later commit")
     assert code_version() == before
-
-
-@pytest.mark.parametrize("name", [name for name in PRESETS if path_of(name).exists()])
-def test_every_recorded_grid_is_whole_and_from_committed_code(name):
-    runs = recorded(name)
-    assert set(PRESETS[name]()) == {TrainConfig(**run.config) for run in runs}
-    for run in runs:
-        assert not run.failure
-        assert not run.provenance["code"].endswith("-dirty")
-        assert len(run.train_loss) == run.config["steps"]
-    texts = {(run.config["corpus"], run.provenance["corpus_sha256"]) for run in runs}
-    assert len(texts) == len({name for name, _ in texts})  # a name means one text
 
 
 def test_the_summary_of_a_run_on_facts_lists_accuracies():

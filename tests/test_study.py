@@ -1,7 +1,6 @@
 """Studies: what is tried, whose best is taken, and from which records."""
 
 import dataclasses
-from collections import Counter
 from dataclasses import replace
 from zlib import crc32
 
@@ -122,15 +121,3 @@ def test_each_phase_of_a_study_needs_no_records_but_those_of_the_phases_before_i
         found = [run(c, loss) for c, loss in zip(configs, losses, strict=True)]
         lines = [records.json.dumps(dataclasses.asdict(record)) for record in found]
         at.path(phase).write_text("\n".join(lines))
-
-
-TUNINGS = {tuning.name: tuning for study in STUDIES.values() for tuning in study.tunings}
-RECORDED = [name for name in TUNINGS if path_of(name).exists()]
-
-
-@pytest.mark.parametrize("name", RECORDED)
-def test_each_contestant_has_as_many_trials_at_seeds_that_never_count(name):
-    trials = TUNINGS[name].grid(HERE)
-    assert len(set(map(TUNINGS[name].contestant, trials))) < len(set(trials)) == len(trials)
-    assert len(set(Counter(map(TUNINGS[name].contestant, trials)).values())) == 1
-    assert {trial.seed for trial in trials} == ({101, 102} if name.endswith("-runoff") else {0})
