@@ -119,6 +119,7 @@ def test_no_two_contestants_share_a_marker_or_a_dash():
         ("SGD with momentum", "gradient descent"),
         ("NorMuon: even rows", "NorMuon"),
         ("noisy Adam, VO", "noisy Adam"),
+        ("AdamW, VO and FFN slower", "AdamW"),
         ("polar_express", None),
         ("signal", None),
         ("untrained", None),

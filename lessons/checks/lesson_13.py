@@ -60,7 +60,7 @@ def _interaction(loss: Tensor) -> tuple[Tensor, Mistakes]:
 
 def e4(answer: Callable) -> None:
     """A head above tau ends at tau, with every part of its logits; the others keep their matrices."""
-    cases = [(_logits(1, 2, 4, 3), 2.0), (_logits(2, 1, 3, 5, -7), 0.5), (_logits(3, 3, 4, 4), 1.5)]
+    cases = [(_logits(1, 2, 4, 3), 2.0), (_logits(2, 1, 3, 5, -7, 9), 0.5), (_logits(3, 3, 4, 4), 1.5)]
 
     def otherwise(came: object, *case: object) -> str:
         right = _clipped(*case)[0]
@@ -77,10 +77,10 @@ def e4(answer: Callable) -> None:
     compare(answer, cases, _clipped, returns=array, otherwise=otherwise)
 
 
-def _logits(seed: int, B: int, H: int, T: int, ahead: float = 7) -> Tensor:
-    """Logits, far off where u > t; all that the last head sees are negative."""
+def _logits(seed: int, B: int, H: int, T: int, ahead: float = 7, below: float = 0.1) -> Tensor:
+    """Logits, far off where u > t; all that the last head sees are negative, at least so far."""
     logits = rough(seed, B, H, T, T) * torch.arange(H, 0, -1)[:, None, None]
-    logits[:, -1] = -logits[:, -1].abs() - 0.1
+    logits[:, -1] = -logits[:, -1].abs() - below
     return torch.where(torch.ones(T, T).triu(1).bool(), logits.abs() + ahead, logits)
 
 
@@ -114,6 +114,7 @@ def _clipped(logits: Tensor, tau: float) -> tuple[Tensor, Mistakes]:
             _rows(S, raw.clamp(max=1)),
             "S is right. A head with negative S got a negative γ, or a root of one. Its factors are 1.",
         ),
+        (_rows(S, (tau / S.abs()).clamp(max=1)), "S is right, but a head far below 0 was scaled. Only S > tau is."),
         (_rows(S, torch.where(tau < S, S / tau, 1.0)), "S is right, but γ is upside down: tau/S, below 1."),
         (_rows(S, torch.where(tau < S, S - tau, 1.0)), "S is right, but γ is a ratio, tau/S, not a difference."),
         (

@@ -26,14 +26,15 @@ MARKERS = {
 
 
 def contestant(label: str) -> str | None:
-    """Returns the contestant that a label names, or None: it may have words before and after.
+    """Returns the contestant that a label names, or None: the name it begins with comes first.
 
-    >>> contestant("latent, 16 experts, Muon"), contestant("all AdamW"), contestant("untrained")
-    ('Muon', 'AdamW', None)
+    >>> contestant("AdamW, VO and FFN slower"), contestant("latent, 16 experts, Muon")
+    ('AdamW', 'Muon')
     """
-    for known in sorted(KNOWN, key=len, reverse=True):
-        if re.search(rf"(^|[,:] ){re.escape(known)}(?!\w)", label):
-            return KNOWN[known]
+    for where in ("^", "[,:] "):
+        for known in sorted(KNOWN, key=len, reverse=True):
+            if re.search(rf"{where}{re.escape(known)}(?!\w)", label):
+                return KNOWN[known]
     return None
 
 
