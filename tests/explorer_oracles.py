@@ -686,7 +686,7 @@ def _losses(source, gated):
 def recipe(source):
     """The runs of a recipe; in the third, a row that a wider search bettered has that one's."""
     runs = recorded(RECIPES[source])
-    if source != "both sides":
+    if source != "3: both sides":
         return runs
     for run in recorded("table-1200-wide"):
         own = {key: run.config[key] for key in ("gated", "muon", "seed")}
@@ -890,7 +890,11 @@ GRADIENT, SIGN, COUPLED = (
     "SignGD (coupled)",
 )
 VALUE, DISTANCE, LINEAR, LOG = "the value", "its distance from 1", "linear", "logarithmic"
-RECIPES = {"the paper's recipe": "cpu", "AdamW's rates": "cpu-retuned", "both sides": "table-1200"}
+RECIPES = {
+    "1: the paper's": "cpu",
+    "2: two rates of AdamW": "cpu-retuned",
+    "3: both sides": "table-1200",
+}
 TABLES = ["the paper, 160M", *RECIPES]
 METRICS = ["effective rank", "entropy", "top energy", "quartile ratio"]
 POINTS = {

@@ -453,7 +453,7 @@ def test_a_point_answers_the_other_keys_of_a_slider_and_the_page_stays(name, pag
 
 def test_an_axis_names_at_least_two_numbers_on_a_phone(page, tmp_path):
     page.set_viewport_size({"width": 375, "height": 800})
-    chosen = {"source": "AdamW's rates", "kind": "gated"}
+    chosen = {"source": "2: two rates of AdamW", "kind": "gated"}
     state = at_points("table1")[0]
     opened(page, [state | {"values": state["values"] | chosen}], tmp_path)
     words = page.locator("svg text[text-anchor=middle]").all_text_contents()
