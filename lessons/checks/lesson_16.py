@@ -137,8 +137,11 @@ def _tuned(plan: dict) -> None:
     each = [found.count(side) for side in sides]
     if min(each) != max(each):
         raise Wrong(f"One side has {min(each)} trials, the other {max(each)}. Give both as many.")
-    if sum(search.rounds) < TRIALS:
-        raise Wrong(f"Each side has {sum(search.rounds)} trials. Take {TRIALS} or more: few trials flatter one side.")
+    few, many = sorted(len(search.knobs(side)) for side in asked.sides())
+    if 2 * few <= many:
+        raise Wrong(f"One side turns {few} knobs, the other {many}. Each tunes what the other does: knobs=knobs_of.")
+    if min(each) < TRIALS:
+        raise Wrong(f"Each side has {min(each)} trials. Take {TRIALS} or more: few trials flatter one side.")
 
 
 def _trials(plan: dict) -> list:
