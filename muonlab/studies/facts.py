@@ -79,7 +79,7 @@ FACTS_1200 = Search(
     lambda at: cross([FACTS_400.best(at)[n] for n in LONGER], steps=1200, eval_every=1200),
     learner_knobs,
     whose,
-    rounds=(8, 8),
+    rounds=(8, 8, 8),
     around=("best",),
 )
 
