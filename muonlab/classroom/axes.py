@@ -112,11 +112,12 @@ def draw_spectra(axes: Axes, values: Mapping[str, Numbers], logy: bool) -> None:
 def scales(axes: Axes, logx: bool, logy: bool) -> None:
     axes.set(xscale="log" if logx else "linear", yscale="log" if logy else "linear")
     drawn = sorted({float(x) for line in axes.lines for x in np.asarray(line.get_xdata())})
-    # so many ticks and no more: by themselves they depend on the layout, and that on them
+    # so many round ticks and no more: by themselves they depend on the layout, and that on them
     if not logx:
-        axes.xaxis.set_major_locator(MaxNLocator(7, integer=all(x.is_integer() for x in drawn)))
+        whole = all(x.is_integer() for x in drawn)
+        axes.xaxis.set_major_locator(MaxNLocator(7, steps=[1, 2, 5, 10], integer=whole))
     if not logy:
-        axes.yaxis.set_major_locator(MaxNLocator(7))
+        axes.yaxis.set_major_locator(MaxNLocator(7, steps=[1, 2, 5, 10]))
     if logx and drawn and drawn[0] <= 0:
         raise ValueError(f"logx needs an x above 0, got {drawn[0]:g}")
     for axis in [axes.xaxis] * logx + [axes.yaxis] * logy:
