@@ -107,6 +107,7 @@ def e3(answer: Callable) -> None:
         ({1200: 2.5, 900: 2.7}, 1200, 1.25),
         ({100: 4.0, 200: 3.0}, 300, 2.0),
         ({600: 3.0, 1000: 2.6}, 1000, 1.25),
+        ({100: 4.0, 110: 3.0}, 115, 1.1),
     ]
     otherwise = (
         "Muon takes steps / longer steps in that time. Its loss there: that of the shorter run, plus the same part "
@@ -129,6 +130,8 @@ def _in_time(runs: Runs, steps: int, longer: float) -> tuple[float, Mistakes]:
         ),
         (at(steps * longer), "You multiplied. A longer step leaves time for fewer steps: divide by `longer`."),
         (at(steps * (2 - longer)), "20 % longer steps are not 20 % fewer: divide by `longer`."),
+        (at(n // 1) if n % 1 else math.nan, "Do not round the steps: the line is between whole numbers, too."),
+        (at(round(n, -1)) if n % 10 else math.nan, "Do not round the steps to tens."),
         (n, "These are Muon's steps in that time. Asked is its loss after so many."),
         (low + high - at(n), "The two runs have changed places: the part of the way begins at the shorter run."),
         ((low + high) / 2, "That is the mean of the two. How far along is steps / longer?"),
