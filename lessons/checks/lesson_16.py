@@ -138,7 +138,7 @@ def _tuned(plan: dict) -> None:
     if min(each) != max(each):
         raise Wrong(f"One side has {min(each)} trials, the other {max(each)}. Give both as many.")
     few, many = sorted(len(search.knobs(side)) for side in asked.sides())
-    if 2 * few <= many:
+    if few < min(many, 2) or not few:
         raise Wrong(f"One side turns {few} knobs, the other {many}. Each tunes what the other does: knobs=knobs_of.")
     if min(each) < TRIALS:
         raise Wrong(f"Each side has {min(each)} trials. Take {TRIALS} or more: few trials flatter one side.")

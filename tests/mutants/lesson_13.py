@@ -124,6 +124,7 @@ ANSWERS = {
             "one for all": lambda L, tau: rows(largest(L).max().expand(L.size(1)), tau),
             "one gamma": lambda L, tau: torch.stack([largest(L), *shared(L, tau)]),
             "no minimum": lambda L, tau: four(largest(L), (tau / largest(L)).abs()),
+            "far below": lambda L, tau: four(largest(L), (tau / largest(L).abs()).clamp(max=1)),
             "upside down": lambda L, tau: four(largest(L), 1 / gamma(largest(L), tau)),
             "difference": lambda L, tau: four(
                 largest(L), torch.where(largest(L) > tau, largest(L) - tau, 1.0)

@@ -113,6 +113,8 @@ ANSWERS = {
             "swapped": lambda runs, steps, longer: (
                 sum(runs.values()) - on_the_line(runs, steps / longer)
             ),
+            "rounded down": lambda runs, steps, longer: on_the_line(runs, steps // longer),
+            "tens": lambda runs, steps, longer: on_the_line(runs, round(steps / longer, -1)),
             "mean": lambda runs, steps, longer: sum(runs.values()) / 2,
             "longer run": lambda runs, steps, longer: min(runs.values()),
             "shorter run": lambda runs, steps, longer: max(runs.values()),

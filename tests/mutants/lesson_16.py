@@ -126,6 +126,10 @@ ANSWERS = {
                 search=Hypothesis({"momentum": 0.9}, {"momentum": 0.8}).search(8)
             ),
             "few trials": lambda: planned(search=ASKED.search(4)),
+            "no knobs": lambda: planned(search=ASKED.search(8, knobs=lambda c: ())),
+            "a knob on one side": lambda: planned(
+                search=ASKED.search(8, knobs=lambda c: knobs_of(c)[: 1 + (c.rule == "muon")])
+            ),
             "spread 0": lambda: planned() | {"spread": 0.0},
             "truth is the size": lambda: planned() | {"truth": 0.01},
             "truth is NaN": lambda: planned() | {"truth": math.nan},
