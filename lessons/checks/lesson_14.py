@@ -77,6 +77,7 @@ def e4(answer: Callable) -> None:
         ([(512, 2048), (4096, 1024), (2048, 2048), (1024, 8192), (4096, 4096)], 3),
         ([(2048, 2048), (512, 16384), (1024, 1024)], 2),
         ([(4096, 4096), (4096, 16384)], 16),
+        ([(2048, 2048), (512, 16384), (512, 16384)], 2),
         (layer, 1),
     ]
     otherwise = (
@@ -135,6 +136,10 @@ def _parts(shapes: list[tuple[int, int]], gpus: int) -> tuple[list[float], Mista
         (
             told(_least(sorted(count, key=lambda i: -numbers[i]), numbers, gpus)),
             "You balanced the numbers of the matrices. Balance their operations.",
+        ),
+        (
+            told(_least(sorted(count, key=lambda i: -numbers[i]), costs, gpus)),
+            "You gave the largest away first. The most expensive goes first.",
         ),
         (told([i // per for i in count]), f"You gave each GPU a run of neighbours. {rule}"),
         (told(owners, most=lambda v: sum(v) / gpus), f"You took the mean over the GPUs. {wait}: take the largest."),

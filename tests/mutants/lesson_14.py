@@ -146,6 +146,9 @@ ANSWERS = {
             "in turn, unsorted": lambda s, P: parts(s, P, [i % P for i in range(len(s))]),
             "unsorted": lambda s, P: parts(s, P, least(range(len(s)), operations(s), P)),
             "by numbers": by_numbers,
+            "largest first": lambda s, P: parts(
+                s, P, least(dearest([m * n for m, n in s]), operations(s), P)
+            ),
             "neighbours": lambda s, P: parts(s, P, [i // -(-len(s) // P) for i in range(len(s))]),
             "mean": lambda s, P: parts(s, P, most=lambda v: sum(v) / P),
             "sum": lambda s, P: parts(s, P, most=sum),
