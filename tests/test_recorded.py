@@ -13,7 +13,7 @@ from muonlab.sweeps.results import recorded
 from muonlab.training.config import TrainConfig
 from muonlab.training.run import Run
 
-STEPS, TOKENS = 16, 2**13  # at most; a whole run, below, passes through the whole schedule
+STEPS, TOKENS = 8, 2**12  # at most; a whole run, below, passes through the whole schedule
 # Other processors, and other orders of the same sums, round otherwise, and training makes the
 # differences grow: on one other processor to 0.0014 at most (lesson-03-seeds), and to 0.010 with
 # experts (once, 75 steps), whose choice of tokens jumps.
