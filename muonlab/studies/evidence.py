@@ -110,7 +110,7 @@ EVIDENCE = {
     "batch": Study((*race(150).tunings, *BATCH.tunings), tuned(BATCH, seeds=6).finals),
     "facts-400": Study(
         FACTS_400.tunings,
-        {**tuned(FACTS_400, seeds=5).finals, "facts-400-rate": rate_alone},
+        {**tuned(FACTS_400, seeds=5, first=6).finals, "facts-400-rate": rate_alone},
     ),
     "facts-1200": tuned(FACTS_1200, seeds=5, first=6, before=(FACTS_400,)),
     "imbalance": tuned(IMBALANCE, seeds=5, first=11, before=(FACTS_400,)),
