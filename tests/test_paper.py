@@ -177,7 +177,7 @@ def test_what_the_page_says_of_other_sizes_and_of_step_2000_is_so():
 
     by_size = {"11-c20": "reproduced", "11-c21": "reproduced", "11-c6": "not"}
     assert {i: verdict(i, abs(told_as[i]), True) for i in by_size} == by_size
-    by_sign = {"10-c18": "not", "10-c25": "not"}
+    by_sign = {"10-c18": "not", "10-c31": "open"}
     assert {i: verdict(i, told_as[i], False) for i in by_sign} == by_sign
     assert verdict("11-c16", told_as["11-c16"], False) == "partly"
     assert verdict("11-c1", told_as["11-c1"], False) == "open"
@@ -186,17 +186,18 @@ def test_what_the_page_says_of_other_sizes_and_of_step_2000_is_so():
     assert verdict("10-c15", (qk - adam) - (memories - adam) / 4, False) == "reproduced"
     for id, theirs in (("19", muon - adam), ("28", muon - adam), ("29", muon - sgd)):
         assert verdict(f"10-c{id}", theirs, False) == "partly"
-    assert verdict("10-c25", muon - memories, True) == "reproduced"
+    assert verdict("10-c31", muon - memories, True) == "reproduced"
     assert verdict("10-c18", muon - memories, True) == "open"
     qk_nats = paper.small(paper.paper().stored["11-c17"][0].value[0], 3.9242 - 3.8925)
     assert qk_nats == "reproduced"
     adam, memories, qk = 0.312, 0.814, 0.472  # step 2,000, group 11
     assert verdict("10-c15", (qk - adam) - (memories - adam) / 4, False) == "not"
     gains = mean(m - v for m, v in ((0.854, 0.814), (0.386, 0.256), (0.140, 0.114)))
-    assert verdict("10-c18", gains, True) == "reproduced"
-    second = {"11-c9", "16-c9", "10-c16", "10-c17", "10-c22", "10-c24"}  # rates of AdamW
+    assert verdict("10-c18", gains, True) == "partly"
+    second = {"11-c9", "16-c9", "10-c33", "10-c24"}  # rates of AdamW
     partly = {"16-c13", "16-c16", "16-c19", "16-c23", "16-c27", "11-c15", "11-c31"}
-    assert partly | {"10-c20", "10-c21"} < {c.id for c in known.values() if c.judged == "partly"}
+    partly |= {"10-c17", "10-c20", "10-c21", "10-c30"}
+    assert partly < {c.id for c in known.values() if c.judged == "partly"}
     assert second < {c.id for c in known.values() if c.judged == "not"}
 
 
@@ -210,7 +211,7 @@ def test_what_the_page_says_of_effects_below_half_and_of_one_rate_is_so(monkeypa
     before = {c.id: found.verdict(c) for c, _ in found.trained()}
     monkeypatch.setattr(paper, "ruled", strict)
     changed = [c.id for c, _ in found.trained() if found.verdict(c) != before[c.id]]
-    assert len(changed) == 11
+    assert len(changed) == 13
     assert found.trained_by(paper.FACTOR).startswith("9 of 36 reproduced, 6 partly, 21 not")
     one_rate = {"16-c7", "11-c1", "11-c5", "10-c19", "10-c27", "10-c28"}
     others = {"11-c16", "09-c15", "10-c29"}  # no AdamW beside Muon; a spectrum; SGD
@@ -268,15 +269,15 @@ def test_the_papers_effects_are_those_of_its_tables():
     share = (table[none] - table["QK",]) / (table[none] - table[every])
     ends = {"11-c1": share, "11-c35": share}
     # ours are the rarest 3 of 10 groups, or 2; theirs as large a part of 16, of those it tells
-    for groups, ids in ((13, "c19 c20 c21 c22 c25"), (11, "c15 c16 c17 c18 c24 c27 c28 c29")):
+    for groups, ids in ((13, "c19 c20 c21 c30 c31"), (11, "c15 c17 c18 c24 c27 c28 c29 c33")):
         muon, adam, sgd, memories, qk = (mean(at_end(n, groups)) for n in range(5))
         by_id = {
             "c15": (qk - adam) - (memories - adam) / 4,
             "c24": adam - muon,
             "c29": muon - sgd,
-            **dict.fromkeys(("c16", "c20", "c27"), memories - adam),
-            **dict.fromkeys(("c18", "c25"), muon - memories),
-            **dict.fromkeys(("c17", "c19", "c21", "c22", "c28"), muon - adam),
+            **dict.fromkeys(("c33", "c20", "c27"), memories - adam),
+            **dict.fromkeys(("c18", "c31"), muon - memories),
+            **dict.fromkeys(("c17", "c19", "c21", "c30", "c28"), muon - adam),
         }
         ends |= {f"10-{id}": by_id[id] for id in ids.split()}
     assert {id: effects[id] for id in ends} == pytest.approx(ends, abs=1e-3)
