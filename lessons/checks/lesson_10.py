@@ -187,19 +187,23 @@ def _exchange(seen: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Mistakes]:
         (2**of_a, "That is how often a must see it. Divide by how often b must."),
         (2**of_b, "That is how often b must see it. It belongs below; above, how often a must."),
         (of_a / of_b, "That is the ratio of the logarithms. Return the ratio of the counts."),
+        (
+            2 ** (_half(seen.log2(), a, turned=True) - _half(seen.log2(), b, turned=True)),
+            "Your part of the way is measured from the rarer group. It goes from i to i + 1.",
+        ),
         ((b - a).mean(), "That is the mean gap in accuracy, up and down. Compare the counts, along the other axis."),
         (b.mean() / a.mean(), "That compares accuracies. Compare how often each must see a fact."),
     ]
     return right, mistakes
 
 
-def _half(places: Tensor, accuracy: Tensor) -> Tensor:
-    """Where a falling accuracy is at one half, on a line between two places."""
+def _half(places: Tensor, accuracy: Tensor, turned: bool = False) -> Tensor:
+    """Where a falling accuracy is at one half, on a line between two places, or the wrong way."""
     last = int((accuracy >= 0.5).sum()) - 1
     if not 0 <= last < len(accuracy) - 1:
         return torch.tensor(torch.nan)
     part = (accuracy[last] - 0.5) / (accuracy[last] - accuracy[last + 1])
-    return places[last] + part * (places[last + 1] - places[last])
+    return places[last] + (1 - part if turned else part) * (places[last + 1] - places[last])
 
 
 def _nearest(seen: Tensor, accuracy: Tensor, further: int) -> Tensor:

@@ -31,11 +31,9 @@ def contestant(label: str) -> str | None:
     >>> contestant("AdamW, VO and FFN slower"), contestant("latent, 16 experts, Muon")
     ('AdamW', 'Muon')
     """
-    for where in ("^", "[,:] "):
-        for known in sorted(KNOWN, key=len, reverse=True):
-            if re.search(rf"{where}{re.escape(known)}(?!\w)", label):
-                return KNOWN[known]
-    return None
+    longest = sorted(KNOWN, key=len, reverse=True)
+    tried = ((k, rf"{where}{re.escape(k)}(?!\w)") for where in ("^", "[,:] ") for k in longest)
+    return next((KNOWN[known] for known, pattern in tried if re.search(pattern, label)), None)
 
 
 def looks(labels: Iterable[str]) -> list[dict[str, Any]]:

@@ -61,10 +61,8 @@ def people_known(measured: dict[str, Any]) -> float:
     return sum(map(mul, people, shares)) / sum(people)
 
 
-# After two rounds the best rates of VO and FFN lay at edges, on both sides; after three, averages
-# of the slower AdamW. So all have four; what began from the third begins there still.
+# Best values lay at edges, so all have four rounds; what began from the third begins there still.
 FACTS_400 = Search("facts-400", learners(400), learner_knobs, whose, rounds=(8, 8, 8, 8))
-BEGUN = 3
 
 
 def rate_alone(at: Place) -> Grid:
@@ -78,7 +76,7 @@ def rate_alone(at: Place) -> Grid:
 LONGER = (0, 2, 3, 5, 6)
 FACTS_1200 = Search(
     "facts-1200",
-    lambda at: cross([FACTS_400.best(at, BEGUN)[n] for n in LONGER], steps=1200, eval_every=1200),
+    lambda at: cross([FACTS_400.best(at, 3)[n] for n in LONGER], steps=1200, eval_every=1200),
     learner_knobs,
     whose,
     rounds=(8, 8, 8),
@@ -88,7 +86,7 @@ FACTS_1200 = Search(
 
 def imbalances(at: Place) -> Grid:
     """Returns AdamW with one rate, with two, and Muon, where frequencies fall as rank^-s."""
-    found = FACTS_400.best(at, BEGUN)
+    found = FACTS_400.best(at, 3)
     return cross(
         [found[n] for n in (0, 2, 5)], corpus=[f"facts-9-zipf{s}" for s in ("0", "0.5", "1.5")]
     )

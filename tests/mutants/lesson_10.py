@@ -78,6 +78,12 @@ def half(seen, accuracy, by=torch.log2):
     return places[i] + part * (places[i + 1] - places[i])
 
 
+def turned(seen, accuracy):
+    places, i = torch.log2(seen), int((accuracy >= 0.5).sum()) - 1
+    part = (0.5 - accuracy[i + 1]) / (accuracy[i] - accuracy[i + 1])
+    return places[i] + part * (places[i + 1] - places[i])
+
+
 def exchange(seen, a, b):
     return 2 ** (half(seen, a) - half(seen, b))
 
@@ -190,6 +196,7 @@ ANSWERS = {
             "doublings": lambda seen, a, b: half(seen, a) - half(seen, b),
             "e": lambda seen, a, b: torch.exp(half(seen, a) - half(seen, b)),
             "difference of counts": lambda seen, a, b: 2 ** half(seen, a) - 2 ** half(seen, b),
+            "the other way": lambda seen, a, b: 2 ** (turned(seen, a) - turned(seen, b)),
             "line in the count": lambda seen, a, b: (
                 half(seen, a, by=torch.clone) / half(seen, b, by=torch.clone)
             ),
