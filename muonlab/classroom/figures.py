@@ -209,9 +209,8 @@ def _rows(axes: Axes, names: list[str], below: list[str] | None = None) -> None:
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.spines["left"].set_visible(False)
     folded = [fill(name, ROW).splitlines() for name in names]
-    axes.xaxis.set_major_locator(
-        MaxNLocator(4, steps=[1, 2, 5, 10])
-    )  # more run into each other on a phone
+    # more ticks run into each other on a phone
+    axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
     at: dict[str, Any] = {"ha": "right", "textcoords": "offset points"}
     at["xycoords"] = axes.get_yaxis_transform()
     for row, parts in enumerate(folded):
