@@ -208,6 +208,11 @@ def test_what_is_not_shown_once_corrected_is_open_among_so_many():
             assert interval.low > 0 > wider.low, claim.id
 
 
+def test_what_joining_changes_of_normuons_lead_is_a_difference_of_leads():
+    means = {id: stored()[f"12-{id}"][0].value[0].mean for id in ("c31", "c32", "c33")}
+    assert means["c31"] == pytest.approx(means["c33"] - means["c32"], abs=1e-9)
+
+
 def typed(page):
     text = (ROOT / "book" / f"{page}.md").read_text("utf-8")
     text = re.sub(r"<!--.*?-->|arxiv\.org/abs/[\d.]+|arXiv [\d.]+", "", text)
