@@ -49,15 +49,6 @@ def docs(docs_built, monkeypatch):
     return load_corpus("docs")
 
 
-@pytest.fixture(scope="module")
-def halves(docs_built):
-    """The text for training and the held-out text, decoded once."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MUONLAB_CACHE", str(docs_built[0]))
-        docs = load_corpus("docs")
-    return docs.decode(docs.train), docs.decode(docs.held_out)
-
-
 @pytest.fixture
 def own_cache(tmp_path, monkeypatch):
     """An empty cache folder, which load_corpus uses in this test."""
@@ -105,23 +96,29 @@ def folders_by_name():
     return [(name, folder.name) for name, folder in documents.source_folders()]
 
 
-def test_docs_is_real_and_large_enough_to_train_on(docs, halves):
+def test_docs_is_real_and_large_enough_to_train_on(docs):
     assert docs.documents > 15_000
     assert docs.characters > 10_000_000
     assert len(docs.train) > 3_000_000
     assert docs.vocab_size == 4096
     assert docs.shape(SIZES["tiny"]) == shape_for("docs", SIZES["tiny"])
     assert 0.08 < len(docs.held_out) / len(docs.train) < 0.14
+    text = docs.decode(docs.train)
     for phrase in ('The "with" statement', "Parameters\n----------", "torch.nn.Linear"):
-        assert phrase in halves[0]
+        assert phrase in text
 
 
-def test_no_document_is_in_both_halves_or_twice(docs, halves):
-    train, held_out = (half.split(tokenization.END)[:-1] for half in halves)
-    # a document may itself name the token: a few more pieces than documents
-    assert docs.documents <= len(train) + len(held_out) < docs.documents + 20
-    assert not {x for x in held_out if len(x) > 100} & set(train)
-    assert Counter(x for x in train if len(x) > 100).most_common(1)[0][1] == 1
+def test_no_document_is_in_both_halves_or_twice(docs):
+    train, held_out = map(documents_of, (docs.train, docs.held_out))
+    assert len(train) + len(held_out) == docs.documents
+    assert not {x for x in held_out if len(x) > 30} & set(train)
+    assert Counter(x for x in train if len(x) > 30).most_common(1)[0][1] == 1
+
+
+def documents_of(tokens):
+    """The tokens of each document; the token that ends one, 0, stands nowhere else."""
+    tokens = tokens.numpy()
+    return [tuple(x) for x in np.split(tokens, np.flatnonzero(tokens == 0) + 1)[:-1]]
 
 
 def test_a_second_load_reads_the_cache(docs, monkeypatch):

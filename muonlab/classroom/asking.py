@@ -33,6 +33,7 @@ JUDGES = tuple(str(Path(PACKAGE, room)) for room in ("classroom", "teaching"))
 LIBRARIES = (PACKAGE, "<frozen", *(sysconfig.get_path(p) for p in ("stdlib", "purelib", "platlib")))
 RELIED_ON = (torch, torch.linalg, torch.Tensor, torch.nn.functional, math, np)
 OWN = ("torch", "numpy", "math", "muonlab")  # libraries exchange some of their functions themselves
+PLAIN = (int, float, str, set, torch.dtype, torch.device)
 BUILT_IN = (abs, all, any, float, int, len, list, max, min, round, sorted, sum, tuple, zip)
 ORIGINAL = {
     (owner, name): getattr(owner, name)
@@ -231,6 +232,8 @@ def _accepts(answer: Callable, args: tuple[Any, ...]) -> None:
 
 def same(before: Any, after: Any) -> bool:
     """Whether nothing in a function's argument has changed."""
+    if isinstance(before, PLAIN):  # first, for a state of `random` holds hundreds
+        return before == after
     if isinstance(before, torch.nn.Module):
         held = ([(p, p.requires_grad) for p in m.parameters()] for m in (before, after))
         return same(*held) and same(before.state_dict(), after.state_dict())
@@ -242,8 +245,7 @@ def same(before: Any, after: Any) -> bool:
         return before.keys() == after.keys() and all(same(before[k], after[k]) for k in before)
     if isinstance(before, list | tuple):
         return len(before) == len(after) and all(map(same, before, after))
-    plain = isinstance(before, int | float | str | set | torch.dtype | torch.device)
-    return before == after if plain else True
+    return True
 
 
 def _code(answer: Any) -> CodeType | None:
