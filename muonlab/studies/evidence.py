@@ -113,7 +113,7 @@ EVIDENCE = {
         {**tuned(FACTS_400, seeds=5, first=6).finals, "facts-400-rate": rate_alone},
     ),
     "facts-1200": tuned(FACTS_1200, seeds=5, first=6, before=(FACTS_400,)),
-    "imbalance": tuned(IMBALANCE, seeds=5, first=11, before=(FACTS_400,)),
+    "imbalance": tuned(IMBALANCE, seeds=5, first=16, before=(FACTS_400,)),
     "decay-1200": Study(RACE[1200].tunings, {"decay-1200": decayed}),
     "regression-600": tuned(IN_CONTEXT, ROUTES, seeds=10, first=11),
     "finetuning": tuned(MOVING, seeds=10, before=FIRST),

@@ -92,4 +92,4 @@ def imbalances(at: Place) -> Grid:
     )
 
 
-IMBALANCE = Search("imbalance", imbalances, learner_knobs, whose, (8, 8, 8), around=("best",))
+IMBALANCE = Search("imbalance", imbalances, learner_knobs, whose, (8, 8, 8, 8), around=("best",))
