@@ -23,8 +23,7 @@ def repeated(corpus: Corpus) -> float:
     powers = np.uint64(0x9E3779B97F4A7C15) ** np.arange(SPAN, dtype=np.uint64)  # modulo 2^64
     texts = (half.numpy().astype(np.uint64) for half in (corpus.held_out, corpus.train))
     hashes = ((sliding_window_view(text, SPAN) @ powers).view(np.int64) for text in texts)
-    asked, known = map(torch.from_numpy, hashes)
-    return torch.isin(asked, known).double().mean().item()
+    return torch.isin(*map(torch.from_numpy, hashes)).double().mean().item()
 
 
 def summary(corpus: Corpus) -> str:
