@@ -243,9 +243,8 @@ def same(before: Any, after: Any) -> bool:
         return np.array_equal(before, after)
     if isinstance(before, dict):
         return before.keys() == after.keys() and all(same(before[k], after[k]) for k in before)
-    if isinstance(before, list | tuple):
-        return len(before) == len(after) and all(map(same, before, after))
-    return True
+    several = isinstance(before, list | tuple)
+    return not several or (len(before) == len(after) and all(map(same, before, after)))
 
 
 def _code(answer: Any) -> CodeType | None:
