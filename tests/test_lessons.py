@@ -140,6 +140,15 @@ def test_a_quiz_of_four_points_to_sections_that_exist(lesson):
     assert all(len(question["options"]) >= 3 for question in questions)
 
 
+def test_the_right_option_is_seldom_the_longest():
+    asked = [question for lesson in TEXTS for question in quiz.questions(lesson)]
+    longest = 0
+    for question in asked:
+        sizes = [len(option["option"]) for option in question["options"]]
+        longest += sizes[question["right"]] == max(sizes)
+    assert longest <= len(asked) / 3  # as by chance
+
+
 @lessons
 def test_every_figure_has_a_text_alternative_and_nothing_is_installed(lesson):
     code = "\n".join(sources(read(TEXTS[lesson]), "code"))

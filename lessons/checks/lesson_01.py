@@ -32,7 +32,7 @@ def _rotation(G: Tensor) -> Look:
         (U @ Vt.T if square else torch.nan, "svd returns Vᵀ, already transposed. You transposed it again."),
         (G, "This is G itself: U S Vᵀ. Leave the singular values out, or set each to 1."),
         (U / S @ Vt, "You divided by the singular values, so that yours are 1/σ. Leave them out."),
-        (U / S.square() @ Vt, "You divided by σ². Dividing by σ once makes each singular value 1."),
+        (U / S.square() @ Vt, "You divided by σ², so that yours are 1/σ². Leave σ out."),
         (U * S.sqrt() @ Vt, "You took roots of the singular values. Each may be 1: leave them out."),
         (best / few**0.5, "You gave U Vᵀ the Frobenius norm 1. The rule is about the largest singular value."),
         (G.sign(), "This is the sign: no entry exceeds 1. The rule here is about singular values."),

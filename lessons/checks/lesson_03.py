@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from muonlab import newton_schulz, polar
+from muonlab.classroom.asking import shown
 from muonlab.classroom.exercise import Answer, Look, Wrong, call, compare, rough
 from muonlab.classroom.kinds import array, word, yes
 
@@ -70,13 +71,14 @@ def _piece(
         otherwise = otherwise or "M ← μ M + (1 - μ) gradient: an average, in place."
         compare(_in_place(answer, wanted), cases, look, returns=array, within=1e-3, otherwise=otherwise)
     except Wrong as wrong:
-        shown = wrong.example.partition("expected ")[2]
-        values = [v.tolist() if isinstance(v, Tensor) else v for v in cases[0]]
+        told = wrong.example.partition("expected ")[2]
+        case = next((c for c in cases if shown(answer, c) in wrong.example), cases[0])
+        values = [v.tolist() if isinstance(v, Tensor) else v for v in case]
         rounded = [[[round(x, 1) for x in row] for row in v] if isinstance(v, list) else v for v in values]
         given = ", ".join(
             f"{n}={f'torch.tensor({v})' if isinstance(v, list) else v}" for n, v in zip(NAMES, rounded, strict=True)
         )
-        example = f"With `{given}`: expected {wanted} to become {shown}" if shown else wrong.example
+        example = f"With `{given}`: expected {wanted} to become {told}" if told else wrong.example
         raise Wrong(f"Piece {number} of 3: {wrong}", example) from wrong
 
 

@@ -117,10 +117,19 @@ def _between(p: Tensor) -> Look:
         (right.flip(0), "The smallest comes first. Return the largest first."),
         (every, "The last one is the singular value 0. Return the K - 1 others."),
         (p, "These are the frequencies. The singular values lie between them."),
-        (p[:-1], "All halvings went up, to p[k]. Where f is negative in the middle, the middle becomes the lower end."),
-        (p[1:], "All halvings went down, to p[k + 1]. Where f is positive, the middle becomes the upper end."),
-        (p[:-1] ** 2, "All halvings went up, and a root is missing. Look at the sign of f in the middle."),
-        (p[1:] ** 2, "All halvings went down, and a root is missing. Look at the sign of f in the middle."),
+        (p[:-1], "These are the upper ends p[k]. Where f is positive in the middle, the middle becomes the upper end."),
+        (
+            p[1:],
+            "These are the lower ends p[k + 1]. Where f is negative in the middle, the middle becomes the lower end.",
+        ),
+        (
+            p[:-1] ** 2,
+            "These are the squares of the upper ends. Halve by the sign of f in the middle, and take a root at the end.",
+        ),
+        (
+            p[1:] ** 2,
+            "These are the squares of the lower ends. Halve by the sign of f in the middle, and take a root at the end.",
+        ),
         ((p[1:] + p[:-1]) / 2, "These are the middles. Halve again, by the sign of f."),
         (((p[1:] ** 2 + p[:-1] ** 2) / 2).sqrt(), "This is one halving. Halve again, by the sign of f."),
         ((p[1:] ** 2 + p[:-1] ** 2) / 2, "This is one halving, and a root is missing. Halve again, by the sign of f."),

@@ -194,7 +194,7 @@ def e5(answer: Callable) -> None:
             ((1 - p).sum(), "That is for one draw. The draws are independent: (1 − p)^draws."),
             (
                 missed.prod(),
-                "That is the chance that all facts are missed. Return how many are missed on average: the sum.",
+                "You multiplied the facts' chances. Return how many are missed on average: the sum.",
             ),
             (missed.max(), "That is the chance of the rarest fact alone. Sum over the facts."),
             (torch.exp(-p * draws).sum(), "e^(−p·draws) is close for small p only. Use (1 − p)^draws."),

@@ -137,7 +137,7 @@ def e1(answer: Callable) -> None:
             ),
             (
                 means((z[rows, last].argmax() == answers).double()),
-                "argmax without a dimension counts through all questions. Take it over the last one, for each question.",
+                "No answer is right then. Compare `argmax(-1)`, an index for each question, with the answers.",
             ),
             (right[groups], "That is a number for each question. Go through the groups once each: groups.unique()."),
             (
@@ -177,7 +177,7 @@ def _exchange(seen: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Mistakes]:
     right = 2 ** (of_a - of_b)
     above, below = ([_nearest(seen, v, n) for v in (a, b)] for n in (0, 1))
     mistakes = [
-        (1 / right, "The ratio is upside down: how often a must see it goes above."),
+        (1 / right, "The ratio is upside down: how often a must see it goes above. Or the difference lost its sign."),
         (of_a - of_b, "That counts doublings. As a ratio it is 2 to that power."),
         ((of_a - of_b).exp(), "The places are in log2, so take 2 to the power of their difference, not e."),
         (2**of_a - 2**of_b, "That is a difference of counts. Return their ratio."),

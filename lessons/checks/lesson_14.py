@@ -77,12 +77,12 @@ def e4(answer: Callable) -> None:
         ([(512, 2048), (4096, 1024), (2048, 2048), (1024, 8192), (4096, 4096)], 3),
         ([(2048, 2048), (512, 16384), (1024, 1024)], 2),
         ([(4096, 4096), (4096, 16384)], 16),
-        ([(2048, 2048), (512, 16384), (512, 16384)], 2),
+        ([(2048, 2048), (16384, 512), (16384, 512)], 2),
         (layer, 1),
     ]
     otherwise = (
-        "Keep a list of operations and a list of bytes, an entry a GPU. Each part lasts as long as the "
-        "largest entry of its list."
+        "The most expensive matrix goes first, each to the GPU with the fewest operations so far. All wait "
+        "for the slowest GPU."
     )
     compare(answer, cases, _parts, returns=_three, within=1e-6, otherwise=otherwise)
 

@@ -130,7 +130,10 @@ def _in_time(runs: Runs, steps: int, longer: float) -> tuple[float, Mistakes]:
         ),
         (at(steps * longer), "You multiplied. A longer step leaves time for fewer steps: divide by `longer`."),
         (at(steps * (2 - longer)), "20 % longer steps are not 20 % fewer: divide by `longer`."),
-        (at(n // 1) if n % 1 else math.nan, "Do not round the steps: the line is between whole numbers, too."),
+        *(
+            (at(f(n)) if n % 1 else math.nan, "Do not round the steps: the line is between whole numbers, too.")
+            for f in (math.floor, math.ceil, round)
+        ),
         (at(round(n, -1)) if n % 10 else math.nan, "Do not round the steps to tens."),
         (n, "These are Muon's steps in that time. Asked is its loss after so many."),
         (low + high - at(n), "The two runs have changed places: the part of the way begins at the shorter run."),
