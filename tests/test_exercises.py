@@ -141,6 +141,24 @@ def test_whoever_makes_a_mistake_of_the_list_is_told_that_one(exercise, monkeypa
         assert told_so in {mistakes[place][1] for _, mistakes in table}, (message, told_so)
 
 
+def test_shapes_in_the_order_of_their_first_sides_are_not_in_that_of_their_costs():
+    parts = ANSWERS["14-e4"]["right"]["heap"]
+    least, operations = (parts.__globals__[name] for name in ("least", "operations"))
+
+    def by_first_side(shapes, gpus):
+        order = sorted(range(len(shapes)), key=shapes.__getitem__, reverse=True)
+        return parts(shapes, gpus, least(order, operations(shapes), gpus))
+
+    assert judge("14-e4", by_first_side).status == "not right"
+
+
+@pytest.mark.parametrize("rounding", [math.floor, math.ceil, round])
+def test_who_rounds_the_steps_is_told_so(rounding):
+    on_the_line = ANSWERS["15-e3"]["wrong"]["steps"].__globals__["on_the_line"]
+    told = judge("15-e3", lambda runs, n, longer: on_the_line(runs, rounding(n / longer))).message
+    assert told.startswith("Do not round the steps")
+
+
 def undefined(value):
     numbers = np.asarray(value if value is not None else 0.0, dtype=object).ravel().tolist()
     return any(isinstance(v, float) and math.isnan(v) for v in numbers)
