@@ -267,4 +267,4 @@ def mover_knobs(config: TrainConfig) -> tuple[Knob, ...]:
     )
 
 
-MOVING = Search("finetuning", movers, mover_knobs, ("pretrained_by", "muon"), rounds=(16, 8, 8, 8))
+MOVING = Search("finetuning", movers, mover_knobs, ("pretrained_by", "muon"), (16, 8, 8, 8, 8))

@@ -116,5 +116,5 @@ EVIDENCE = {
     "imbalance": tuned(IMBALANCE, seeds=5, first=16, before=(FACTS_400,)),
     "decay-1200": Study(RACE[1200].tunings, {"decay-1200": decayed}),
     "regression-600": tuned(IN_CONTEXT, ROUTES, seeds=10, first=11),
-    "finetuning": tuned(MOVING, seeds=10, before=FIRST),
+    "finetuning": tuned(MOVING, seeds=10, first=11, before=FIRST),
 }
