@@ -137,7 +137,7 @@ def e1(answer: Callable) -> None:
             ),
             (
                 means((z[rows, last].argmax() == answers).double()),
-                "No answer is right then. Compare `argmax(-1)`, an index for each question, with the answers.",
+                "You count no answer as right. Compare `argmax(-1)`, an index for each question, with the answers.",
             ),
             (right[groups], "That is a number for each question. Go through the groups once each: groups.unique()."),
             (
