@@ -107,7 +107,7 @@ EVIDENCE = {
     "normuon": tuned(NORMUON, seeds=10, first=11, before=FIRST),
     "four": tuned(FEWER, seeds=10, before=FIRST),
     "latent-600": tuned(LATENT, seeds=5, first=6, before=FIRST),
-    "batch": Study((*race(150).tunings, *BATCH.tunings), tuned(BATCH, seeds=6).finals),
+    "batch": Study((*race(150).tunings, *BATCH.tunings), tuned(BATCH, seeds=6, first=7).finals),
     "facts-400": Study(
         FACTS_400.tunings,
         {**tuned(FACTS_400, seeds=5, first=6).finals, "facts-400-rate": rate_alone},
