@@ -155,7 +155,7 @@ def test_a_learner_runs_all_moves_a_slider_and_answers_the_quiz(page):
     quiz = scroll_to(page, ".muonlab-quiz")
     quiz.locator(".muonlab-option", has_text="Exactly U Vᵀ").click()
     assert "Newton-Schulz returns the exact polar factor" in quiz.inner_text()
-    quiz.locator(".muonlab-option", has_text="every s between").click()
+    quiz.locator(".muonlab-option", has_text="s about 0.7 to 1.2").click()
     assert "Right." in quiz.inner_text()
     assert "0 of 4 right at the first try, 1 answered." in quiz.inner_text()
     assert page.faults == []

@@ -423,7 +423,7 @@ def test_on_the_projector_keys_go_on_and_what_happened_waits(show, folder):
     assert "What happened" not in now.inner_text()
     page.keyboard.press("Space")
     right = asked[0].options[asked[0].right]
-    assert f"What happened: {right}. {asked[0].because} 1 of 3 predicted it." in now.inner_text()
+    assert f"What happened: {right}. {asked[0].because} 2 of 3 predicted it." in now.inner_text()
     assert now.locator("li.right").inner_text().startswith(f"✓ {right}")
     page.keyboard.press("Space")
     assert "What happened" not in now.inner_text()
