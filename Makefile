@@ -9,7 +9,7 @@ lab: .venv/lab
 
 test: .venv/all
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder  # some tests wait
 
 lessons: .venv/all  ## re-execute the lessons from lessons/text
 	$(BIN)/python -m muonlab.publishing.release
