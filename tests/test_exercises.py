@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from lesson_texts import CHECK, solutions, stubs
 
 from muonlab.classroom.exercise import UNREADABLE, checks, judge
@@ -174,6 +175,28 @@ def test_what_a_message_says_to_try_gives_what_it_says_to_expect(exercise, name)
     args = eval(f"({found[1]},)", known(exercise[:2]))
     result = next(iter(answers["right"].values()))(*args)
     assert found[2] in {told(as_told(result), digits) for digits in (4, 7, 17)}, result
+
+
+def decays_late(W, gradient, M, lr, momentum=0.95, weight_decay=0.0):
+    ANSWERS["03-e1"]["right"]["muon"](W, gradient, M, lr, momentum)
+    W.mul_(1 - lr * weight_decay)
+
+
+def forgets_its_momentum(W, gradient, M, lr, momentum=0.95, weight_decay=0.0):
+    ANSWERS["03-e1"]["right"]["muon"](W, gradient, M, lr, 0.9, weight_decay)
+
+
+WRONG_STEPS = [*ANSWERS["03-e1"]["wrong"].values(), decays_late, forgets_its_momentum]
+
+
+@pytest.mark.parametrize("wrong", WRONG_STEPS)
+def test_a_step_to_try_becomes_what_it_says_to_expect(wrong):
+    found = re.match(
+        r"With `(.*?)`: expected (.) to become (.*), got", judge("03-e1", wrong).example
+    )
+    given = eval(f"dict({found[1]})", {"torch": torch})
+    ANSWERS["03-e1"]["right"]["muon"](**given)
+    torch.testing.assert_close(given[found[2]], torch.tensor(eval(found[3])), rtol=1e-3, atol=1e-3)
 
 
 def as_told(result):
