@@ -22,7 +22,7 @@ from muonlab.statistics import (
     seeds_needed,
 )
 from muonlab.studies.contests import BATCH
-from muonlab.studies.evidence import knobs_of, rates_of
+from muonlab.studies.evidence import gained_beyond, knobs_of, rates_of
 from muonlab.studies.facts import FACTS_400, people_known
 from muonlab.studies.finding import by_seed, judge
 from muonlab.studies.hypothesis import Hypothesis, state

@@ -8,6 +8,7 @@ from statistics import mean
 import pytest
 
 from muonlab.records import record
+from muonlab.studies import evidence
 from muonlab.studies.protocol import knobs, sides
 from muonlab.studies.races import MEMORIES, RACE, found_since
 from muonlab.sweeps.results import recorded
@@ -264,3 +265,56 @@ def test_the_ends_of_a_range_are_as_a_configuration_holds_them():
     for field in ("betas.7", "lr.0", "corpus"):
         with pytest.raises(ValueError, match="a knob turns a number"):
             Knob(field, 0.1, 0.4)
+
+
+def test_beyond_goes_further_than_all_trials_where_the_best_is_at_their_edge(tmp_path):
+    search = Search("some", CONFIGS, lambda c: (RATE, MEMORY), ("rule",), rounds=(16,))
+    at = Place(tmp_path)
+    high = lambda c: -RATE.position(c) + (MEMORY.position(c) - 0.5) ** 2 / 10  # noqa: E731
+    low = lambda c: RATE.position(c)  # noqa: E731
+    trials = search.tunings[0].grid(at)
+    put(trials, at.path("some-1"), lambda c: high(c) if c.rule == "muon" else low(c))
+    best = dict(zip(["muon", "normuon"], search.best(at), strict=True))
+    rates = {rule: [c.lr for c in trials if c.rule == rule] for rule in best}
+    further = [c for c in search.beyond(at) if c.betas == best[c.rule].betas]
+    assert [c.rule for c in further] == ["muon", "normuon"]
+    assert further[0].lr > max(rates["muon"]) == best["muon"].lr
+    assert further[1].lr < min(rates["normuon"]) == best["normuon"].lr
+    for config in further:
+        assert TrainConfig(**search.beyond(at)[config].config) == best[config.rule]
+        assert dataclasses.replace(config, lr=best[config.rule].lr) == best[config.rule]
+        moved = abs(RATE.position(config) - RATE.position(best[config.rule]))
+        assert moved == pytest.approx(1 / 6, abs=0.002)
+
+
+def test_nothing_is_beyond_a_best_value_inside_or_an_average_without_a_past(tmp_path):
+    at = Place(tmp_path)
+    inside = Search("inside", CONFIGS[:1], lambda c: (RATE,), ("rule",), rounds=(16,))
+    middle = lambda c: abs(RATE.position(c) - 0.5)  # noqa: E731
+    put(inside.tunings[0].grid(at), at.path("inside-1"), middle)
+    assert inside.beyond(at) == {}
+    past = Search("past", CONFIGS[:1], lambda c: (MEMORY,), ("rule",), (4,) * 8)
+    for number, tuning in enumerate(past.tunings, 1):
+        put(tuning.grid(at), at.path(f"past-{number}"), lambda c: c.betas[0])
+    assert [c.betas[0] for c in past.best(at)] == [0]
+    assert past.beyond(at) == {}
+
+
+def test_what_is_gained_beyond_is_the_loss_of_the_best_minus_that_of_the_trial(
+    tmp_path, monkeypatch
+):
+    text = Search("text", CONFIGS[:1], lambda c: (RATE,), ("rule",), rounds=(4,))
+    facts = dataclasses.replace(CONFIGS[0], corpus="facts-9")
+    searches = {"text": text, "facts": dataclasses.replace(text, name="facts", sides=[facts])}
+    monkeypatch.setattr(evidence, "SEARCHES", searches)
+    at, loss = Place(tmp_path), lambda c: (RATE.position(c) - 0.8) ** 2
+    for name, search in searches.items():
+        put(search.tunings[0].grid(at), at.path(f"{name}-1"), loss)
+    with pytest.raises(ValueError, match=r"2 of the trials .* run `muonlab ablate beyond"):
+        evidence.gained_beyond(at, "docs")
+    put(evidence.BEYOND.grid(at), at.path("beyond"), loss)
+    [[gained], both] = evidence.gained_beyond(at, "docs", ("docs", "facts"))
+    place = max(map(RATE.position, text.tunings[0].grid(at)))
+    assert gained == pytest.approx((place - 0.8) ** 2 - (place + 1 / 6 - 0.8) ** 2, abs=0.001)
+    assert gained < -0.01
+    assert both == [gained, gained]

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from functools import partial
 
+from muonlab.records.record import Record
 from muonlab.studies.contests import (
     BATCH,
     FEWER,
@@ -40,7 +41,7 @@ from muonlab.studies.races import (
 )
 from muonlab.studies.table1 import ALL_GROUPS
 from muonlab.sweeps.search import Knob
-from muonlab.sweeps.study import Study
+from muonlab.sweeps.study import Place, Study, Tuning, badness
 from muonlab.training.config import TrainConfig
 
 
@@ -72,6 +73,24 @@ SEARCHES = {
         *(IN_CONTEXT, ROUTES, MOVING),
     )
 }
+
+
+def further(at: Place) -> dict[TrainConfig, Record]:
+    """Returns `Search.beyond` of all searches."""
+    return {t: best for search in SEARCHES.values() for t, best in search.beyond(at).items()}
+
+
+BEYOND = Tuning("beyond", lambda at: [*further(at)], ("corpus",))
+
+
+def gained_beyond(at: Place, *tasks: str | tuple[str, ...]) -> list[list[float]]:
+    """Returns, by task, how much lower these trials end than the best; a corpus begins so."""
+    found = further(at)
+    runs = replace(BEYOND, trials=[*found]).recorded(at)  # asked of the phase, it would search anew
+    gains = {trial: badness(best) - badness(runs[trial]) for trial, best in found.items()}
+    return [[gains[trial] for trial in found if trial.corpus.startswith(task)] for task in tasks]
+
+
 EVIDENCE = {
     "pilot": Study((), {"pilot": pilot}),
     **{f"race-{steps}": race(steps) for steps in RACE},
@@ -117,4 +136,5 @@ EVIDENCE = {
     "decay-1200": Study(RACE[1200].tunings, {"decay-1200": decayed}),
     "regression-600": tuned(IN_CONTEXT, ROUTES, seeds=10, first=11),
     "finetuning": tuned(MOVING, seeds=10, first=11, before=FIRST),
+    "beyond": Study((BEYOND,), {}),  # it asks for the trials of every search
 }

@@ -194,6 +194,27 @@ class Search:
                 rounds[n].append(run)
         return found
 
+    def beyond(self, at: Place) -> dict[TrainConfig, Record]:
+        """Returns a trial further than all so far for each best value at an edge of these.
+
+        All else stays as the best has it, whose own record stands behind. They choose nothing: they
+        tell whether an edge hides a better value. Beyond an average without a past lies nothing.
+        """
+        found: dict[TrainConfig, Record] = {}
+        groups, _ = self._search(at, None)
+        for best, group in zip(self.best(at), groups, strict=True):
+            runs = {TrainConfig(**run.config): run for run in group}
+            for knob in self.knobs(best):
+                low, *_, high = sorted(map(knob.position, runs))
+                place = knob.position(best)
+                for room, step in ((place - low, -NEAR / 2), (high - place, NEAR / 2)):
+                    values = dict(vars(best))
+                    knob.turn(values, place + step)
+                    further = TrainConfig(**values)
+                    if room < EDGE * (high - low) and knob.value(further) != knob.value(best):
+                        found[further] = runs[best]
+        return found
+
     def budget(self, at: Place) -> dict[tuple[Any, ...], list[float]]:
         """Returns each contestant's expected best after 1, 2, … trials, from those recorded.
 
