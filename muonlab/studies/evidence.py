@@ -40,7 +40,7 @@ from muonlab.studies.races import (
 )
 from muonlab.studies.table1 import ALL_GROUPS
 from muonlab.sweeps.search import Knob
-from muonlab.sweeps.study import Study
+from muonlab.sweeps.study import Grid, Place, Study
 from muonlab.training.config import TrainConfig
 
 
@@ -72,6 +72,13 @@ SEARCHES = {
         *(IN_CONTEXT, ROUTES, MOVING),
     )
 }
+
+
+def beyond(at: Place) -> Grid:
+    """Returns a trial further for each best value at an edge of what its search has tried."""
+    return [c for search in SEARCHES.values() for c in search.beyond(at)]
+
+
 EVIDENCE = {
     "pilot": Study((), {"pilot": pilot}),
     **{f"race-{steps}": race(steps) for steps in RACE},
@@ -117,4 +124,5 @@ EVIDENCE = {
     "decay-1200": Study(RACE[1200].tunings, {"decay-1200": decayed}),
     "regression-600": tuned(IN_CONTEXT, ROUTES, seeds=10, first=11),
     "finetuning": tuned(MOVING, seeds=10, first=11, before=FIRST),
+    "beyond": Study((), {"beyond": beyond}),  # asks for the trials of every search
 }

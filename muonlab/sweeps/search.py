@@ -194,6 +194,27 @@ class Search:
                 rounds[n].append(run)
         return found
 
+    def beyond(self, at: Place) -> Grid:
+        """Returns trials further than any so far, one for each best value at an edge of these.
+
+        All else stays as the best has it. They choose nothing: they tell whether an edge hides a
+        better value. Nothing lies beyond an average without a past.
+        """
+        who, trials = self.tunings[0].contestant, self.trials(at)
+        found: Grid = []
+        for best in self.best(at):
+            tried = [TrainConfig(**run.config) for runs in trials[who(best)] for run in runs]
+            for knob in self.knobs(best):
+                low, *_, high = sorted(map(knob.position, tried))
+                place = knob.position(best)
+                for room, step in ((place - low, -NEAR / 2), (high - place, NEAR / 2)):
+                    values = dict(vars(best))
+                    knob.turn(values, place + step)
+                    config = TrainConfig(**values)
+                    if room < EDGE * (high - low) and knob.value(config) != knob.value(best):
+                        found.append(config)
+        return found
+
     def budget(self, at: Place) -> dict[tuple[Any, ...], list[float]]:
         """Returns each contestant's expected best after 1, 2, … trials, from those recorded.
 
