@@ -312,7 +312,7 @@ def test_what_is_gained_beyond_is_the_loss_of_the_best_minus_that_of_the_trial(
         put(search.tunings[0].grid(at), at.path(f"{name}-1"), loss)
     with pytest.raises(ValueError, match=r"2 of the trials .* run `muonlab ablate beyond"):
         evidence.gained_beyond(at, "docs")
-    put(evidence.BEYOND.grid(at), at.path("beyond"), loss)
+    put(evidence.EVIDENCE["beyond"].finals["beyond"](at), at.path("beyond"), loss)
     [[gained], both] = evidence.gained_beyond(at, "docs", ("docs", "facts"))
     place = max(map(RATE.position, text.tunings[0].grid(at)))
     assert gained == pytest.approx((place - 0.8) ** 2 - (place + 1 / 6 - 0.8) ** 2, abs=0.001)

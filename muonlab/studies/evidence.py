@@ -80,13 +80,13 @@ def further(at: Place) -> dict[TrainConfig, Record]:
     return {t: best for search in SEARCHES.values() for t, best in search.beyond(at).items()}
 
 
-BEYOND = Tuning("beyond", lambda at: [*further(at)], ("corpus",))
-
-
 def gained_beyond(at: Place, *tasks: str | tuple[str, ...]) -> list[list[float]]:
-    """Returns, by task, how much lower these trials end than the best; a corpus begins so."""
+    """Returns, by task, how much lower these trials end than the best; a corpus begins so.
+
+    ValueError if trials are missing there.
+    """
     found = further(at)
-    runs = replace(BEYOND, trials=[*found]).recorded(at)  # asked of the phase, it would search anew
+    runs = Tuning("beyond", [*found], ("corpus",)).recorded(at)
     gains = {trial: badness(best) - badness(runs[trial]) for trial, best in found.items()}
     return [[gains[trial] for trial in found if trial.corpus.startswith(task)] for task in tasks]
 
@@ -136,5 +136,5 @@ EVIDENCE = {
     "decay-1200": Study(RACE[1200].tunings, {"decay-1200": decayed}),
     "regression-600": tuned(IN_CONTEXT, ROUTES, seeds=10, first=11),
     "finetuning": tuned(MOVING, seeds=10, first=11, before=FIRST),
-    "beyond": Study((BEYOND,), {}),  # it asks for the trials of every search
+    "beyond": Study((), {"beyond": lambda at: [*further(at)]}),  # when all searches have ended
 }
