@@ -273,10 +273,9 @@ def test_a_hidden_test_grades_in_a_kernel_of_another_course_too(tmp_path, monkey
     cell = next(c for c in notebook.cells if c.metadata.nbgrader.grade_id == "00-e1")
     for source, words in (
         ("def flatness(matrix):\n    ...", "Write your code in place of the dots"),
-        ("def flatness(matrix) return 1", "cannot be read"),
+        ("def flatness(matrix) return 1", "no function `flatness`.* cannot be read"),
         ("import os\nos._exit(0)", "ended the program"),
         ("%time 1\ndef flatness(matrix):\n    return 1 / 0", "ZeroDivisionError"),
-        ("x = 1", "no function `flatness`"),
     ):
         cell.source = source
         with pytest.raises(NotRight, match=words):
