@@ -82,6 +82,15 @@ def folded(*cells):
     return json.loads(fold(json.dumps({"cells": cells})))["cells"]
 
 
+def test_a_page_made_from_the_lessons_is_made_anew_by_each_build():
+    asked = []
+    app = SimpleNamespace(env=SimpleNamespace(note_reread=lambda: asked.append(1)))
+    book._fill_page(app, "book/claims", ["<!-- made: lesson_map -->"])
+    assert asked == [1]
+    book._fill_page(app, "book/intro", ["no part is made here"])
+    assert asked == [1]
+
+
 def test_every_figure_that_a_page_names_is_there():
     pages = sorted((book.course() / "book").glob("*.md"))
     named = [w for p in pages for w in re.findall(r"made: figure (.+?) -->", p.read_text("utf-8"))]

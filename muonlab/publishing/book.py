@@ -228,6 +228,8 @@ def _configure(app: Any, config: Any) -> None:
 
 
 def _fill_page(app: Any, page: str, source: list[str]) -> None:
+    if PART.search(source[0]):  # what it shows stands elsewhere, and may have changed
+        app.env.note_reread()
     source[0] = fold(source[0]) if page.startswith("lessons/") else fill(source[0])
 
 
