@@ -85,7 +85,7 @@ def folded(*cells):
 def test_a_page_made_from_the_lessons_is_made_anew_by_each_build():
     asked = []
     app = SimpleNamespace(env=SimpleNamespace(note_reread=lambda: asked.append(1)))
-    book._fill_page(app, "book/claims", ["<!-- made: lesson_map -->"])
+    book._fill_page(app, "book/claims", ["<!-- made: tiers -->"])
     assert asked == [1]
     book._fill_page(app, "book/intro", ["no part is made here"])
     assert asked == [1]
