@@ -197,21 +197,22 @@ class Search:
     def beyond(self, at: Place) -> dict[TrainConfig, Record]:
         """Returns a trial further than all so far for each best value at an edge of these.
 
-        All else stays as the best has it, whose own record stands behind. They choose nothing: they
-        tell whether an edge hides a better value. Beyond an average without a past lies nothing.
+        All else stays as the best has it, whose own record stands behind. They choose nothing: one
+        number at one seed, which favours the best, hints whether an edge hides a better value.
         """
         found: dict[TrainConfig, Record] = {}
         groups, _ = self._search(at, None)
         for best, group in zip(self.best(at), groups, strict=True):
             runs = {TrainConfig(**run.config): run for run in group}
             for knob in self.knobs(best):
-                low, *_, high = sorted(map(knob.position, runs))
+                places = [*map(knob.position, runs)]
+                low, high = min(places), max(places)
                 place = knob.position(best)
                 for room, step in ((place - low, -NEAR / 2), (high - place, NEAR / 2)):
                     values = dict(vars(best))
                     knob.turn(values, place + step)
                     further = TrainConfig(**values)
-                    if room < EDGE * (high - low) and knob.value(further) != knob.value(best):
+                    if room < EDGE * (high - low) and not low <= knob.position(further) <= high:
                         found[further] = runs[best]
         return found
 
