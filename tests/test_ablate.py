@@ -94,9 +94,7 @@ def test_one_phase_alone_says_which_must_come_first(text, results, capsys):
     call = ["--corpus", str(text), "--results", str(results)]
     assert cli.main(["ablate", "small-seeds", *call]) == 2
     expected = f"muonlab ablate small-tuning --corpus {text} --results {results}"
-    assert f"2 of the trials that choose the rates are not in {results}" in (
-        error := capsys.readouterr().err
-    )
+    assert f"2 of the trials are not in {results}" in (error := capsys.readouterr().err)
     assert f"run `{expected}` first" in error
     assert cli.main(["ablate", "small-tuning", *call]) == 0
     assert not list(results.glob("small-seeds*"))

@@ -985,6 +985,7 @@ RECORDS = [
     ("runs.by_contestant([run()], len, 'tail')", "function measure 'tail'"),
     ("runs.curves([])", "run none"),
     ("runs.leads_in_time([run()], [1.1])", "AdamW [] [200]"),
+    ("runs.step_ratio([run()])", "AdamW Muon cpu_seconds"),
     ("runs.leads_in_time(recorded('lesson-04-longer'), [0.0])", "longer 0.0"),
     ("runs.leads_in_time([run()], 1.4)", "longer list 1.4"),
     ("runs.contrasted({'a': [1.0], 'b': [2.0]}, ['a', 'b'])", "contrasts ['a', 'b']"),

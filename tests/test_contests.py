@@ -3,7 +3,7 @@
 import pytest
 
 from muonlab.records.record import Record
-from muonlab.records.runs import by_contestant, contrasted, grouped, leads_in_time
+from muonlab.records.runs import by_contestant, contrasted, grouped, leads_in_time, step_ratio
 from muonlab.studies.table1 import ALL_GROUPS
 
 
@@ -88,3 +88,20 @@ def test_in_equal_time_muons_loss_lies_on_a_line_between_its_runs():
     ]
     with pytest.raises(ValueError, match=r"longer must be 1 to 1.2, .*got \[1.3\]"):
         leads_in_time(runs, [1.3])
+
+
+def test_how_much_longer_muons_step_is_comes_from_medians_of_processor_time():
+    runs = []
+    for who, seconds in (("AdamW", (2.0, 4.0, 90.0)), ("Muon", (5.0, 6.0, 0.1))):
+        for seed, each in enumerate(seconds):
+            made = run("", seed, 3.0, steps=(10,))
+            groups = [] if who == "AdamW" else [*ALL_GROUPS]
+            made.config |= {"muon": groups, "rule": "muon"}
+            made.held_out[-1] |= {"cpu_seconds": each * 10, "step": 10 + 10 * (each == 6)}
+            runs.append(made)
+    assert step_ratio(runs) == 3 / 4  # 6 seconds for 20 steps are 3 for 10: AdamW's 2, 4, 90
+    with pytest.raises(ValueError, match=r"with cpu_seconds; got AdamW$"):
+        step_ratio(runs[:3])
+    del runs[0].held_out[-1]["cpu_seconds"]
+    with pytest.raises(ValueError, match="with cpu_seconds; got AdamW, Muon"):
+        step_ratio(runs)

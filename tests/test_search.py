@@ -84,10 +84,10 @@ def test_the_third_round_at_150_steps_begins_at_the_lowest_loss_of_any_study():
         assert end == pytest.approx(min(ends[who]), abs=0.005)
 
 
-def put(configs, path, loss):
+def put(configs, path, loss, part="overall"):
     lines = []
     for config in configs:
-        held_out = [{"step": 2, "overall": loss(config)}]
+        held_out = [{"step": 2, "overall": 0.0, part: loss(config)}]
         run = record.Record(dataclasses.asdict(config), [5.0], [0.1], held_out, tokens=64)
         lines.append(record.json.dumps(dataclasses.asdict(run)))
     path.write_text("\n".join(lines))
@@ -293,11 +293,46 @@ def test_nothing_is_beyond_a_best_value_inside_or_an_average_without_a_past(tmp_
     middle = lambda c: abs(RATE.position(c) - 0.5)  # noqa: E731
     put(inside.tunings[0].grid(at), at.path("inside-1"), middle)
     assert inside.beyond(at) == {}
+    all_tried = Search(
+        "zero", [turn(CONFIGS[0], 1.174, MEMORY)], lambda c: (MEMORY,), (), (4,), around=("best",)
+    )
+    trials = all_tried.tunings[0].grid(at)
+    assert min(c.betas[0] for c in trials) == 0 < all_tried.sides[0].betas[0] < 0.13
+    put(trials, at.path("zero-1"), lambda c: abs(c.betas[0] - 0.126))
+    assert all_tried.beyond(at) == {}
     past = Search("past", CONFIGS[:1], lambda c: (MEMORY,), ("rule",), (4,) * 8)
     for number, tuning in enumerate(past.tunings, 1):
         put(tuning.grid(at), at.path(f"past-{number}"), lambda c: c.betas[0])
     assert [c.betas[0] for c in past.best(at)] == [0]
     assert past.beyond(at) == {}
+
+
+def test_beyond_asks_for_more_in_the_outer_tenth_of_what_was_tried_and_only_there(tmp_path):
+    search = Search("tenth", CONFIGS[:1], lambda c: (RATE,), ("rule",), rounds=(16,))
+    trials, at = search.tunings[0].grid(Place()), Place(tmp_path)
+    places = {c: RATE.position(c) for c in trials}
+    low, high = min(places.values()), max(places.values())
+    asked = []
+    for best, place in places.items():
+        put(trials, at.path("tenth-1"), lambda c, best=best: float(c != best))
+        room = min(place - low, high - place) / (high - low)
+        assert bool(search.beyond(at)) == (room < 0.1), room
+        asked.append(room)
+    assert any(0.05 < room < 0.1 for room in asked)
+    assert any(0.1 < room < 0.15 for room in asked)
+
+
+def test_behind_a_trial_beyond_stands_the_record_of_the_runoff_s_winner(tmp_path):
+    search = Search("some", CONFIGS[:1], lambda c: (RATE,), ("rule",), rounds=(4,), runoff=4)
+    at = Place(tmp_path)
+    trials = search.tunings[0].grid(at)
+    put(trials, at.path("some-1"), lambda c: RATE.position(c))
+    put(search.tunings[1].grid(at), at.path("some-runoff"), lambda c: -9 * RATE.position(c))
+    highest = max(trials, key=lambda c: c.lr)
+    [(further, best)] = search.beyond(at).items()
+    assert search.best(at) == [highest] != search.best(at, 1)
+    assert TrainConfig(**best.config) == highest
+    assert further.lr > highest.lr
 
 
 def test_what_is_gained_beyond_is_the_loss_of_the_best_minus_that_of_the_trial(
@@ -308,13 +343,20 @@ def test_what_is_gained_beyond_is_the_loss_of_the_best_minus_that_of_the_trial(
     searches = {"text": text, "facts": dataclasses.replace(text, name="facts", sides=[facts])}
     monkeypatch.setattr(evidence, "SEARCHES", searches)
     at, loss = Place(tmp_path), lambda c: (RATE.position(c) - 0.8) ** 2
-    for name, search in searches.items():
-        put(search.tunings[0].grid(at), at.path(f"{name}-1"), loss)
+    known = lambda c: [0.5, 0.25 - loss(c)]  # noqa: E731
+    put(text.tunings[0].grid(at), at.path("text-1"), loss)
+    put(searches["facts"].tunings[0].grid(at), at.path("facts-1"), known, "accuracy")
     with pytest.raises(ValueError, match=r"2 of the trials .* run `muonlab ablate beyond"):
         evidence.gained_beyond(at, "docs")
-    put(evidence.EVIDENCE["beyond"].finals["beyond"](at), at.path("beyond"), loss)
-    [[gained], both] = evidence.gained_beyond(at, "docs", ("docs", "facts"))
+    further = evidence.EVIDENCE["beyond"].finals["beyond"](at)
+    put(further[:1], at.path("beyond"), loss)
+    written = at.path("beyond").read_text()
+    put(further[1:], at.path("beyond"), known, "accuracy")
+    at.path("beyond").write_text(written + "\n" + at.path("beyond").read_text())
+    [gained], both = (evidence.gained_beyond(at, t) for t in ("docs", ("docs", "facts")))
+    first = lambda run: -run.held_out[-1]["accuracy"][0]  # noqa: E731
+    assert evidence.gained_beyond(at, "facts", first) == [0]
     place = max(map(RATE.position, text.tunings[0].grid(at)))
     assert gained == pytest.approx((place - 0.8) ** 2 - (place + 1 / 6 - 0.8) ** 2, abs=0.001)
     assert gained < -0.01
-    assert both == [gained, gained]
+    assert both == pytest.approx([gained, gained])

@@ -74,7 +74,7 @@ def test_missing_trials_are_counted_and_the_command_that_runs_them_is_named(tmp_
     at = Place(tmp_path / "my results", "text")
     put(TUNING.grid(at)[:1], at.path("some-tuning"))
     command = f"muonlab ablate some-tuning --corpus text --results '{tmp_path}/my results'"
-    with pytest.raises(ValueError, match="3 of the trials that choose the rates") as error:
+    with pytest.raises(ValueError, match="3 of the trials") as error:
         TUNING.best(at)
     assert f"run `{command}` first" in str(error.value)
     assert HERE.command("some") == "muonlab ablate some"

@@ -288,3 +288,22 @@ def test_a_hidden_test_grades_in_a_kernel_of_another_course_too(tmp_path, monkey
 def test_what_is_sent_to_and_fro_stays_what_it_is(exercise):
     asked = task(exercise, "a")
     assert grading.verdict(asked, [asked.code]).status == "right"
+
+
+@pytest.mark.parametrize("guarded", [True, False])
+def test_a_script_is_told_that_its_calls_need_a_guard(guarded, tmp_path):
+    lines = [
+        "from muonlab.teaching import grading, variants",
+        'if __name__ == "__main__":' if guarded else "if True:",
+        '    asked = variants.task("00-e1", "a")',
+        "    print(grading.verdict(asked, [asked.code]).status)",
+    ]
+    script = tmp_path / "grades.py"
+    script.write_text("\n".join(lines), encoding="utf-8")
+    ran = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=300)
+    if guarded:
+        assert (ran.returncode, ran.stdout) == (0, "right\n")
+    else:
+        assert ran.returncode != 0
+        assert "in a script, or wait for the machine" in ran.stderr.splitlines()[-1]
+        assert ran.stdout == ""

@@ -18,4 +18,4 @@ from muonlab.classroom.predict import home
 from muonlab.doctor import examine
 from muonlab.files import course
 from muonlab.records.record import contestant
-from muonlab.records.runs import by_contestant, curves, grouped, leads_in_time
+from muonlab.records.runs import by_contestant, curves, grouped, leads_in_time, step_ratio

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from operator import itemgetter
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,21 @@ def leads_in_time(
         [a - float(np.interp(steps / x, plans, m)) for a, m in zip(adamw, muon, strict=True)]
         for x in longer
     ]
+
+
+def step_ratio(records: Iterable[Record]) -> float:
+    """Returns a step of Muon over one of AdamW: of each the median of its runs.
+
+    In processor time, so that other programs do not count. ValueError where one is not there.
+    """
+    runs, clocks = grouped(records, paired=False), []
+    for who in ("Muon", "AdamW"):
+        ends = [run.held_out[-1] for run in runs.get(who, [])]
+        if not ends or any("cpu_seconds" not in end for end in ends):
+            had = ", ".join(map(str, runs))
+            raise ValueError(f"expected runs of AdamW and Muon with cpu_seconds; got {had}")
+        clocks.append(median(end["cpu_seconds"] / end["step"] for end in ends))
+    return clocks[0] / clocks[1]
 
 
 def curves(runs: Sequence[Record], part: str = "overall") -> tuple[list[int], list[list[float]]]:

@@ -1,5 +1,6 @@
 """All searches and studies that judge Muon against AdamW, by name (see `protocol`)."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -76,19 +77,20 @@ SEARCHES = {
 
 
 def further(at: Place) -> dict[TrainConfig, Record]:
-    """Returns `Search.beyond` of all searches."""
+    """Returns `Search.beyond` of all searches; the grids of lessons 03 to 16 are none."""
     return {t: best for search in SEARCHES.values() for t, best in search.beyond(at).items()}
 
 
-def gained_beyond(at: Place, *tasks: str | tuple[str, ...]) -> list[list[float]]:
-    """Returns, by task, how much lower these trials end than the best; a corpus begins so.
+def gained_beyond(
+    at: Place, task: str | tuple[str, ...], by: Callable[[Record], float] = badness
+) -> list[float]:
+    """Returns by how much each trial of `further` lowers `by`, where its corpus begins with task.
 
     ValueError if trials are missing there.
     """
     found = further(at)
     runs = Tuning("beyond", [*found], ("corpus",)).recorded(at)
-    gains = {trial: badness(best) - badness(runs[trial]) for trial, best in found.items()}
-    return [[gains[trial] for trial in found if trial.corpus.startswith(task)] for task in tasks]
+    return [by(best) - by(runs[t]) for t, best in found.items() if t.corpus.startswith(task)]
 
 
 EVIDENCE = {

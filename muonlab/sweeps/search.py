@@ -27,7 +27,7 @@ from muonlab.sweeps.study import Contest, Grid, Phase, Place, Tuning, badness, b
 from muonlab.training.config import TrainConfig
 
 NEAR = 1 / 3  # of a range: what a later round covers
-EDGE = 0.1  # of a range: where a best value asks for a wider one
+EDGE = 0.1  # of a range (in `beyond`: of what was tried): where a best value asks for more
 CHOOSING = [101, 102]  # the seeds of a runoff: as the trials' own, 0, they never count afterwards
 
 

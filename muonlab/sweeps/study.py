@@ -121,7 +121,7 @@ class Tuning:
         trials, runs = self.grid(at), known(at.path(self.name)).read()
         if missing := sum(trial not in runs for trial in trials):
             raise ValueError(
-                f"{missing} of the trials that choose the rates are not in {at.path(self.name)}: "
+                f"{missing} of the trials are not in {at.path(self.name)}: "
                 f"run `{at.command(self.name)}` first"
             )
         return {trial: runs[trial] for trial in trials}

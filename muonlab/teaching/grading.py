@@ -89,12 +89,10 @@ def verdict(asked: Task, cells: list[str], seconds: float | None = None) -> Verd
     seconds = seconds or SECONDS
     try:
         with _process(_answers, asked.name, asked.setup, cells, seconds) as pipe:
-            _read(pipe, START)  # it has begun
             outside = _judged(asked, pipe, seconds)
         if outside.status != "right":
             return outside
         with _process(_checks, asked, cells, seconds) as pipe:
-            _read(pipe, START)
             said = _read(pipe, 3 * seconds)
     except TimeoutError:
         return Verdict(asked.exercise, "not right", LATE.format(seconds))
@@ -152,6 +150,13 @@ def _process(target: Callable[..., None], *args: Any) -> Iterator[socket.socket]
     child.start()
     theirs.close()
     try:
+        try:
+            _read(ours, START)
+        except (EOFError, OSError) as error:  # it runs none of the learner's code before
+            raise RuntimeError(
+                "the process that runs answers did not begin: call `grade` and `verdict` below "
+                f"`if __name__ == '__main__':` in a script, or wait for the machine ({error!r})"
+            ) from error
         yield ours
     finally:
         child.kill()
