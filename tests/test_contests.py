@@ -2,7 +2,7 @@
 
 import pytest
 
-from muonlab.records.record import Record
+from muonlab.records.record import Record, contestant
 from muonlab.records.runs import by_contestant, contrasted, grouped, leads_in_time, step_ratio
 from muonlab.studies.table1 import ALL_GROUPS
 
@@ -88,6 +88,11 @@ def test_in_equal_time_muons_loss_lies_on_a_line_between_its_runs():
     ]
     with pytest.raises(ValueError, match=r"longer must be 1 to 1.2, .*got \[1.3\]"):
         leads_in_time(runs, [1.3])
+    named = {"name": lambda c: "slow" if c["steps"] == 100 else contestant(c)}
+    rare = lambda at: -10 * at["overall"]  # noqa: E731
+    assert leads_in_time(runs, [1.2], rare, ("AdamW", "slow"), **named) == [[-10, -10]]
+    with pytest.raises(ValueError, match=r"AdamW at one length, and quick; got \[120\], \[\]"):
+        leads_in_time(runs, [1.2], rare, ("AdamW", "quick"))
 
 
 def test_how_much_longer_muons_step_is_comes_from_medians_of_processor_time():
@@ -99,6 +104,8 @@ def test_how_much_longer_muons_step_is_comes_from_medians_of_processor_time():
             made.config |= {"muon": groups, "rule": "muon"}
             made.held_out[-1] |= {"cpu_seconds": each * 10, "step": 10 + 10 * (each == 6)}
             runs.append(made)
+    other = lambda c: contestant(c)[0]  # noqa: E731
+    assert step_ratio(runs, ("M", "A"), other) == 4 / 3
     assert step_ratio(runs) == 3 / 4  # 6 seconds for 20 steps are 3 for 10: AdamW's 2, 4, 90
     with pytest.raises(ValueError, match=r"with cpu_seconds; got AdamW$"):
         step_ratio(runs[:3])

@@ -13,6 +13,7 @@ from muonlab.statistics import numbers
 
 Config = dict[str, Any]
 Contrast = tuple[str, str] | Sequence[tuple[str, str]]
+Measure = Callable[[dict[str, Any]], float]  # of run.held_out[-1]
 
 
 def grouped(
@@ -52,7 +53,7 @@ def grouped(
 def by_contestant(
     records: Iterable[Record],
     name: Callable[[Config], Hashable],
-    measure: Callable[[dict[str, Any]], float] = itemgetter("overall"),
+    measure: Measure = itemgetter("overall"),
 ) -> dict[Any, list[float]]:
     """Returns what each contestant ended with, one number a seed; ValueError as `grouped`.
 
@@ -63,7 +64,11 @@ def by_contestant(
 
 
 def leads_in_time(
-    records: Iterable[Record], longer: Sequence[float], part: str = "overall"
+    records: Iterable[Record],
+    longer: Sequence[float],
+    measure: Measure = itemgetter("overall"),
+    rivals: tuple[str, str] = ("AdamW", "Muon"),
+    name: Callable[[Config], Hashable] = contestant,
 ) -> list[list[float]]:
     """Returns AdamW's loss minus Muon's in the time of AdamW's steps: for each `longer` a list.
 
@@ -73,36 +78,43 @@ def leads_in_time(
 
     Args:
         longer: how many times as long as a step of AdamW's one of Muon's takes.
+        measure: the loss, from a run's last measurement.
+        rivals: other names of the two, as `name` gives them.
     """
     checks.several("numbers as longer, in a list", longer)
-    ends = by_contestant(records, lambda c: (contestant(c), c["steps"]), itemgetter(part))
-    own, plans = (sorted(n for who, n in ends if who == name) for name in ("AdamW", "Muon"))
+    ends = by_contestant(records, lambda c: (name(c), c["steps"]), measure)
+    own, plans = (sorted(n for who, n in ends if who == rival) for rival in rivals)
     if len(own) != 1 or not plans:
-        raise ValueError(f"expected AdamW's runs at one length, and Muon's; got {own}, {plans}")
-    steps, adamw = own[0], ends["AdamW", own[0]]
+        told = " at one length, and ".join(rivals)
+        raise ValueError(f"expected runs of {told}; got {own}, {plans} steps")
+    steps, adamw = own[0], ends[rivals[0], own[0]]
     if any(not steps / plans[-1] <= x <= steps / plans[0] for x in longer):
         wanted = f"{steps / plans[-1]:.3g} to {steps / plans[0]:.3g}"
-        raise ValueError(f"longer must be {wanted}, as Muon ran {plans} steps; got {longer}")
-    muon = [[ends["Muon", n][seed] for n in plans] for seed in range(len(adamw))]
+        raise ValueError(f"longer must be {wanted}, as {rivals[1]} ran {plans} steps; got {longer}")
+    muon = [[ends[rivals[1], n][seed] for n in plans] for seed in range(len(adamw))]
     return [
         [a - float(np.interp(steps / x, plans, m)) for a, m in zip(adamw, muon, strict=True)]
         for x in longer
     ]
 
 
-def step_ratio(records: Iterable[Record]) -> float:
+def step_ratio(
+    records: Iterable[Record],
+    rivals: tuple[str, str] = ("AdamW", "Muon"),
+    name: Callable[[Config], Hashable] = contestant,
+) -> float:
     """Returns a step of Muon over one of AdamW: of each the median of its runs.
 
     In processor time, so that other programs do not count. ValueError where one is not there.
     """
-    runs, clocks = grouped(records, paired=False), []
-    for who in ("Muon", "AdamW"):
+    runs, clocks = grouped(records, name, paired=False), []
+    for who in rivals:
         ends = [run.held_out[-1] for run in runs.get(who, [])]
         if not ends or any("cpu_seconds" not in end for end in ends):
-            had = ", ".join(map(str, runs))
-            raise ValueError(f"expected runs of AdamW and Muon with cpu_seconds; got {had}")
+            wanted, had = " and ".join(rivals), ", ".join(map(str, runs))
+            raise ValueError(f"expected runs of {wanted} with cpu_seconds; got {had}")
         clocks.append(median(end["cpu_seconds"] / end["step"] for end in ends))
-    return clocks[0] / clocks[1]
+    return clocks[1] / clocks[0]
 
 
 def curves(runs: Sequence[Record], part: str = "overall") -> tuple[list[int], list[list[float]]]:
