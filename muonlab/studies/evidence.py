@@ -36,6 +36,7 @@ from muonlab.studies.races import (
     RATES,
     VOCABULARY,
     WIDER,
+    judging,
     mapped,
     race,
     shorter,
@@ -97,7 +98,12 @@ EVIDENCE = {
     "pilot": Study((), {"pilot": pilot}),
     **{f"race-{steps}": race(steps) for steps in RACE},
     "race-again": tuned(AGAIN, seeds=10, first=11, before=FIRST),
-    "race-shorter": Study(RACE[1200].tunings, {"race-shorter": partial(shorter, RACE[1200])}),
+    "race-shorter": Study(
+        RACE[1200].tunings, {"race-shorter": partial(shorter, RACE[1200], [1], judging(1200))}
+    ),
+    "race-4800-shorter": Study(
+        race(4800).tunings, {"race-4800-shorter": partial(shorter, RACE[4800], [1], judging(4800))}
+    ),
     "rates-1200": tuned(RATES[1200], seeds=10, before=FIRST),
     # These trials found nothing below the best with one rate, whose five seeds the race has.
     "rates-4800": Study(
@@ -105,7 +111,7 @@ EVIDENCE = {
     ),
     "rates-shorter": Study(
         (*RACE[1200].tunings, *RATES[1200].tunings),
-        {"rates-shorter": partial(shorter, RATES[1200])},
+        {"rates-shorter": partial(shorter, RATES[1200], [1], judging(1200))},
     ),
     "knobs": Study((*RACE[150].tunings[:2], *RACE[1200].tunings, KNOBS, WIDER), {"knobs": mapped}),
     "isotropy": Study(
@@ -129,11 +135,20 @@ EVIDENCE = {
     "four": tuned(FEWER, seeds=10, before=FIRST),
     "latent-600": tuned(LATENT, seeds=5, first=6, before=FIRST),
     "batch": Study((*race(150).tunings, *BATCH.tunings), tuned(BATCH, seeds=6, first=7).finals),
+    # At 8 sequences a step Muon's takes nearly half as long again.
+    "batch-shorter": Study(
+        (*race(150).tunings, *BATCH.tunings),
+        {"batch-shorter": partial(shorter, BATCH, [1], range(7, 13), parts=(0.65, 0.8))},
+    ),
     "facts-400": Study(
         FACTS_400.tunings,
         {**tuned(FACTS_400, seeds=5, first=6).finals, "facts-400-rate": rate_alone},
     ),
     "facts-1200": tuned(FACTS_1200, seeds=5, first=6, before=(FACTS_400,)),
+    "facts-1200-shorter": Study(
+        (*FACTS_400.tunings, *FACTS_1200.tunings),
+        {"facts-1200-shorter": partial(shorter, FACTS_1200, [3, 4], range(6, 11), parts=(0.85,))},
+    ),
     "imbalance": tuned(IMBALANCE, seeds=5, first=16, before=(FACTS_400,)),
     "decay-1200": Study(RACE[1200].tunings, {"decay-1200": decayed}),
     "regression-600": tuned(IN_CONTEXT, ROUTES, seeds=10, first=11),

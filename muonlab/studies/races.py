@@ -77,17 +77,23 @@ def memories(steps: int) -> Search:
 MEMORIES = {steps: memories(steps) for steps in (150, 1200)}  # 4,800 ask for growth alone
 
 
+def judging(steps: int) -> range:
+    """Returns the seeds that judge the race of so many steps."""
+    first = 6 if steps == 4800 else 1  # its first five were looked at before its third round
+    return range(first, first + SEEDS[steps])
+
+
 def race(steps: int) -> Study:
     """Returns the race; at 4,800 steps without NorMuon, and without Muon on VO and FFN alone."""
     partial = [MEMORIES[steps]] if steps in MEMORIES else []
 
     def finals(at: Place) -> Grid:
         found = [c for search in (RACE[steps], *partial) for c in search.best(at)]
-        first = 6 if steps == 4800 else 1  # its first five were looked at before its third round
-        seeds = range(first, first + SEEDS[steps])
         often = steps // 8
         return [
-            replace(c, seed=s, eval_every=often, spectra_every=often) for s in seeds for c in found
+            replace(c, seed=s, eval_every=often, spectra_every=often)
+            for s in judging(steps)
+            for c in found
         ]
 
     before = RACE[1200].tunings if steps != 1200 else ()
@@ -123,17 +129,20 @@ RATES[4800] = Search(
 )
 
 
-def shorter(search: Search, at: Place) -> Grid:
-    """Returns a search's best Muon of 1,200 steps in runs planned for fewer, rates decayed to zero.
+def shorter(
+    search: Search, who: list[int], seeds: range, at: Place, parts: tuple[float, ...] = (0.75, 0.85)
+) -> Grid:
+    """Returns the best of some contestants of a search, in runs planned for a part of their steps.
 
-    How many does it need to end where AdamW ends after 1,200? A longer run stopped early, whose
-    rates are still high, would count too many.
+    How many does Muon need to end where AdamW ends after all of them? A longer run stopped early,
+    whose rates are still high, would count too many.
     """
-    muon = search.best(at)[1]
+    best = search.best(at)
     return [
-        replace(muon, steps=steps, eval_every=steps, seed=seed)
-        for seed in range(1, SEEDS[1200] + 1)
-        for steps in (900, 1020)
+        replace(best[n], steps=steps, eval_every=steps, seed=seed)
+        for seed in seeds
+        for n in who
+        for steps in (round(part * best[n].steps) for part in parts)
     ]
 
 
