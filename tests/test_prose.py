@@ -89,6 +89,7 @@ CITED: dict[str, dict[str, str]] = {
         "52 %": "arXiv 2502.16982, abstract",
         **dict.fromkeys(("0.1", "1.2", "1.4", "2"), "arXiv 2509.02046, section 4"),
         "1.1": "the same; and a ratio of steps",
+        "4,800": "steps of the race, muonlab.studies.races",
     },
 }
 """What no run gives: a cited fact, or arithmetic that the reader can do. All other numbers of the
