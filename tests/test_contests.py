@@ -1,10 +1,18 @@
 """Contests of recorded runs: who ended where, and how many steps one saved on another."""
 
+from dataclasses import replace
+
 import pytest
 
 from muonlab.records.record import Record, contestant
 from muonlab.records.runs import by_contestant, contrasted, grouped, leads_in_time, step_ratio
+from muonlab.studies.contests import BATCH
+from muonlab.studies.facts import FACTS_1200
+from muonlab.studies.races import RACE, RATES
 from muonlab.studies.table1 import ALL_GROUPS
+from muonlab.sweeps.results import recorded
+from muonlab.sweeps.study import HERE
+from muonlab.training.config import TrainConfig
 
 
 def run(name, seed, *losses, failure="", steps=(50, 100)):
@@ -112,3 +120,24 @@ def test_how_much_longer_muons_step_is_comes_from_medians_of_processor_time():
     del runs[0].held_out[-1]["cpu_seconds"]
     with pytest.raises(ValueError, match="with cpu_seconds; got AdamW, Muon"):
         step_ratio(runs)
+
+
+@pytest.mark.parametrize(
+    ("name", "search"),
+    [
+        ("race", RACE[1200]),
+        ("race-4800", RACE[4800]),
+        ("rates", RATES[1200]),
+        ("facts-1200", FACTS_1200),
+        ("batch", BATCH),
+    ],
+)
+def test_shorter_runs_are_the_best_setting_in_fewer_steps_at_the_seeds_that_judge(name, search):
+    runs = [TrainConfig(**run.config) for run in recorded(f"{name}-shorter")]
+    best = {replace(c, steps=1, eval_every=1): c.steps for c in search.best(HERE)}
+    for config in runs:
+        assert config.steps < best[replace(config, steps=1, eval_every=1, seed=0)]
+        assert config.eval_every == config.steps
+        assert config.muon
+    judged = recorded({"race": "race-1200", "rates": "rates-1200"}.get(name, name))
+    assert {c.seed for c in runs} == {run.config["seed"] for run in judged}
