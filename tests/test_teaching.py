@@ -305,5 +305,5 @@ def test_a_script_is_told_that_its_calls_need_a_guard(guarded, tmp_path):
         assert (ran.returncode, ran.stdout) == (0, "right\n")
     else:
         assert ran.returncode != 0
-        assert "in a script, or wait for the machine" in ran.stderr.splitlines()[-1]
+        assert "in a script, check answers below" in ran.stderr.splitlines()[-1]
         assert ran.stdout == ""

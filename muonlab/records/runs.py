@@ -77,9 +77,9 @@ def leads_in_time(
     of the two is not there.
 
     Args:
-        longer: how many times as long as a step of AdamW's one of Muon's takes.
+        longer: the time of a step of Muon over that of one of AdamW, such as 1.2.
         measure: the loss, from a run's last measurement.
-        rivals: other names of the two, as `name` gives them.
+        rivals: the two, as `name` tells them, where they are not AdamW and Muon.
     """
     checks.several("numbers as longer, in a list", longer)
     ends = by_contestant(records, lambda c: (name(c), c["steps"]), measure)
@@ -103,9 +103,10 @@ def step_ratio(
     rivals: tuple[str, str] = ("AdamW", "Muon"),
     name: Callable[[Config], Hashable] = contestant,
 ) -> float:
-    """Returns a step of Muon over one of AdamW: of each the median of its runs.
+    """Returns the time of a step of Muon over that of one of AdamW: of each the median of its runs.
 
-    In processor time, so that other programs do not count. ValueError where one is not there.
+    In processor time: waiting does not count, but beside other programs a step takes longer.
+    ValueError where one of the two is not there.
     """
     runs, clocks = grouped(records, name, paired=False), []
     for who in rivals:

@@ -154,8 +154,8 @@ def _process(target: Callable[..., None], *args: Any) -> Iterator[socket.socket]
             _read(ours, START)
         except (EOFError, OSError) as error:  # it runs none of the learner's code before
             raise RuntimeError(
-                "the process that runs answers did not begin: call `grade` and `verdict` below "
-                f"`if __name__ == '__main__':` in a script, or wait for the machine ({error!r})"
+                f"no process began that could run the answer ({error!r}): in a script, check "
+                "answers below `if __name__ == '__main__':`"
             ) from error
         yield ours
     finally:
