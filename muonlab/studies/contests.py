@@ -248,7 +248,7 @@ DECAYING = Search(
     lambda at: cross(RACE[1200].best(at)[:2], matrix_decay=2e-4),
     lambda c: (*knobs(c), DECAY),
     RIVALS,
-    rounds=(8, 8),
+    rounds=(8,),
     around=("best",),
 )
 
