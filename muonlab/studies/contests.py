@@ -241,6 +241,18 @@ def decayed(at: Place) -> Grid:
     return cross(found, seed=[1, 2, 3, 4, 5])
 
 
+# Would tuned decay help either? It is a sixth number of both, near what did no harm above.
+DECAY = Knob("matrix_decay", 2e-5, 2e-3)
+DECAYING = Search(
+    "decay-tuned",
+    lambda at: cross(RACE[1200].best(at)[:2], matrix_decay=2e-4),
+    lambda c: (*knobs(c), DECAY),
+    RIVALS,
+    rounds=(8,),
+    around=("best",),
+)
+
+
 # Does the optimizer that pretrained a model matter for the one that moves it on to code?
 MOVED = {"corpus": "code-512", "pretraining": 1200, "steps": 300, "eval_every": 300}
 

@@ -7,6 +7,7 @@ from functools import partial
 from muonlab.records.record import Record
 from muonlab.studies.contests import (
     BATCH,
+    DECAYING,
     FEWER,
     IN_CONTEXT,
     ISOTROPY,
@@ -72,7 +73,7 @@ SEARCHES = {
     for search in (
         *(*RACE.values(), AGAIN, *MEMORIES.values(), *RATES.values(), VOCABULARY, ISOTROPY),
         *(TABLE, WIDE, NORMUON, LATENT, BATCH, FEWER, FACTS_400, FACTS_1200, IMBALANCE),
-        *(IN_CONTEXT, ROUTES, MOVING),
+        *(IN_CONTEXT, ROUTES, MOVING, DECAYING),
     )
 }
 
@@ -151,6 +152,7 @@ EVIDENCE = {
     ),
     "imbalance": tuned(IMBALANCE, seeds=5, first=16, before=(FACTS_400,)),
     "decay-1200": Study(RACE[1200].tunings, {"decay-1200": decayed}),
+    "decay-tuned": tuned(DECAYING, seeds=10, before=FIRST),
     "regression-600": tuned(IN_CONTEXT, ROUTES, seeds=10, first=11),
     "finetuning": tuned(MOVING, seeds=10, first=11, before=FIRST),
     "beyond": Study((), {"beyond": lambda at: [*further(at)]}),  # when all searches have ended
