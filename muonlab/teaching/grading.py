@@ -155,7 +155,7 @@ def _process(target: Callable[..., None], *args: Any) -> Iterator[socket.socket]
         except (EOFError, OSError) as error:  # it runs none of the learner's code before
             raise RuntimeError(
                 f"no process began that could run the answer ({error!r}): in a script, check "
-                "answers below `if __name__ == '__main__':`"
+                "answers below `if __name__ == '__main__':`; on a busy machine, try again"
             ) from error
         yield ours
     finally:
