@@ -17,6 +17,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from muonlab.classroom import contestant
 from muonlab.data import load_corpus
 from muonlab.models.gpt import GPT, SIZES
 from muonlab.publishing import book, readme, route
@@ -217,6 +218,17 @@ def typed(page):
     text = (ROOT / "book" / f"{page}.md").read_text("utf-8")
     text = re.sub(r"<!--.*?-->|arxiv\.org/abs/[\d.]+|arXiv [\d.]+", "", text)
     return set(re.findall(r"\d*\.\d+", text))
+
+
+def test_of_regression_the_front_tells_the_lead_as_a_share_of_the_error():
+    told = "Muon's error is lower by a fourteenth at ten new seeds"
+    assert told in (ROOT / "book" / "conditions.md").read_text("utf-8")
+    errors = {"AdamW": [], "Muon": []}
+    for run in recorded("regression-600"):
+        if (name := contestant(run.config)) in errors:
+            errors[name].append(run.held_out[-1]["overall"])
+    assert list(map(len, errors.values())) == [10, 10]
+    assert round(sum(errors["AdamW"]) / (sum(errors["AdamW"]) - sum(errors["Muon"]))) == 14
 
 
 def test_no_measured_number_is_typed_into_the_answer():

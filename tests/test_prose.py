@@ -51,6 +51,8 @@ CITED: dict[str, dict[str, str]] = {
         "32,768": "2 to the power 15",
         "2,000": "the step of the paper's Tables 3 and 6",
         "1,200": "the steps of facts-1200, muonlab.studies.facts",
+        "1.1": "a clock, in lesson 15's claim 15-c52",
+        "1.18": "1,200 steps / 1,020 of facts-1200-shorter, 15-c55",
         "99.3 %": "1 minus 0.05 / 7",
         **dict.fromkeys((".98", ".95", ".26", ".13"), "its Tables 3 and 5, group 15"),
     },
@@ -65,6 +67,7 @@ CITED: dict[str, dict[str, str]] = {
         "45 %": "arXiv 2506.09342, abstract",
         **dict.fromkeys(("0.8 %", "6.9 %"), "arXiv 2508.01261, abstract"),
         "1,024": "16 sequences of 64 tokens",
+        "1,200": "the steps of race-1200, in lesson 15",
         "1,000": "arXiv 2507.20534, section 2.1",
     },
     "14": {
