@@ -9,6 +9,7 @@ import re
 import subprocess
 from collections import Counter
 from importlib import metadata
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
@@ -17,12 +18,12 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from muonlab.classroom import contestant
+from muonlab.classroom import contestant, leads_in_time, step_ratio
 from muonlab.data import load_corpus
 from muonlab.models.gpt import GPT, SIZES
 from muonlab.publishing import book, readme, route
 from muonlab.publishing.claims import stored
-from muonlab.statistics import corrected
+from muonlab.statistics import corrected, mean_interval
 from muonlab.studies.protocol import MATTERS
 from muonlab.sweeps.results import recorded
 
@@ -198,6 +199,16 @@ def test_in_the_longest_race_muon_is_behind_until_the_rates_fall():
     assert {step for step, lead in ends["overall"].items() if lead < 0} == {1800, 2400, 3000}
 
 
+def test_by_its_own_clock_no_study_shows_muon_ahead_on_rare_tokens():
+    told = "by the clock of its own final runs none of these studies shows Muon ahead on rare"
+    assert told in (ROOT / "book" / "answer.md").read_text("utf-8")
+    for name in ("race-1200", "rates-1200", "race-4800", "vocabulary-1200"):
+        judged = recorded(name)
+        every = judged + recorded(f"{name.removesuffix('-1200')}-shorter")
+        [leads] = leads_in_time(every, [step_ratio(judged)], itemgetter("tail"))
+        assert mean_interval(leads).low < 0, name
+
+
 def test_what_is_not_shown_once_corrected_is_open_among_so_many():
     words = {"seven": 7, "twelve": 12}
     said = {k: c for k, (c, _) in stored().items() if "once corrected" in c.sentence}
@@ -241,7 +252,8 @@ def test_no_measured_number_is_typed_into_the_answer():
     longer = len(few.held_out) / len(many.held_out)  # a token of the larger vocabulary
     others |= {f"{longer:.1f}"}
     assert typed("conditions") == others | {"0.9", str(MATTERS)}  # a bound
-    assert typed("answer") == {"0.1", "1.1", "1.2", "1.9", "0.6", str(MATTERS)}  # sizes, as above
+    sizes = {"1.9", "0.6", str(MATTERS)}
+    assert typed("answer") == {"0.1", "1.1", "1.2", "1.4", "1.8"} | sizes  # clocks, as above
 
 
 def test_of_several_effects_a_page_names_the_one_that_it_shows():

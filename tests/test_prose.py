@@ -64,7 +64,6 @@ CITED: dict[str, dict[str, str]] = {
     "13": {
         **dict.fromkeys(("68 %", "3.2", "12 %", "52 %"), "arXiv 2509.24406, abstract"),
         "4.25": "17 experts of a quarter of the width: 17 / 4",
-        "45 %": "arXiv 2506.09342, abstract",
         **dict.fromkeys(("0.8 %", "6.9 %"), "arXiv 2508.01261, abstract"),
         "1,024": "16 sequences of 64 tokens",
         "1,200": "the steps of race-1200, in lesson 15",
