@@ -65,7 +65,6 @@ CITED: dict[str, dict[str, str]] = {
         **dict.fromkeys(("68 %", "3.2", "12 %", "52 %"), "arXiv 2509.24406, abstract"),
         "4.25": "17 experts of a quarter of the width: 17 / 4",
         **dict.fromkeys(("0.8 %", "6.9 %"), "arXiv 2508.01261, abstract"),
-        "1,024": "16 sequences of 64 tokens",
         "1,200": "the steps of race-1200, in lesson 15",
         "1,000": "arXiv 2507.20534, section 2.1",
     },
@@ -92,6 +91,7 @@ CITED: dict[str, dict[str, str]] = {
         **dict.fromkeys(("0.1", "1.2", "1.4", "2"), "arXiv 2509.02046, section 4"),
         "1.1": "the same; and a ratio of steps",
         "4,800": "steps of the race, muonlab.studies.races",
+        "4,096": "the tokens of docs, muonlab.data",
     },
 }
 """What no run gives: a cited fact, or arithmetic that the reader can do. All other numbers of the
