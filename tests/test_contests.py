@@ -6,9 +6,9 @@ import pytest
 
 from muonlab.records.record import Record, contestant
 from muonlab.records.runs import by_contestant, contrasted, grouped, leads_in_time, step_ratio
-from muonlab.studies.contests import BATCH
+from muonlab.studies.contests import BATCH, LATENT
 from muonlab.studies.facts import FACTS_1200
-from muonlab.studies.races import RACE, RATES
+from muonlab.studies.races import RACE, RATES, VOCABULARY
 from muonlab.studies.table1 import ALL_GROUPS
 from muonlab.sweeps.results import recorded
 from muonlab.sweeps.study import HERE
@@ -128,6 +128,8 @@ def test_how_much_longer_muons_step_is_comes_from_medians_of_processor_time():
         ("race", RACE[1200], {900, 1020}),
         ("race-4800", RACE[4800], {3600, 4080}),
         ("rates", RATES[1200], {900, 1020}),
+        ("vocabulary", VOCABULARY, {900, 1020}),
+        ("latent-600", LATENT, {330, 450, 510}),
         ("facts-1200", FACTS_1200, {1020}),
         ("batch", BATCH, {1040, 1280}),
     ],
@@ -141,6 +143,6 @@ def test_shorter_runs_are_the_best_setting_in_fewer_steps_at_the_seeds_that_judg
         assert config.steps < best[replace(config, steps=1, eval_every=1, seed=0)]
         assert config.eval_every == config.steps
         assert config.muon
-    judged = recorded({"race": "race-1200", "rates": "rates-1200"}.get(name, name))
+    judged = recorded(name + "-1200" * (name in ("race", "rates", "vocabulary")))
     assert {c.steps for c in runs} == plans
     assert {c.seed for c in runs} == {run.config["seed"] for run in judged}
