@@ -66,6 +66,7 @@ CITED: dict[str, dict[str, str]] = {
         "4.25": "17 experts of a quarter of the width: 17 / 4",
         **dict.fromkeys(("0.8 %", "6.9 %"), "arXiv 2508.01261, abstract"),
         "1,200": "the steps of race-1200, in lesson 15",
+        "4,096": "the tokens of docs, muonlab.data, in lesson 15",
         "1,000": "arXiv 2507.20534, section 2.1",
     },
     "14": {
