@@ -6,6 +6,7 @@ import pytest
 
 from muonlab.records.record import Record, contestant
 from muonlab.records.runs import by_contestant, contrasted, grouped, leads_in_time, step_ratio
+from muonlab.statistics import mean_interval
 from muonlab.studies.contests import BATCH, LATENT
 from muonlab.studies.facts import FACTS_1200
 from muonlab.studies.races import RACE, RATES, VOCABULARY
@@ -89,16 +90,14 @@ def test_in_equal_time_muons_loss_lies_on_a_line_between_its_runs():
             made.config |= {"muon": groups, "rule": "muon", "steps": steps}
             runs.append(made)
     # 1.2: 100 steps fit; 1: all of them; 12/11: 110, half-way between the two
-    assert leads_in_time(runs, [1, 1.2, 12 / 11]) == [
-        pytest.approx([2.0, 1.5]),
-        pytest.approx([1.0, 1.0]),
-        pytest.approx([1.5, 1.25]),
-    ]
+    by_seed = ([2.0, 1.5], [1.0, 1.0], [1.5, 1.25])
+    for lead, differences in zip(leads_in_time(runs, [1, 1.2, 12 / 11]), by_seed, strict=True):
+        assert lead == pytest.approx(mean_interval(differences))
     with pytest.raises(ValueError, match=r"longer must be 1 to 1.2, .*got \[1.3\]"):
         leads_in_time(runs, [1.3])
     named = {"name": lambda c: "slow" if c["steps"] == 100 else contestant(c)}
     rare = lambda at: -10 * at["overall"]  # noqa: E731
-    assert leads_in_time(runs, [1.2], rare, ("AdamW", "slow"), **named) == [[-10, -10]]
+    assert leads_in_time(runs, [1.2], rare, ("AdamW", "slow"), **named) == [(-10, -10, -10, 2)]
     with pytest.raises(ValueError, match=r"AdamW at one length, and quick; got \[120\], \[\]"):
         leads_in_time(runs, [1.2], rare, ("AdamW", "quick"))
 

@@ -23,7 +23,7 @@ from muonlab.data import load_corpus
 from muonlab.models.gpt import GPT, SIZES
 from muonlab.publishing import book, readme, route
 from muonlab.publishing.claims import stored
-from muonlab.statistics import corrected, mean_interval
+from muonlab.statistics import corrected
 from muonlab.studies.protocol import MATTERS
 from muonlab.sweeps.results import recorded
 
@@ -208,8 +208,7 @@ def test_by_its_own_clock_no_study_shows_muon_ahead_on_rare_tokens():
         judged = recorded(name)
         every = judged + recorded(f"{name.removesuffix('-1200')}-shorter")
         for part in ("overall", "tail"):
-            [leads] = leads_in_time(every, [step_ratio(judged)], itemgetter(part))
-            found[name, part] = mean_interval(leads)
+            [found[name, part]] = leads_in_time(every, [step_ratio(judged)], itemgetter(part))
     *short, long = (i for (_, part), i in found.items() if part == "overall")
     assert all(i.low > 0 for i in short)
     assert [i.mean < MATTERS for i in short] == [False, False, True]
@@ -230,14 +229,14 @@ def test_the_dashes_of_the_table_of_facts_are_told_in_words():
         return -sum(at["accuracy"][8:]) / 2
 
     one, slower = (
-        [*map(mean_interval, leads_in_time(every, [1.1, 20 / 17], wrong, (who, "Muon"), learner))]
+        leads_in_time(every, [1.1, 20 / 17], wrong, (who, "Muon"), learner)
         for who in ("AdamW", "AdamW, all slower")
     )
     assert all(i.low > 0.15 for i in one)
     assert slower[0].low > 0 > slower[1].low
     memories = ("AdamW, VO and FFN slower", "Muon")
     [fewer] = leads_in_time(every, [1.1], wrong, memories, learner)
-    assert mean_interval(fewer).low < 0 < mean_interval(fewer).high
+    assert fewer.low < 0 < fewer.high
 
 
 def test_what_is_not_shown_once_corrected_is_open_among_so_many():

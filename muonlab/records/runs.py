@@ -9,7 +9,7 @@ import numpy as np
 
 from muonlab import checks
 from muonlab.records.record import Record, contestant, several
-from muonlab.statistics import numbers
+from muonlab.statistics import Interval, mean_interval, numbers
 
 Config = dict[str, Any]
 Contrast = tuple[str, str] | Sequence[tuple[str, str]]
@@ -69,12 +69,11 @@ def leads_in_time(
     measure: Measure = itemgetter("overall"),
     rivals: tuple[str, str] = ("AdamW", "Muon"),
     name: Callable[[Config], Hashable] = contestant,
-) -> list[list[float]]:
-    """Returns AdamW's loss minus Muon's in the time of AdamW's steps: for each `longer` a list.
+) -> list[Interval]:
+    """Returns AdamW's loss minus Muon's in the time of AdamW's steps, for each `longer`.
 
-    Each holds one difference a seed. AdamW has one plan of steps, Muon several; between them its
-    loss is taken to lie on straight lines. ValueError where Muon's plans do not reach, or where one
-    of the two is not there.
+    AdamW has one plan of steps, Muon several; between them its loss is taken to lie on straight
+    lines. ValueError where Muon's plans do not reach, or where one of the two is not there.
 
     Args:
         longer: the time of a step of Muon over that of one of AdamW, such as 1.2.
@@ -93,7 +92,9 @@ def leads_in_time(
         raise ValueError(f"longer must be {wanted}, as {rivals[1]} ran {plans} steps; got {longer}")
     muon = [[ends[rivals[1], n][seed] for n in plans] for seed in range(len(adamw))]
     return [
-        [a - float(np.interp(steps / x, plans, m)) for a, m in zip(adamw, muon, strict=True)]
+        mean_interval(
+            [a - np.interp(steps / x, plans, m) for a, m in zip(adamw, muon, strict=True)]
+        )
         for x in longer
     ]
 
