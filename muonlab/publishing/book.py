@@ -24,6 +24,7 @@ from muonlab.files import course
 from muonlab.publishing import picture, refresher, route
 from muonlab.publishing.claims import claims_table, link, measured
 from muonlab.publishing.fold import fold
+from muonlab.publishing.in_time import in_time
 from muonlab.publishing.paper import counts, gap, paper, table1
 from muonlab.publishing.source import STATE
 from muonlab.records.store import path_of
@@ -175,6 +176,7 @@ MADE: dict[str, Callable[..., str]] = {
     "results": lambda: paper().summary(),
     "verdicts": lambda: paper().sections(),
     "gap": gap,
+    "in_time": in_time,
     "table1": table1,
     "map": lesson_map,
     "graph": lesson_graph,

@@ -143,23 +143,24 @@ EVIDENCE = {
 # of their steps as a longer step may leave: with 1,024 tokens it takes 1.1 to 1.25 times as long as
 # AdamW's, with half of them up to 1.44 times, with experts up to 1.8 times.
 PARTS = (0.75, 0.85)
-FEWER_STEPS: dict[str, tuple[str, Search, list[int], range, tuple[float, ...]]] = {
-    "race": ("race-1200", RACE[1200], [1], judging(1200), PARTS),
-    "race-4800": ("race-4800", RACE[4800], [1], judging(4800), PARTS),
-    "rates": ("rates-1200", RATES[1200], [1], judging(1200), PARTS),
-    "vocabulary": ("vocabulary-1200", VOCABULARY, [1], range(16, 26), PARTS),
-    "latent-600": ("latent-600", LATENT, [4, 5, 6, 7], range(6, 11), (0.55, *PARTS)),
-    "batch": ("batch", BATCH, [1], range(7, 13), (0.65, 0.8)),  # 8 sequences, 1,600 steps
-    "batch-100": ("batch", BATCH, [3, 5], range(7, 13), (0.65, 0.8, 0.9)),
-    "facts-400": ("facts-400", FACTS_400, [5, 6], range(6, 11), PARTS),
-    "facts-1200": ("facts-1200", FACTS_1200, [3, 4], range(6, 11), PARTS),
-    "decay-tuned": ("decay-tuned", DECAYING, [1], range(1, 11), PARTS),
-    "regression-600": ("regression-600", IN_CONTEXT, [1], range(11, 21), (0.55, *PARTS)),
-    "finetuning": ("finetuning", MOVING, [2, 3], range(11, 21), PARTS),
+FEWER_STEPS: dict[str, tuple[Search, list[int], range, tuple[float, ...]]] = {
+    "race": (RACE[1200], [1], judging(1200), PARTS),
+    "race-4800": (RACE[4800], [1], judging(4800), PARTS),
+    "rates": (RATES[1200], [1], judging(1200), PARTS),
+    "vocabulary": (VOCABULARY, [1], range(16, 26), PARTS),
+    "latent-600": (LATENT, [4, 5, 6, 7], range(6, 11), (0.55, *PARTS)),
+    "batch": (BATCH, [1], range(7, 13), (0.65, 0.8)),  # 8 sequences, 1,600 steps
+    "batch-100": (BATCH, [3, 5], range(7, 13), (0.65, 0.8, 0.9)),
+    "facts-400": (FACTS_400, [5, 6], range(6, 11), PARTS),
+    "facts-1200": (FACTS_1200, [3, 4], range(6, 11), PARTS),
+    "decay-tuned": (DECAYING, [1], range(1, 11), PARTS),
+    "regression-600": (IN_CONTEXT, [1], range(11, 21), (0.55, *PARTS)),
+    "finetuning": (MOVING, [2, 3], range(11, 21), PARTS),
 }
 EVIDENCE |= {
     f"{name}-shorter": Study(
-        EVIDENCE[of].tunings, {f"{name}-shorter": partial(shorter, search, who, seeds, parts=parts)}
+        EVIDENCE[search.name].tunings,
+        {f"{name}-shorter": partial(shorter, search, who, seeds, parts=parts)},
     )
-    for name, (of, search, who, seeds, parts) in FEWER_STEPS.items()
+    for name, (search, who, seeds, parts) in FEWER_STEPS.items()
 }
