@@ -58,7 +58,7 @@ TEXT = (
     Comparison("4,800 steps, one rate", "race-4800", 4800),
     Comparison("8 sequences a step, 1,600 steps", "batch", 1600, {"batch": 8}),
     Comparison("8 sequences a step, 100 steps", "batch-100", 100, {"batch": 8}),
-    Comparison("128 sequences a step, 100 steps", "batch-100", 100, {"batch": 128}),
+    Comparison("128 sequences a step, 100 steps", "batch-128", 100, {"batch": 128}),
     *(
         Comparison(
             f"600 steps, {attention} attention{', experts' * bool(experts)}",

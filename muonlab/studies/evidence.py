@@ -150,9 +150,10 @@ FEWER_STEPS: dict[str, tuple[Search, list[int], range, tuple[float, ...]]] = {
     "vocabulary": (VOCABULARY, [1], range(16, 26), PARTS),
     "latent-600": (LATENT, [4, 5, 6, 7], range(6, 11), (0.55, *PARTS)),
     "batch": (BATCH, [1], range(7, 13), (0.65, 0.8)),  # 8 sequences, 1,600 steps
-    "batch-100": (BATCH, [3, 5], range(7, 13), (0.65, 0.8, 0.9)),
+    "batch-100": (BATCH, [3], range(7, 13), (0.65, 0.8)),  # 8 sequences, 100 steps
+    "batch-128": (BATCH, [5], range(7, 13), (0.9,)),  # 128 sequences, 100 steps
     "facts-400": (FACTS_400, [5, 6], range(6, 11), PARTS),
-    "facts-1200": (FACTS_1200, [3, 4], range(6, 11), PARTS),
+    "facts-1200": (FACTS_1200, [3, 4], range(6, 11), (0.85,)),
     "decay-tuned": (DECAYING, [1], range(1, 11), PARTS),
     "regression-600": (IN_CONTEXT, [1], range(11, 21), (0.55, *PARTS)),
     "finetuning": (MOVING, [2, 3], range(11, 21), PARTS),
