@@ -121,7 +121,7 @@ def dots(values: Mapping[str, Sequence[float]], *, xlabel: str) -> Figure:
     demand(values)
     found = {name: numbers_of(v) for name, v in values.items()}
     figure, axes = plt.subplots(figsize=_size(found, 1))
-    _rows(axes, list(found))
+    name_rows(axes, list(found))
     for row, (numbers, look) in enumerate(zip(found.values(), looks(found), strict=True)):
         effect = mean_interval(numbers.tolist())
         _effect(axes, row, effect, numbers, look["color"], look["marker"])
@@ -163,7 +163,7 @@ def bars(settings: Mapping[str, Mapping[str, Sequence[float]]], *, xlabel: str) 
         raise ValueError(f"expected the effects {names} in each setting, got {settings}")
     size = WIDTH, 0.9 + 0.42 * len(settings) * len(names)
     figure, axes = plt.subplots(figsize=size)
-    _rows(axes, names)
+    name_rows(axes, names)
     axes.axvline(0, color=INK, linewidth=1)
     for number, (setting, look) in enumerate(zip(settings, looks(settings), strict=True)):
         axes.plot([], [], linewidth=2, markersize=7, label=setting, **look | {"linestyle": "-"})
@@ -191,7 +191,7 @@ def draw_forest(
         raise TypeError(f"expected differences, one a seed; {wrong[0]!r} is an interval already")
     effects = [mean_interval(list(each)) for each in differences.values()]
     unlike = len({effect.n for effect in effects}) > 1
-    _rows(axes, list(differences), [minus(e) + f", n = {e.n}" * unlike for e in effects])
+    name_rows(axes, list(differences), [minus(e) + f", n = {e.n}" * unlike for e in effects])
     axes.axvline(0, color=INK, linewidth=1)
     if matters:
         axes.axvspan(-matters, matters, color=INK, alpha=0.12, linewidth=0)
@@ -204,7 +204,8 @@ def _size(rows: Mapping[str, Any], deep: int) -> tuple[float, float]:
     return WIDTH, 1.15 + (0.14 + 0.17 * deep) * len(rows)
 
 
-def _rows(axes: Axes, names: list[str], below: list[str] | None = None) -> None:
+def name_rows(axes: Axes, names: list[str], below: list[str] | None = None) -> None:
+    """Makes a row for each name, from the top, with words below it, if there are any."""
     axes.set_yticks([])
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.spines["left"].set_visible(False)

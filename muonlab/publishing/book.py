@@ -21,10 +21,9 @@ from muonlab.classroom.claims import collect
 from muonlab.classroom.output import Table
 from muonlab.classroom.widget import Widget, script
 from muonlab.files import course
-from muonlab.publishing import picture, refresher, route
+from muonlab.publishing import in_time, picture, refresher, route
 from muonlab.publishing.claims import claims_table, link, measured
 from muonlab.publishing.fold import fold
-from muonlab.publishing.in_time import in_time
 from muonlab.publishing.paper import counts, gap, paper, table1
 from muonlab.publishing.source import STATE
 from muonlab.records.store import path_of
@@ -176,7 +175,8 @@ MADE: dict[str, Callable[..., str]] = {
     "results": lambda: paper().summary(),
     "verdicts": lambda: paper().sections(),
     "gap": gap,
-    "in_time": in_time,
+    "in_time": in_time.in_time,
+    "in_time_drawn": in_time.drawn,
     "table1": table1,
     "map": lesson_map,
     "graph": lesson_graph,

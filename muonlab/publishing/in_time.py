@@ -1,20 +1,29 @@
 """Every comparison in equal time, as tables: what is left of Muon's lead if its step is longer."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from operator import itemgetter
 from statistics import mean
 from typing import Any
 
+import matplotlib.pyplot as plt
+
+from muonlab.classroom.axes import WIDTH, legend, style
 from muonlab.classroom.explorer_data import learner
+from muonlab.classroom.figures import name_rows
+from muonlab.classroom.looks import INK, looks
+from muonlab.classroom.svg import inline
 from muonlab.publishing.claims import table
-from muonlab.records.record import contestant
+from muonlab.records.record import Record, contestant
 from muonlab.records.runs import Measure, leads_in_time, step_ratio
+from muonlab.statistics import Interval
 from muonlab.studies.evidence import FEWER_STEPS
+from muonlab.studies.protocol import MATTERS
 from muonlab.sweeps.results import recorded
 
 LONGER = (1.0, 1.1, 1.2)  # Muon's step, times AdamW's
+SLOWER = "AdamW, VO and FFN slower"
 HEADS = ("comparison", "clock", "equal steps", "1.1", "1.2", "by its clock", "n")
 
 
@@ -29,20 +38,27 @@ class Comparison:
     rivals: tuple[str, str] = ("AdamW", "Muon")
     who: Callable[[dict[str, Any]], str] = contestant
 
-    def row(self, measure: Measure) -> Iterator[str]:
-        """Yields the cells below HEADS; – where a step is longer than Muon's plans reach."""
-        found = [recorded(FEWER_STEPS[self.study][0].name), recorded(f"{self.study}-shorter")]
-        judged, fewer = (
-            [r for r in runs if self.where.items() <= r.config.items()] for runs in found
-        )
-        judged = [run for run in judged if run.config["steps"] == self.steps]
-        clock = step_ratio(judged, self.rivals, self.who)
-        most = self.steps / min(run.config["steps"] for run in fewer)
-        yield from (self.told, f"{clock:.2f}")
-        for longer in (*LONGER, clock):
-            how = ([longer], measure, self.rivals, self.who)
-            yield f"{leads_in_time(judged + fewer, *how)[0]}" if longer <= most else "–"
-        yield f"{len({run.config['seed'] for run in judged})}"
+    def leads(self, measure: Measure) -> list[Interval | None]:
+        """Returns the lead at each of LONGER and at the clock; None beyond Muon's plans."""
+        found = recorded(f"{self.study}-shorter")
+        runs = self.judged() + [run for run in found if self.where.items() <= run.config.items()]
+        most = self.steps / min(run.config["steps"] for run in runs)
+        how = measure, self.rivals, self.who
+        return [
+            leads_in_time(runs, [longer], *how)[0] if longer <= most else None
+            for longer in (*LONGER, self.clock)
+        ]
+
+    @property
+    def clock(self) -> float:
+        """How much longer Muon's step took, in the final runs."""
+        return step_ratio(self.judged(), self.rivals, self.who)
+
+    def judged(self) -> list[Record]:
+        """Returns the final runs."""
+        where = {**self.where, "steps": self.steps}.items()
+        found = recorded(FEWER_STEPS[self.study][0].name)
+        return [run for run in found if where <= run.config.items()]
 
 
 def _facts(told: str, steps: int, adamw: str, muon: str) -> Comparison:
@@ -52,13 +68,13 @@ def _facts(told: str, steps: int, adamw: str, muon: str) -> Comparison:
 
 TEXT = (
     Comparison("1,200 steps, one rate", "race", 1200),
-    Comparison("the same, weight decay tuned, too", "decay-tuned", 1200),
-    Comparison("the same, a rate for each kind of matrix", "rates", 1200),
-    Comparison("the same, 4,096 different tokens", "vocabulary", 1200),
+    Comparison("1,200 steps, weight decay", "decay-tuned", 1200),
+    Comparison("1,200 steps, a rate for each kind of matrix", "rates", 1200),
+    Comparison("1,200 steps, 4,096 different tokens", "vocabulary", 1200),
     Comparison("4,800 steps, one rate", "race-4800", 4800),
-    Comparison("8 sequences a step, 1,600 steps", "batch", 1600, {"batch": 8}),
-    Comparison("8 sequences a step, 100 steps", "batch-100", 100, {"batch": 8}),
-    Comparison("128 sequences a step, 100 steps", "batch-128", 100, {"batch": 128}),
+    Comparison("1,600 steps of 8 sequences", "batch", 1600, {"batch": 8}),
+    Comparison("100 steps of 8 sequences", "batch-100", 100, {"batch": 8}),
+    Comparison("100 steps of 128 sequences", "batch-128", 100, {"batch": 128}),
     *(
         Comparison(
             f"600 steps, {attention} attention{', experts' * bool(experts)}",
@@ -69,20 +85,15 @@ TEXT = (
         for experts in (0, 16)
         for attention in ("multi-head", "latent")
     ),
-    *(
-        Comparison(
-            f"on to code, 300 steps, {first}'s model", "finetuning", 300, {"pretrained_by": first}
-        )
-        for first in ("AdamW", "Muon")
-    ),
+    Comparison("300 steps of code, AdamW's model", "finetuning", 300, {"pretrained_by": "AdamW"}),
+    Comparison("300 steps of code, Muon's model", "finetuning", 300, {"pretrained_by": "Muon"}),
 )
-LOWER = "AdamW, VO and FFN slower"
 FACTS = tuple(
     _facts(f"Muon on {on} against {told}", steps, adamw, muon)
     for steps in (400, 1200)
     for on, muon, told, adamw in (
-        ("VO and FFN", "Muon(VO, FFN)", "AdamW slower there", LOWER),
-        ("all", "Muon", "AdamW slower on VO and FFN", LOWER),
+        ("VO and FFN", "Muon(VO, FFN)", "AdamW slower there", SLOWER),
+        ("all", "Muon", "AdamW slower on VO and FFN", SLOWER),
         ("all", "Muon", "AdamW slower on all", "AdamW, all slower"),
         ("all", "Muon", "AdamW with one rate", "AdamW"),
     )
@@ -90,18 +101,50 @@ FACTS = tuple(
 REGRESSION = Comparison("linear regression in context, 600 steps", "regression-600", 600)
 
 
+def measured(part: str) -> list[tuple[Comparison, list[Interval | None]]]:
+    """Returns each comparison with its leads, of one of the parts that `in_time` knows."""
+    if part == "facts":
+        return [(c, c.leads(partial(_wrong, first=7 + (c.steps > 400)))) for c in FACTS]
+    if part == "regression":
+        return [(REGRESSION, REGRESSION.leads(itemgetter("overall")))]
+    return [(c, c.leads(itemgetter(part))) for c in TEXT]
+
+
 def in_time(part: str) -> str:
     """Returns a table, of "overall", "tail" (losses on text), "facts" or "regression".
 
     Of facts: Muon's share of right answers minus AdamW's, in the groups that lesson 10 judges.
     """
-    if part == "facts":
-        rows = (c.row(partial(_wrong, first=7 + (c.steps > 400))) for c in FACTS)
-    elif part == "regression":
-        rows = (c.row(itemgetter("overall")) for c in [REGRESSION])
-    else:
-        rows = (c.row(itemgetter(part)) for c in TEXT)
-    return table(HEADS, rows, "in-time")
+    rows = []
+    for comparison, leads in measured(part):
+        cells = [str(lead or "–") for lead in leads]
+        n = next(lead.n for lead in leads if lead)
+        rows.append((comparison.told, f"{comparison.clock:.2f}", *cells, str(n)))
+    return table(HEADS, rows, "cards in-time")
+
+
+def drawn(part: str) -> str:
+    """Returns "overall" or "tail" as a figure: four leads a row, with their intervals."""
+    style()
+    found = measured(part)
+    figure, axes = plt.subplots(figsize=(WIDTH, 0.9 + 0.62 * len(found)))
+    name_rows(axes, [comparison.told for comparison, _ in found])
+    axes.axvline(0, color=INK, linewidth=1)
+    axes.axvspan(-MATTERS, MATTERS, color=INK, alpha=0.1, linewidth=0)
+    names = ["equal steps", *(f"equal time, a step {x:g} times as long" for x in LONGER[1:])]
+    names.append("equal time, by the clock of the final runs")
+    for number, (name, look) in enumerate(zip(names, looks(names), strict=True)):
+        for row, (_, leads) in enumerate(found):
+            if lead := leads[number]:
+                y = row + 0.2 * (number - 1.5)
+                axes.plot([lead.low, lead.high], [y, y], color=look["color"], linewidth=1.5)
+                axes.plot(lead.mean, y, **look | {"linestyle": "none"}, markersize=6)
+        axes.plot([], [], label=name, **look | {"linestyle": "-"}, markersize=6)
+    axes.set_xlabel("Muon's lead, nats", loc="right")
+    told = "mark: mean over seeds; bar: its 95 % interval"
+    legend(figure, f"{told}\nshaded: nearer to 0 than {MATTERS:g}")
+    alt = "Muon's mean lead is smaller, in every row, the longer its step takes."
+    return f'<div class="cell_output">{inline(figure, alt)}</div>'
 
 
 def _wrong(at: dict[str, Any], first: int) -> float:
