@@ -7,9 +7,7 @@ import pytest
 from muonlab.records.record import Record, contestant
 from muonlab.records.runs import by_contestant, contrasted, grouped, leads_in_time, step_ratio
 from muonlab.statistics import mean_interval
-from muonlab.studies.contests import BATCH, LATENT
-from muonlab.studies.facts import FACTS_1200
-from muonlab.studies.races import RACE, RATES, VOCABULARY
+from muonlab.studies.evidence import FEWER_STEPS
 from muonlab.studies.table1 import ALL_GROUPS
 from muonlab.sweeps.results import recorded
 from muonlab.sweeps.study import HERE
@@ -122,26 +120,31 @@ def test_how_much_longer_muons_step_is_comes_from_medians_of_processor_time():
 
 
 @pytest.mark.parametrize(
-    ("name", "search", "plans"),
+    ("name", "plans"),
     [
-        ("race", RACE[1200], {900, 1020}),
-        ("race-4800", RACE[4800], {3600, 4080}),
-        ("rates", RATES[1200], {900, 1020}),
-        ("vocabulary", VOCABULARY, {900, 1020}),
-        ("latent-600", LATENT, {330, 450, 510}),
-        ("facts-1200", FACTS_1200, {1020}),
-        ("batch", BATCH, {1040, 1280}),
+        ("race", {900, 1020}),
+        ("race-4800", {3600, 4080}),
+        ("rates", {900, 1020}),
+        ("vocabulary", {900, 1020}),
+        ("latent-600", {330, 450, 510}),
+        ("batch", {1040, 1280}),
+        ("batch-100", {65, 80}),
+        ("batch-128", {90}),
+        ("facts-400", {300, 340}),
+        ("facts-1200", {1020}),
+        ("decay-tuned", {900, 1020}),
+        ("regression-600", {330, 450, 510}),
+        ("finetuning", {225, 255}),
     ],
 )
-def test_shorter_runs_are_the_best_setting_in_fewer_steps_at_the_seeds_that_judge(
-    name, search, plans
-):
+def test_shorter_runs_are_the_best_setting_in_fewer_steps_at_the_seeds_that_judge(name, plans):
+    search = FEWER_STEPS[name][0]
     runs = [TrainConfig(**run.config) for run in recorded(f"{name}-shorter")]
     best = {replace(c, steps=1, eval_every=1): c.steps for c in search.best(HERE)}
     for config in runs:
         assert config.steps < best[replace(config, steps=1, eval_every=1, seed=0)]
         assert config.eval_every == config.steps
         assert config.muon
-    judged = recorded(name + "-1200" * (name in ("race", "rates", "vocabulary")))
+    judged = recorded(search.name)
     assert {c.steps for c in runs} == plans
     assert {c.seed for c in runs} == {run.config["seed"] for run in judged}

@@ -4,6 +4,8 @@ What the pages say about the rows is checked here, too.
 """
 
 import re
+from operator import itemgetter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,9 +13,12 @@ import pytest
 from muonlab.publishing import in_time
 from muonlab.publishing.claims import stored
 from muonlab.records.record import contestant
+from muonlab.statistics import mean_interval
 from muonlab.studies.evidence import FEWER_STEPS
+from muonlab.studies.protocol import MATTERS
 from muonlab.sweeps.results import recorded
 
+ROOT = Path(__file__).parent.parent
 PARTS = ("overall", "tail", "facts", "regression")
 # comparison, part, place in its row (equal steps, 1.1, 1.2, its clock): claim, place in it
 SAME = {
@@ -40,6 +45,10 @@ SAME = {
     ("1,200 steps, Muon on VO and FFN against AdamW slower there", "facts", 1): ("15-c52", 0),
     ("1,200 steps, Muon on all against AdamW slower on all", "facts", 0): ("10-c21", 0),
 }
+
+
+def page(path):
+    return (ROOT / path).read_text("utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -91,3 +100,84 @@ def test_the_figure_says_what_is_so_in_every_row(found, part):
     for told, leads in found[part].items():
         means = [lead.mean for lead in leads[:3] if lead]
         assert means == sorted(means, reverse=True), told
+
+
+def on_a_curve(comparison, measure, longer):
+    """The lead with a parabola, in the logarithm of steps, through Muon's three nearest plans."""
+    ends = {}
+    fewer = [r for r in recorded(f"{comparison.study}-shorter") if r not in comparison.judged()]
+    for run in comparison.judged() + fewer:
+        if comparison.where.items() <= run.config.items():
+            key = comparison.who(run.config), run.config["steps"]
+            ends.setdefault(key, {})[run.config["seed"]] = measure(run.held_out[-1])
+    adamw, muon = comparison.rivals
+    steps = comparison.steps / longer
+    plans = sorted((abs(np.log(n / steps)), n) for who, n in ends if who == muon)[:3]
+    plans = sorted(n for _, n in plans)
+    leads = []
+    for seed, loss in ends[adamw, comparison.steps].items():
+        curve = np.polyfit(np.log(plans), [ends[muon, n][seed] for n in plans], 2)
+        leads.append(loss - np.polyval(curve, np.log(steps)))
+    return mean_interval(leads)
+
+
+def test_curves_in_place_of_lines_move_a_mean_and_a_verdict_as_the_page_says():
+    assert "On curves a mean on text moves by at most 0.006" in page("book/equal-time.md")
+    turned, moved = set(), []
+    for part in ("overall", "tail"):
+        for comparison, leads in in_time.measured(part):
+            plans = {r.config["steps"] for r in recorded(f"{comparison.study}-shorter")}
+            for place, longer in enumerate((1.1, 1.2, comparison.clock), 1):
+                if leads[place] and len(plans) > 1:
+                    curve = on_a_curve(comparison, itemgetter(part), longer)
+                    moved.append(abs(curve.mean - leads[place].mean))
+                    signs = [(i.low > 0) - (i.high < 0) for i in (curve, leads[place])]
+                    if signs[0] != signs[1]:
+                        turned.add((comparison.told, part, place))
+    assert 0.005 < max(moved) <= 0.006
+    assert turned == {("1,200 steps, 4,096 different tokens", "tail", 1)}
+
+
+def signs(found, part, place):
+    """Who ends lower, by comparison: 1 Muon, -1 AdamW, 0 not shown."""
+    rows = found[part].items()
+    return {told: (at[place].low > 0) - (at[place].high < 0) for told, at in rows if at[place]}
+
+
+def told(signs, who):
+    return {told for told, sign in signs.items() if sign == who}
+
+
+def test_where_adamw_leads_by_the_clock_the_answer_names_it(found):
+    answer = page("book/answer.md")
+    assert "AdamW ends lower with experts, and with half as many tokens in a step" in answer
+    assert "after 4,800 steps no lead is shown" in answer
+    assert "By that clock AdamW ends lower in the same cases, with 4,096 different tokens" in answer
+    assert "Muon ends lower with 128 sequences in a step alone" in answer
+    by_clock = signs(found, "overall", 3)
+    assert told(by_clock, 0) == {"4,800 steps, one rate"}
+    half = {"1,600 steps of 8 sequences", "100 steps of 8 sequences"}
+    experts = {f"600 steps, {kind} attention, experts" for kind in ("multi-head", "latent")}
+    assert told(by_clock, -1) == half | experts
+    assert all(found["overall"][each][3].high < -MATTERS for each in half | experts)
+    rare = signs(found, "tail", 3)
+    far = {"1,200 steps, 4,096 different tokens", "4,800 steps, one rate"}
+    assert told(rare, -1) == half | experts | far
+    assert told(rare, 1) == {"100 steps of 128 sequences"}
+
+
+def test_what_pages_say_of_single_rows(found):
+    answer, conditions = page("book/answer.md"), page("book/conditions.md")
+    memories = found["facts"]["400 steps, Muon on VO and FFN against AdamW slower there"]
+    assert memories[1].high < 0
+    assert "In equal time AdamW with the lower rate knows more: at 1.1," in answer
+    assert "In equal time it answers more, at 1.1:" in conditions
+    assert "leads, after 400 steps at 1.1," in page("lessons/text/10-rare-facts.md")
+    short = found["overall"]["100 steps of 8 sequences"]
+    assert -MATTERS < short[1].mean < short[1].high < 0
+    assert short[2].high < -MATTERS
+    assert "AdamW leads at 1.1 already, by too little to matter, at 1.2 by more" in answer
+    assert "at 8 × 100 AdamW leads at 1.2" in page("lessons/text/14-scaling-out.md")
+    code = [found["tail"][f"300 steps of code, {first}'s model"][2] for first in ("AdamW", "Muon")]
+    assert all(lead.low < 0 < lead.high for lead in code)
+    assert "on rare tokens neither is shown" in answer

@@ -177,6 +177,8 @@ MADE: dict[str, Callable[..., str]] = {
     "gap": gap,
     "in_time": in_time.in_time,
     "in_time_drawn": in_time.drawn,
+    "in_time_counted": in_time.counted,
+    "lead": in_time.lead,
     "table1": table1,
     "map": lesson_map,
     "graph": lesson_graph,

@@ -123,6 +123,35 @@ def in_time(part: str) -> str:
     return table(HEADS, rows, "cards in-time")
 
 
+def counted() -> str:
+    """Returns in how many comparisons on text one of the two ends lower, the interval beyond 0."""
+    rows = []
+    for place, told in enumerate(("equal steps", *map(str, LONGER[1:]), "by its clock")):
+        cells = []
+        for part in ("overall", "tail"):
+            found = [leads[place] for _, leads in measured(part)]
+            signs = [(lead.low > 0) - (lead.high < 0) for lead in found if lead]
+            cells += [str(signs.count(sign)) for sign in (1, 0, -1)]
+        rows.append((told, *cells))
+    words = "Muon lower", "not shown", "AdamW lower"
+    heads = [f"{part}: {word}" for part in ("all tokens", "rare tokens") for word in words]
+    return table(("Muon's step", *heads), rows, "counted")
+
+
+def lead(asked: str) -> str:
+    """Returns one lead as a link to the tables; asked: "tail; 4,800 steps, one rate; 1.1".
+
+    The last part is a number of LONGER, or "clock". KeyError names a comparison that is not there.
+    """
+    part, told, longer = asked.split("; ")
+    leads = {comparison.told: leads for comparison, leads in measured(part)}[told]
+    found = leads[-1 if longer == "clock" else LONGER.index(float(longer))]
+    if found is None:
+        raise ValueError(f"no run of Muon is short enough for {asked!r}: take a smaller number")
+    told = f"{found}, n = {found.n}".replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
+    return f'<a href="equal-time.html">{told}</a>'
+
+
 def drawn(part: str) -> str:
     """Returns "overall" or "tail" as a figure: four leads a row, with their intervals."""
     style()
