@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from operator import itemgetter
 from statistics import mean
 from typing import Any
@@ -101,6 +101,7 @@ FACTS = tuple(
 REGRESSION = Comparison("linear regression in context, 600 steps", "regression-600", 600)
 
 
+@cache
 def measured(part: str) -> list[tuple[Comparison, list[Interval | None]]]:
     """Returns each comparison with its leads, of one of the parts that `in_time` knows."""
     if part == "facts":
