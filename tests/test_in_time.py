@@ -104,8 +104,7 @@ def test_the_figure_says_what_is_so_in_every_row(found, part):
 def on_a_curve(comparison, measure, longer):
     """The lead with a parabola, in the logarithm of steps, through Muon's three nearest plans."""
     ends = {}
-    fewer = [r for r in recorded(f"{comparison.study}-shorter") if r not in comparison.judged()]
-    for run in comparison.judged() + fewer:
+    for run in comparison.judged() + recorded(f"{comparison.study}-shorter"):
         if comparison.where.items() <= run.config.items():
             key = comparison.who(run.config), run.config["steps"]
             ends.setdefault(key, {})[run.config["seed"]] = measure(run.held_out[-1])
