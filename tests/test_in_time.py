@@ -84,6 +84,8 @@ def test_a_row_by_hand(found):
 
 def test_every_study_with_fewer_steps_is_there_and_a_row_says_where_no_run_reaches(found):
     rows = (*in_time.TEXT, *in_time.FACTS, in_time.REGRESSION)
+    assert [*map(len, (in_time.TEXT, in_time.FACTS))] == [14, 8]
+    assert "fourteen on text, eight on made facts, one on regression" in page("book/equal-time.md")
     assert {row.study for row in rows} == set(FEWER_STEPS)
     for part in PARTS:
         assert all(leads[0] for leads in found[part].values())
