@@ -146,8 +146,8 @@ def test_there_is_no_more_to_read_than_agreed():
     # rule ignores, for failures that lie in the machine or in a pretraining, and for exercises that
     # ask for a way without an SVD; 45 for trials beyond the edges of a search; 75 for equal time in
     # more studies, for decay that is tuned, and for a script without a guard;
-    # 200 for a page of every comparison in equal time, with its figures
-    assert lines() + top <= 17_625
+    # 205 for a page of every comparison in equal time, with its figures
+    assert lines() + top <= 17_630
 
 
 def test_lessons_come_in_by_the_doors():

@@ -40,8 +40,7 @@ class Comparison:
 
     def leads(self, measure: Measure) -> list[Interval | None]:
         """Returns the lead at each of LONGER and at the clock; None beyond Muon's plans."""
-        found = recorded(f"{self.study}-shorter")
-        runs = self.judged() + [run for run in found if self.where.items() <= run.config.items()]
+        runs = self.judged() + self._runs(f"{self.study}-shorter")
         most = self.steps / min(run.config["steps"] for run in runs)
         how = measure, self.rivals, self.who
         return [
@@ -54,11 +53,20 @@ class Comparison:
         """How much longer Muon's step took, in the final runs."""
         return step_ratio(self.judged(), self.rivals, self.who)
 
+    @property
+    def clocks(self) -> list[float]:
+        """The same in each round of the search."""
+        rounds = FEWER_STEPS[self.study][0].tunings
+        trials = (self._runs(each.name, steps=self.steps) for each in rounds)
+        return [step_ratio(runs, self.rivals, self.who) for runs in trials]
+
     def judged(self) -> list[Record]:
         """Returns the final runs."""
-        where = {**self.where, "steps": self.steps}.items()
-        found = recorded(FEWER_STEPS[self.study][0].name)
-        return [run for run in found if where <= run.config.items()]
+        return self._runs(FEWER_STEPS[self.study][0].name, steps=self.steps)
+
+    def _runs(self, name: str, **options: Any) -> list[Record]:
+        where = {**self.where, **options}.items()
+        return [run for run in recorded(name) if where <= run.config.items()]
 
 
 def _facts(told: str, steps: int, adamw: str, muon: str) -> Comparison:
@@ -68,7 +76,7 @@ def _facts(told: str, steps: int, adamw: str, muon: str) -> Comparison:
 
 TEXT = (
     Comparison("1,200 steps, one rate", "race", 1200),
-    Comparison("1,200 steps, weight decay", "decay-tuned", 1200),
+    Comparison("1,200 steps, weight decay on both", "decay-tuned", 1200),
     Comparison("1,200 steps, a rate for each kind of matrix", "rates", 1200),
     Comparison("1,200 steps, 4,096 different tokens", "vocabulary", 1200),
     Comparison("4,800 steps, one rate", "race-4800", 4800),
@@ -120,7 +128,9 @@ def in_time(part: str) -> str:
     for comparison, leads in measured(part):
         cells = [str(lead or "–") for lead in leads]
         n = next(lead.n for lead in leads if lead)
-        rows.append((comparison.told, f"{comparison.clock:.2f}", *cells, str(n)))
+        ends = (f"{end(comparison.clocks):.2f}" for end in (min, max))
+        clock = f"{comparison.clock:.2f} (trials {' to '.join(dict.fromkeys(ends))})"
+        rows.append((comparison.told, clock, *cells, str(n)))
     return table(HEADS, rows, "cards in-time")
 
 
