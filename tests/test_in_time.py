@@ -195,3 +195,32 @@ def test_by_its_clock_regression_turns(found):
     assert 1.75 < in_time.REGRESSION.clock < 1.8
     told = "Muon's took nearly 1.8 times as long in these runs, and by that clock AdamW's error is"
     assert told in page("book/conditions.md")
+
+
+def test_how_many_of_the_counted_leads_matter_is_so(found):
+    told = (
+        "at 1.2, three of Muon's ten and one of AdamW's two are too small to matter, by the clock"
+    )
+    for name in ("answer", "equal-time"):
+        assert told + " two of Muon's nine." in page(f"book/{name}.md")
+    small = {}
+    for place in (2, 3):
+        leads = [at[place] for at in found["overall"].values() if at[place]]
+        shown = {1: [i for i in leads if i.low > 0], -1: [i for i in leads if i.high < 0]}
+        little = {who: sum(abs(i.mean) < MATTERS for i in each) for who, each in shown.items()}
+        small[place] = [(little[who], len(shown[who])) for who in (1, -1)]
+    assert small == {2: [(3, 10), (1, 2)], 3: [(2, 9), (0, 4)]}
+
+
+def test_where_muons_step_was_never_so_short_or_so_long_the_page_says_it():
+    text = page("book/equal-time.md")
+    assert "With 8 sequences a step Muon's step was nearly always longer than 1.2 times" in text
+    assert "with experts and in regression always" in text
+    assert "With 128 sequences it was shorter than 1.1 times" in text
+    rows = {row.told: row for row in (*in_time.TEXT, in_time.REGRESSION)}
+    clocks = {told: [row.clock, *row.clocks] for told, row in rows.items()}
+    experts = [told for told in rows if "experts" in told]
+    assert all(min(clocks[told]) > 1.2 for told in (in_time.REGRESSION.told, *experts))
+    eight = [clock for told, each in clocks.items() if " 8 seq" in told for clock in each]
+    assert sum(clock <= 1.2 for clock in eight) == 2 < len(eight) == 16
+    assert max(clocks["100 steps of 128 sequences"]) < 1.1

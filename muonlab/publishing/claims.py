@@ -7,6 +7,7 @@ from re import compile
 from muonlab.classroom.claims import HEADS, Claim, stored_claims
 from muonlab.classroom.output import Table
 from muonlab.files import course
+from muonlab.statistics import Interval
 
 SPECIAL = compile(r"([\\`*_\[\]<>&$])")  # what Markdown would take for itself
 Found = tuple[Claim, str]  # a claim, and the name of its lesson
@@ -27,6 +28,11 @@ def link(found: Found, words: str = "") -> str:
     """Returns HTML that leads to a claim's cell: its id, or other words."""
     claim, lesson = found
     return f'<a href="../lessons/{lesson}.html#claim-{claim.id}">{words or claim.id}</a>'
+
+
+def with_n(interval: Interval) -> str:
+    """Returns an interval and its n, which stays on one line."""
+    return f"{interval}, n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{interval.n}"
 
 
 def table(heads: Iterable[str], rows: Iterable[Iterable[str]], name: str) -> str:
@@ -57,9 +63,6 @@ def measured(asked: str) -> str:
     if found[0].size and len(values) != 1:
         raise ValueError(f"{id} has {len(found[0].value)} effects: name one, such as `{id} 1`")
     if found[0].size:
-        told = f"{values[0]}, n = {values[0].n}".replace(
-            " = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"
-        )
-    else:
-        told = " to ".join(dict.fromkeys(f"{end:.3g}" for end in (min(values), max(values))))
-    return link(found, told)
+        return link(found, with_n(values[0]))
+    ends = dict.fromkeys(f"{end:.3g}" for end in (min(values), max(values)))
+    return link(found, " to ".join(ends))

@@ -14,7 +14,7 @@ from muonlab.classroom.explorer_data import learner
 from muonlab.classroom.figures import name_rows
 from muonlab.classroom.looks import INK, looks
 from muonlab.classroom.svg import inline
-from muonlab.publishing.claims import table
+from muonlab.publishing.claims import table, with_n
 from muonlab.records.record import Record, contestant
 from muonlab.records.runs import Measure, leads_in_time, step_ratio
 from muonlab.statistics import Interval
@@ -159,8 +159,7 @@ def lead(asked: str) -> str:
     found = leads[-1 if longer == "clock" else LONGER.index(float(longer))]
     if found is None:
         raise ValueError(f"no run of Muon is short enough for {asked!r}: take a smaller number")
-    told = f"{found}, n = {found.n}".replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
-    return f'<a href="equal-time.html">{told}</a>'
+    return f'<a href="equal-time.html">{with_n(found)}</a>'
 
 
 def drawn(part: str) -> str:
