@@ -341,7 +341,7 @@ def test_what_is_gained_beyond_is_the_loss_of_the_best_minus_that_of_the_trial(
     text = Search("text", CONFIGS[:1], lambda c: (RATE,), ("rule",), rounds=(4,))
     facts = dataclasses.replace(CONFIGS[0], corpus="facts-9")
     searches = {"text": text, "facts": dataclasses.replace(text, name="facts", sides=[facts])}
-    monkeypatch.setattr(evidence, "SEARCHES", searches)
+    monkeypatch.setattr(evidence, "FIRST_SEARCHES", searches)
     at, loss = Place(tmp_path), lambda c: (RATE.position(c) - 0.8) ** 2
     known = lambda c: [0.5, 0.25 - loss(c)]  # noqa: E731
     put(text.tunings[0].grid(at), at.path("text-1"), loss)

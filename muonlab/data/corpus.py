@@ -8,6 +8,7 @@ nothing that docs holds comes again.
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,8 @@ VOCABULARY = 4096  # tokens of a tokenizer that is trained on a text
 SMALLEST, LARGEST = 257, 65_536  # the bytes and END; what two bytes can hold
 SHORTEST = 80  # characters: shorter source files do little beyond importing
 CLASSES = ("head", "middle", "tail")  # of tokens, by how often they occur
+SPAN = 16  # tokens: a target whose span stands in the training text may be remembered, not guessed
+PART = 10_000_000  # tokens of the training text whose spans are looked up at once
 HEAD, MIDDLE = 0.5, 0.9  # the share of training tokens that the most frequent tokens cover
 
 
@@ -73,18 +76,42 @@ class Corpus:
     def measure(self, model: GPT, batch: int, context: int, tokens: int) -> dict[str, Any]:
         """Returns the mean loss in nats a token: "overall", and for each of CLASSES.
 
+        "unseen_overall", "unseen_head", … are the same over the targets whose SPAN of tokens, the
+        target the last of them, is nowhere in the training text: "unseen_share" of all targets.
         The class is that of the token to be predicted; None where the text has none of it.
         """
         device, of_token = model.head.weight.device, self.frequency_class().long()
-        total, count = torch.zeros(2, len(CLASSES), dtype=torch.float64)
+        kinds = len(CLASSES)
+        total, count = torch.zeros(2, 2 * kinds, dtype=torch.float64)  # seen classes, then unseen
+        done = 1  # the first token is no target
         for inputs, targets in self.held_out_batches(batch, context, tokens):
             losses = model(inputs.to(device), targets.to(device), reduction="none")  # (B, T)
-            of = of_token[targets].flatten()  # (B·T,)
+            new = self.unseen[done : done + targets.numel()]  # (B·T,): targets follow one another
+            of = of_token[targets].flatten() + kinds * new
             total.index_add_(0, of, losses.flatten().double().cpu())
-            count += torch.bincount(of, minlength=len(CLASSES))
-        means = [t / n if n else None for t, n in zip(total.tolist(), count.tolist(), strict=True)]
-        overall = (total.sum() / count.sum()).item()
-        return {"overall": overall, **dict(zip(CLASSES, means, strict=True))}
+            count += torch.bincount(of, minlength=2 * kinds)
+            done += targets.numel()
+        total, count = total.view(2, kinds), count.view(2, kinds)
+        unseen = {f"unseen_{name}": mean for name, mean in _means(total[1], count[1]).items()}
+        share = (count[1].sum() / count.sum()).item()
+        return {**_means(total.sum(0), count.sum(0)), **unseen, "unseen_share": share}
+
+    @cached_property
+    def unseen(self) -> Tensor:
+        """Which held-out tokens end a SPAN that is nowhere in the training text: (tokens,) bool.
+
+        Spans are compared by 64 bits of a hash. The first SPAN - 1 tokens count as seen.
+        """
+        spans = _span_hashes(self.held_out)
+        sorted_spans = np.unique(spans)
+        seen = np.zeros(len(sorted_spans), dtype=bool)
+        for start in range(0, len(self.train), PART):  # a text may be larger than twice its memory
+            trained = _span_hashes(self.train[start : start + PART + SPAN - 1])
+            place = np.searchsorted(sorted_spans, trained).clip(max=len(sorted_spans) - 1)
+            seen[place[sorted_spans[place] == trained]] = True
+        unseen = torch.zeros(len(self.held_out), dtype=torch.bool)
+        unseen[SPAN - 1 :] = torch.from_numpy(~seen[np.searchsorted(sorted_spans, spans)])
+        return unseen
 
     def frequency_class(self) -> Tensor:
         """Returns the class of each token, (vocab_size,) int8: 0 head, 1 middle, 2 tail.
@@ -121,6 +148,23 @@ class Corpus:
         for tokens, part in ((self.train, "train"), (self.held_out, "val")):
             path = prepare_file(Path(folder) / f"{self.name}_{part}_000001.bin")
             shards.write_shard(tokens.numpy(), self.vocab_size, path)
+
+
+def _means(total: Tensor, count: Tensor) -> dict[str, float | None]:
+    """Returns the mean loss over all classes and of each, None of none, from sums (classes,)."""
+    pairs = zip(total.tolist(), count.tolist(), strict=True)
+    overall = (total.sum() / count.sum()).item() if count.sum() else None
+    return {"overall": overall} | dict(zip(CLASSES, (t / n if n else None for t, n in pairs)))
+
+
+def _span_hashes(tokens: Tensor) -> np.ndarray:
+    """Returns a hash of every SPAN of successive tokens: (tokens - SPAN + 1,) uint64, or none."""
+    spans = max(0, len(tokens) - SPAN + 1)
+    hashes = np.zeros(spans, dtype=np.uint64)
+    for n in range(SPAN if spans else 0):  # 64 bits overflow on purpose
+        hashes = hashes * np.uint64(1_000_003) + tokens[n : n + spans].numpy().astype(np.uint64)
+        hashes += np.uint64(12_345)
+    return hashes
 
 
 def load_docs(name: str = "docs") -> Corpus:

@@ -28,6 +28,7 @@ from muonlab.studies.contests import (
     tuned_controls,
 )
 from muonlab.studies.facts import FACTS_400, FACTS_1200, IMBALANCE, learner_knobs, rate_alone
+from muonlab.studies.lead import LEAD, LEAD_SEARCHES
 from muonlab.studies.protocol import knobs, pilot, tuned
 from muonlab.studies.races import (
     AGAIN,
@@ -68,7 +69,7 @@ def rates_of(config: TrainConfig) -> tuple[Knob, ...]:
 
 
 FIRST = (RACE[1200],)
-SEARCHES = {
+FIRST_SEARCHES = {
     search.name: search
     for search in (
         *(*RACE.values(), AGAIN, *MEMORIES.values(), *RATES.values(), VOCABULARY, ISOTROPY),
@@ -79,8 +80,8 @@ SEARCHES = {
 
 
 def further(at: Place) -> dict[TrainConfig, Record]:
-    """Returns `Search.beyond` of all searches (the fixed grids of `studies.grids` are none)."""
-    return {t: best for search in SEARCHES.values() for t, best in search.beyond(at).items()}
+    """Returns `Search.beyond` of the searches up to here (fixed grids and `lead` are none)."""
+    return {t: best for search in FIRST_SEARCHES.values() for t, best in search.beyond(at).items()}
 
 
 def gained_beyond(
@@ -165,3 +166,5 @@ EVIDENCE |= {
     )
     for name, (search, who, seeds, parts) in FEWER_STEPS.items()
 }
+EVIDENCE |= LEAD
+SEARCHES = FIRST_SEARCHES | {search.name: search for search in LEAD_SEARCHES}

@@ -1,0 +1,195 @@
+"""On what does Muon's lead depend? A race on a GPU, the rungs down to the laptop's, and knobs.
+
+The race on a laptop has 0.6 million numbers in its hidden matrices and 1,024 tokens a step, that on
+a GPU 10.6 million and 8,192. Each rung between them changes one thing, and is tuned anew on both
+sides: settings of another batch or size decide more than the optimizer.
+"""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from muonlab.studies.facts import FACTS_1200, whose
+from muonlab.studies.protocol import ADAMW, MUON, OUTER, RIVALS, SETTING, knobs, partly, tuned
+from muonlab.studies.races import AGAIN, RACE, judging, shorter
+from muonlab.studies.table1 import ALL_GROUPS
+from muonlab.sweeps.search import Search
+from muonlab.sweeps.study import Grid, Place, Study, Tuning, cross
+from muonlab.training.config import TrainConfig
+
+
+def rivals(**setting: Any) -> Grid:
+    """Returns AdamW and Muon in a setting, where the knobs of `protocol` start."""
+    base = replace(SETTING, eval_every=setting["steps"], **setting)
+    adamw = replace(base, muon=(), adamw_matrix_lr=0.002, adamw_matrix_beta1=0.9)
+    return [adamw, replace(base, muon=ALL_GROUPS)]
+
+
+def at_the_end(config: TrainConfig, seed: int) -> TrainConfig:
+    """Returns a final run: its loss at each eighth, its spectra at the start and the end."""
+    often = config.steps // 8
+    return replace(config, seed=seed, eval_every=often, spectra_every=config.steps)
+
+
+def judged(search: Search, seeds: range, at: Place) -> Grid:
+    """Returns the best of each contestant of a search, at seeds that did not choose it."""
+    return [at_the_end(c, seed) for seed in seeds for c in search.best(at)]
+
+
+# On a GPU: ten times the steps' tokens and eighteen times the model, tuned like the laptop's race.
+ON_GPU: dict[str, Any] = {
+    "corpus": "docs",
+    "size": "small",
+    "steps": 1000,
+    "batch": 32,
+    "context": 256,
+    "eval_tokens": 2**18,
+}
+GPU_ADAMW, GPU_MUON = rivals(**ON_GPU)
+GPU = Search("race-gpu", [GPU_ADAMW, GPU_MUON], knobs, RIVALS)
+GPU_NORMUON = Search("race-gpu-normuon", [replace(GPU_MUON, rule="normuon")], knobs, RIVALS)
+GPU_SEEDS = range(1, 6)
+GPU_ROWS = (("VO", "FFN"), ("QK",), ("VO",), ("FFN",))
+
+
+def gpu_rows(at: Place) -> Grid:
+    """Returns Muon on some groups, each with what all share at Muon's best and at AdamW's best."""
+    adamw, muon = GPU.best(at)
+    rows: Grid = []
+    for groups in GPU_ROWS:
+        rows.append(partly(muon, adamw, groups))
+        rows.append(replace(adamw, muon=groups, lr=muon.lr, momentum=muon.momentum))
+    return rows
+
+
+GPU_TABLE = Tuning("table-gpu-tuning", gpu_rows, ("muon",))
+
+
+def gpu_table(at: Place) -> Grid:
+    """Returns the better of both for each row, at new seeds."""
+    return [at_the_end(c, seed) for seed in GPU_SEEDS for c in GPU_TABLE.best(at)]
+
+
+# Down from there on a laptop. AdamW's best rates for few tokens a step lie below the first race's
+# range, so both sides search five times further down.
+LADDER_KNOBS = {
+    (): (replace(ADAMW[0], low=0.0001), ADAMW[1], *OUTER),
+    ALL_GROUPS: (replace(MUON[0], low=0.00025), MUON[1], *OUTER),
+}
+RUNGS: dict[str, dict[str, Any]] = {
+    # the laptop's model, with as many tokens in a step as on the GPU
+    "ladder-tokens": {"corpus": "docs-512", "size": "tiny", "batch": 128, "steps": 500},
+    # the GPU's model, with as few tokens in a step as on the laptop
+    "ladder-small": {
+        "corpus": "docs",
+        "size": "small",
+        "batch": 4,
+        "context": 256,
+        "steps": 250,
+        "precision": "bf16",
+    },
+    # two smaller models as that one: so size alone is a curve of three
+    "ladder-tiny": {"corpus": "docs", "size": "tiny", "steps": 500},
+    "ladder-wide": {"corpus": "docs", "size": "wide", "steps": 500},
+}
+LADDER = {
+    name: Search(name, rivals(**rung), lambda c: LADDER_KNOBS[c.muon], RIVALS)
+    for name, rung in RUNGS.items()
+}
+
+
+def four_times(at: Place) -> Grid:
+    """Returns the best of the GPU's model after 250 small steps, for four times as many."""
+    best = cross(LADDER["ladder-small"].best(at), steps=1000)
+    return [at_the_end(c, seed) for seed in range(1, 6) for c in best]
+
+
+# Warm-up and decay, which no run of the race varied: four schedules, each with four trials near
+# the race's best. So a side may take another schedule, and other settings with it.
+SCHEDULES = ((0.0, 0.4), (0.1, 0.9), (0.3, 0.4), (0.03, 0.2))  # warm-up, decay
+SCHEDULE = Search(
+    "schedule",
+    lambda at: [
+        replace(side, warmup=warmup, decay=decay)
+        for side in RACE[1200].best(at)[:2]
+        for warmup, decay in SCHEDULES
+    ],
+    knobs,
+    RIVALS,
+    rounds=(4,),
+    around=("best",),
+)
+
+
+def other_warmups(at: Place) -> Grid:
+    """Returns the race's best with no warm-up and with a long one; at 0.1 the race has them."""
+    adamw_and_muon = RACE[1200].best(at)[:2]
+    return cross(adamw_and_muon, warmup=[0.0, 0.3], seed=[1, 2, 3, 4, 5], eval_every=1200)
+
+
+def again(at: Place) -> Grid:
+    """Returns AdamW and Muon of the race at its seeds: from now on the text tells unseen spans."""
+    return cross(RACE[1200].best(at)[:2], seed=[*judging(1200)])
+
+
+# AdamW's matrices have a second average, Muon's have none: .95 for both is no equal treatment.
+AVERAGES_OF_SQUARES = (0.95, 0.98, 0.99, 0.997)
+DECAYS = (0.4, 0.7)
+
+
+def memories(at: Place) -> Grid:
+    """Returns the learners of facts, 1,200 steps, with other averages of squares and decays."""
+    return [
+        replace(c, betas=(c.betas[0], square), decay=decay)
+        for c in FACTS_1200.best(at)
+        for square in AVERAGES_OF_SQUARES
+        for decay in DECAYS
+    ]
+
+
+MEMORIES = Tuning("facts-squares-1", memories, whose)
+
+# NorMuon's step has an RMS of 0.2 in every matrix, Muon's about that. Is it the length?
+EVEN_LENGTH = Search(
+    "normuon-rms",
+    lambda at: [replace(AGAIN.best(at)[1], adjust_lr_fn="update_rms")],
+    knobs,
+    RIVALS,
+    rounds=(8,),
+    around=("best",),
+    runoff=3,
+)
+
+LEAD_SEARCHES = (GPU, GPU_NORMUON, *LADDER.values(), SCHEDULE, EVEN_LENGTH)
+LEAD = {
+    "race-gpu": Study(GPU.tunings, {"race-gpu": partial(judged, GPU, GPU_SEEDS)}),
+    "table-gpu": Study((*GPU.tunings, GPU_TABLE), {"table-gpu": gpu_table}),
+    "race-gpu-shorter": Study(
+        GPU.tunings,
+        {
+            "race-gpu-shorter": partial(
+                shorter, GPU, [1], GPU_SEEDS, parts=(0.9, 0.8, 0.7, 0.6, 0.5)
+            )
+        },
+    ),
+    "normuon-gpu": Study(
+        (*GPU.tunings, *GPU_NORMUON.tunings),
+        {"normuon-gpu": partial(judged, GPU_NORMUON, GPU_SEEDS)},
+    ),
+    **{
+        name: Study(search.tunings, {name: partial(judged, search, range(1, 6))})
+        for name, search in LADDER.items()
+    },
+    "ladder-small-1000": Study(LADDER["ladder-small"].tunings, {"ladder-small-1000": four_times}),
+    "schedule": tuned(SCHEDULE, seeds=10, first=21, before=(RACE[1200],)),
+    "warmups": Study(RACE[1200].tunings, {"warmups": other_warmups}),
+    "unseen": Study(RACE[1200].tunings, {"unseen": again}),
+    "facts-squares": Study(
+        (*FACTS_1200.tunings, MEMORIES),
+        {"facts-squares": lambda at: cross(MEMORIES.best(at), seed=[11, 12, 13, 14, 15])},
+    ),
+    "normuon-rms": tuned(EVEN_LENGTH, seeds=10, first=11, before=(RACE[1200], AGAIN)),
+}
+
+# Begun, and waiting for a GPU: these are marked where they are shown, and judge nothing.
+UNFINISHED = ("race-gpu-normuon-1",)
