@@ -85,15 +85,18 @@ def corrected(interval: Interval, among: int) -> Interval:
 
 
 def verdict(interval: Interval, size: float) -> str:
-    """Returns what an interval says about a difference that matters from `size` on.
+    """Returns one of four words on a difference that matters from `size` on, the same everywhere.
 
-    "shown": it lies on one side of 0, however near. Else "no difference larger than" the size: it
-    lies within ±size. Else "open": more seeds can tell, and these cannot.
+    "leads": the whole interval lies on one side of 0, the mean at least `size` from it. "leads a
+    little": the same with a mean nearer to 0. "level": the interval lies within ±size. Else "open":
+    more seeds can tell, and these cannot. The sign of the mean says which side leads.
 
     >>> verdict(Interval(0.04, 0.02, 0.06, n=10), size=0.02)
-    'shown'
+    'leads'
+    >>> verdict(Interval(0.012, 0.004, 0.02, n=10), size=0.02)
+    'leads a little'
     >>> verdict(Interval(-0.004, -0.018, 0.01, n=10), size=0.02)
-    'no difference larger than 0.02'
+    'level'
     >>> verdict(Interval(0.013, -0.005, 0.03, n=5), size=0.02)
     'open'
     """
@@ -102,9 +105,8 @@ def verdict(interval: Interval, size: float) -> str:
     if not -inf < interval.low <= interval.high < inf:  # neither does NaN pass
         raise ValueError(f"expected a finite interval, got {interval}")
     if interval.low > 0 or interval.high < 0:
-        return "shown"
-    small = -size <= interval.low and interval.high <= size
-    return f"no difference larger than {size:g}" if small else "open"
+        return "leads" if abs(interval.mean) >= size else "leads a little"
+    return "level" if -size <= interval.low and interval.high <= size else "open"
 
 
 def contrast(results: ArrayLike, *factors: int) -> Interval:

@@ -54,12 +54,12 @@ def test_an_interval_knows_over_how_many_seeds_it_is():
 @pytest.mark.parametrize(
     ("low", "high", "size", "expected"),
     [
-        (0.001, 0.5, 0.1, "shown"),
-        (-0.5, -0.001, 0.1, "shown"),
-        (0.001, 0.05, 0.1, "shown"),  # a direction, smaller than what matters
-        (-0.05, 0.05, 0.1, "no difference larger than 0.1"),
-        (-0.1, 0.1, 0.1, "no difference larger than 0.1"),
-        (0.0, 0.05, 0.1, "no difference larger than 0.1"),
+        (0.001, 0.5, 0.1, "leads"),
+        (-0.5, -0.001, 0.1, "leads"),
+        (0.001, 0.05, 0.1, "leads a little"),  # smaller than what matters
+        (-0.05, 0.05, 0.1, "level"),
+        (-0.1, 0.1, 0.1, "level"),
+        (0.0, 0.05, 0.1, "level"),
         (-0.05, 0.11, 0.1, "open"),
         (-0.11, 0.05, 0.1, "open"),
     ],

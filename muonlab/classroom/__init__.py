@@ -13,7 +13,7 @@ from muonlab.classroom.explorer_data import (
 )
 from muonlab.classroom.figures import bars, dots, lines, panels, spectra
 from muonlab.classroom.heatmaps import maps, matrix
-from muonlab.classroom.lesson import Lesson, start
+from muonlab.classroom.lesson import Lesson, start, start_evidence
 from muonlab.classroom.predict import home
 from muonlab.doctor import examine
 from muonlab.files import course

@@ -30,6 +30,7 @@ from muonlab.classroom.output import Table
 from muonlab.classroom.widget import LESSONS
 from muonlab.statistics import Interval, verdict
 
+EVIDENCE = "evidence"  # the folder, in that of the lessons, of what only a referee asks
 MIME = "application/vnd.muonlab.claim+json"
 LOOK = "border-left:4px solid {};padding:0.2em 0.8em;margin:0.4em 0"
 VERDICTS = ("reproduced", "partly", "not", "open", "other experiment")
@@ -246,7 +247,12 @@ def collect(path: Path) -> list[Claim]:
         stored = [(data[MIME]["id"], [*data[MIME]["value"]]) for data in outputs if MIME in data]
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"expected a notebook in {path}, got something else: {error!r}") from error
-    return [claim(id, [*map(_read, values)], path.parent) for id, values in stored]
+    return [claim(id, [*map(_read, values)], _course(path)) for id, values in stored]
+
+
+def _course(notebook: Path) -> Path:
+    """Returns the folder of the lessons, which holds claims/, of a lesson or an evidence page."""
+    return notebook.parent.parent if notebook.parent.name == EVIDENCE else notebook.parent
 
 
 def _read(value: Any) -> Any:
@@ -258,17 +264,27 @@ def _read(value: Any) -> Any:
 
 
 def stored_claims(lessons: Path | str, before: str = "99") -> dict[str, tuple[Claim, str]]:
-    """Returns the claims in the notebooks before a lesson, by id, each with its lesson's name."""
+    """Returns the claims of the lessons before one, by id, each with its page, as "04-nanogpt".
+
+    A claim may have left its lesson for a page of evidence, as "evidence/race".
+    """
     checks.word("a lesson, by two digits,", before, "02", r"\d\d")
     if not (found := sorted(Path(lessons).glob("[0-9][0-9]-*.ipynb"))):
         raise FileNotFoundError(f"expected the folder of the lessons, got {lessons}: none is there")
-    paths = [path for path in found if path.name < before]
-    return {claim.id: (claim, path.stem) for path in paths for claim in collect(path)}
+    pages = {path.stem: path for path in found if path.name < before}
+    pages |= {f"{EVIDENCE}/{path.stem}": path for path in evidence(Path(lessons))}
+    stored = ((claim, page) for page, path in pages.items() for claim in collect(path))
+    return {claim.id: (claim, page) for claim, page in stored if claim.id < before}
+
+
+def evidence(lessons: Path) -> list[Path]:
+    """Returns the notebooks of evidence beside the lessons."""
+    return sorted(lessons.glob(f"{EVIDENCE}/*.ipynb"))
 
 
 def missing(path: Path) -> list[str]:
-    """Returns the ids of a lesson's file of claims that no output of its notebook fills."""
-    stored = {claim.id for claim in collect(path)}
+    """Returns the ids of a lesson's claims that no output fills, of its notebook or of evidence."""
+    stored = {claim.id for page in (path, *evidence(path.parent)) for claim in collect(page)}
     return [id for id in defined(path.name[:2], path.parent) if id not in stored]
 
 
@@ -280,7 +296,9 @@ def print_stored(folder: Path, lesson: str | None = None) -> int:
     notebooks = sorted(folder.glob(f"{name}.ipynb"))
     if not notebooks:
         raise FileNotFoundError(f"no notebook {name}.ipynb in {folder}: run `make lessons`")
-    claims = [claim for path in notebooks for claim in collect(path)]
+    own = tuple(path.name[:2] for path in notebooks)
+    pages = [*notebooks, *evidence(folder)]
+    claims = [c for path in pages for c in collect(path) if c.id.startswith(own)]
     print(as_table(claims).text)
     unbuilt = {p.stem for p in folder.glob(f"text/{name}.md")} - {p.stem for p in notebooks}
     lost = [f"claim {id}" for path in notebooks for id in missing(path)]

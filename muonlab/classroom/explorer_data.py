@@ -11,18 +11,13 @@ from muonlab import checks
 from muonlab.data.facts import Facts, selections
 from muonlab.records.record import Record, contestant, several
 from muonlab.records.runs import by_contestant, grouped
+from muonlab.studies.facts import learner
 from muonlab.sweeps.search import Search
 from muonlab.sweeps.study import HERE, Place
 from muonlab.theory.spectra import Isotropy
 from muonlab.training.config import TrainConfig
 
 MATRICES = {"Q": "q", "K": "k", "V": "v", "O": "o", "W_in": "w_in", "W_out": "w_out"}
-SLOWER = {  # which matrices have a factor of the rate, among QK, VO, W_in, W_out
-    (): "",
-    (0,): ", QK slower",
-    (1, 2, 3): ", VO and FFN slower",
-    (0, 1, 2, 3): ", all slower",
-}
 PARTS = ("overall", "head", "tail")
 NAMES = ("AdamW", "Muon")
 DIGITS = 4
@@ -74,17 +69,6 @@ def facts_data(records: Iterable[Record], text: Facts) -> dict[str, Any]:
             for who, runs in found.items()
         },
     }
-
-
-def learner(config: Mapping[str, Any]) -> str:
-    """Returns who learns the facts: a contestant, and where AdamW has a lower rate.
-
-    >>> learner({"muon": [], "rule": "muon", "matrix_lr_factors": [0.25, 1, 1, 1]})
-    'AdamW, QK slower'
-    """
-    name = contestant(config)
-    own = tuple(n for n, factor in enumerate(config["matrix_lr_factors"]) if factor != 1)
-    return name + SLOWER[own]
 
 
 def averages_data(records: Iterable[Record]) -> dict[str, Any]:

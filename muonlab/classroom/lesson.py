@@ -37,6 +37,14 @@ def start(lesson: str) -> "Lesson":
     return Lesson(lesson)
 
 
+def start_evidence(page: str) -> "Evidence":
+    """Returns a page of evidence, such as "race"; seeds torch, and sets the look of figures."""
+    checks.word("a page of evidence", page, "race", r"[a-z][a-z0-9-]*")
+    torch.manual_seed(SEED)
+    axes.style()
+    return Evidence(page)
+
+
 def _show_machine() -> None:
     facts = {
         "muonlab": version("muonlab"),
@@ -212,3 +220,12 @@ class Lesson:
         if not (isinstance(id, str) and re.fullmatch(rf"{self.id}-{kind}[0-9]+", id)):
             wanted = f"{self.id}-{kind}1"
             raise ValueError(f"in lesson {self.id} an id looks like {wanted!r}; {id!r} came")
+
+
+class Evidence(Lesson):
+    """A page that holds what a referee asks: tables, figures, and the claims of any lesson."""
+
+    def _own(self, id: str, kind: str) -> None:
+        if kind != "c":
+            raise ValueError(f"a page of evidence has claims, tables and figures; {id!r} came")
+        checks.word("the id of a claim", id, "04-c12", r"\d\d-c[0-9]+")

@@ -154,7 +154,8 @@ def _means(total: Tensor, count: Tensor) -> dict[str, float | None]:
     """Returns the mean loss over all classes and of each, None of none, from sums (classes,)."""
     pairs = zip(total.tolist(), count.tolist(), strict=True)
     overall = (total.sum() / count.sum()).item() if count.sum() else None
-    return {"overall": overall} | dict(zip(CLASSES, (t / n if n else None for t, n in pairs)))
+    classes = zip(CLASSES, (t / n if n else None for t, n in pairs), strict=True)
+    return {"overall": overall, **dict(classes)}
 
 
 def _span_hashes(tokens: Tensor) -> np.ndarray:

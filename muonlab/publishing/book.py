@@ -17,7 +17,7 @@ import nbformat
 import yaml
 
 from muonlab.classroom import explore, quiz
-from muonlab.classroom.claims import collect
+from muonlab.classroom.claims import EVIDENCE, collect, evidence
 from muonlab.classroom.output import Table
 from muonlab.classroom.widget import Widget, script
 from muonlab.files import course
@@ -40,6 +40,13 @@ PLAIN = """<div id="playground"></div>
 <noscript><p>Here stands a figure that moves. It needs JavaScript, which is off in your browser. The
 answer, the lessons and all numbers can be read without it.</p></noscript>
 """
+MOVED = {  # pages that people may have kept a link to, and what holds their numbers now
+    "book/conditions": "lessons/evidence/race",
+    "book/equal-time": "lessons/evidence/time",
+}
+FORWARD = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Moved</title>
+<meta http-equiv="refresh" content="0; url={0}"><a href="{0}">This page has moved.</a></html>
+"""
 VIEW = STATE.replace("state", "view")
 SLIDES = '<p class="muonlab-source"><a href="../slides/{}.html">This lesson as slides</a></p>'
 
@@ -50,11 +57,14 @@ def lessons() -> list[Path]:
 
 
 def claims() -> str:
-    """Returns a table of claims for each lesson, in Markdown."""
+    """Returns a table of claims for each lesson and each page of evidence, in Markdown."""
+    pages = {path.stem: path for path in lessons()}
+    pages |= {f"{EVIDENCE}/{path.stem}": path for path in evidence(course() / "lessons")}
     return "\n\n".join(
-        f"## {path.name[:2]} · {_found(TITLE, nbformat.read(path, as_version=4))[1]}\n\n"
-        + claims_table((claim, path.stem) for claim in collect(path))
-        for path in lessons()
+        f"## {path.stem[:2] if path.stem == page else 'Evidence'} · "
+        f"{_found(TITLE, nbformat.read(path, as_version=4))[1]}\n\n"
+        + claims_table((claim, page) for claim in collect(path))
+        for page, path in pages.items()
     )
 
 
@@ -245,7 +255,7 @@ def _add_source(app: Any, page: str, template: str, context: dict[str, Any], tre
         context["body"] = context["body"].replace('<div role="list" class="cit', '<div class="cit')
         # the theme's words for a folded cell hide ours from a screen reader
         context["body"] = context["body"].replace(' aria-label="Toggle hidden content"', "")
-        if page.startswith("lessons/"):
+        if page.startswith("lessons/") and not page.startswith(f"lessons/{EVIDENCE}/"):
             context["body"] += SLIDES.format(page.removeprefix("lessons/"))
         context["body"] += source_line(page, os.environ.get("MUONLAB_REPOSITORY", ""))
     if "metatags" in context:  # which joins what it takes for punctuation to the word before it
@@ -261,6 +271,10 @@ def _used(asset: Any, body: str) -> bool:
 
 
 def _finish(app: Any, error: Exception | None) -> None:
+    if error is None and app.builder.format == "html":
+        for page, now in MOVED.items():
+            place = Path(app.outdir) / f"{page}.html"
+            place.write_text(FORWARD.format(f"../{now}.html"), encoding="utf-8")
     if error is None:
         (Path(app.outdir) / "og.png").write_bytes(picture.as_png())
 

@@ -16,7 +16,14 @@ from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 
 from muonlab.files import course, replace_file
-from muonlab.publishing.source import STATE, notebook_path, read, texts
+from muonlab.publishing.source import (
+    STATE,
+    evidence_texts,
+    notebook_path,
+    page_id,
+    read,
+    texts,
+)
 
 LESSONS = course() / "lessons"
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # of a traceback meant for a terminal
@@ -29,21 +36,21 @@ SETTINGS = {
 
 
 def main(ids: Sequence[str]) -> int:
-    """Releases the named lessons, or all; returns 1 when one failed, whose notebook stays."""
+    """Releases the named pages, or all; returns 1 when one failed, whose notebook stays."""
     failed = 0
-    for text in texts(LESSONS, ids):
+    for text in texts(LESSONS, ids) + ([] if ids else evidence_texts(LESSONS)):
         notebook = read(text)
         start = time.perf_counter()
         try:
             execute(notebook, LESSONS)
         except CellExecutionError as error:
             plain = COLOURS.sub("", str(error))
-            print(f"lesson {text.stem}, cell {_failed_cell(notebook)}: {plain}", file=sys.stderr)
+            print(f"{text.stem}, cell {_failed_cell(notebook)}: {plain}", file=sys.stderr)
             failed = 1
             continue
         seconds = math.ceil(time.perf_counter() - start)
-        write(clean(notebook, text.name[:2], seconds), notebook_path(text))
-        print(f"lesson {text.stem}: written")
+        write(clean(notebook, page_id(text), seconds), notebook_path(text))
+        print(f"{text.stem}: written")
     return failed
 
 

@@ -6,22 +6,39 @@ from pathlib import Path
 import jupytext
 from nbformat import NotebookNode
 
+from muonlab.classroom.claims import EVIDENCE
 from muonlab.publishing.fold import folds
 
 STATE = "application/vnd.jupyter.widget-state+json"
 
 
 def texts(folder: Path, ids: Sequence[str] = ()) -> list[Path]:
-    """Returns the lesson texts, all or those of `ids`; FileNotFoundError names what is missing."""
-    found = {path.name[:2]: path for path in sorted(folder.glob("text/[0-9][0-9]-*.md"))}
+    """Returns the texts of all lessons, or of `ids`, as "04" or "race", which is evidence.
+
+    FileNotFoundError names what is missing.
+    """
+    lessons = {path.name[:2]: path for path in sorted(folder.glob("text/[0-9][0-9]-*.md"))}
+    found = lessons | {path.stem: path for path in evidence_texts(folder)}
     if missing := [id for id in ids if id not in found]:
         raise FileNotFoundError(f"no lesson {missing} in {folder}/text; there are {list(found)}")
-    return [found[id] for id in ids or found]
+    return [found[id] for id in ids or lessons]
+
+
+def evidence_texts(folder: Path) -> list[Path]:
+    """Returns the texts of the pages of evidence, by name."""
+    return sorted(folder.glob(f"text/{EVIDENCE}/*.md"))
 
 
 def notebook_path(text: Path) -> Path:
-    """Returns where the executed notebook of a text lies: one folder up."""
-    return text.parent.parent / f"{text.stem}.ipynb"
+    """Returns where the executed notebook of a text lies: beside the folder `text`."""
+    if text.parent.name == EVIDENCE:
+        return text.parents[2] / EVIDENCE / f"{text.stem}.ipynb"
+    return text.parents[1] / f"{text.stem}.ipynb"
+
+
+def page_id(text: Path) -> str:
+    """Returns what the ids of a page's cells begin with: "04", or the name of evidence."""
+    return text.stem if text.parent.name == EVIDENCE else text.name[:2]
 
 
 def read(text: Path) -> NotebookNode:
@@ -29,7 +46,7 @@ def read(text: Path) -> NotebookNode:
     notebook = jupytext.read(text, fmt="md:myst")
     for number, cell in enumerate(notebook.cells):
         tags = cell.metadata.get("tags", [])
-        cell.id = f"{text.name[:2]}-{number:03d}"
+        cell.id = f"{page_id(text)}-{number:03d}"
         cell.metadata = NotebookNode({"tags": tags} if tags else {})
         if cell.cell_type == "code" and folds(cell.source, tags):
             cell.metadata["jupyter"] = {"source_hidden": True}

@@ -1,10 +1,12 @@
 """The studies of rare facts: {a lower rate of AdamW's, Muon} on some matrices or on all."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from operator import mul
 from typing import Any
 
 from muonlab.data.facts import people_in_group
+from muonlab.records.record import contestant
 from muonlab.statistics import numbers
 from muonlab.studies.protocol import ADAMW, MUON
 from muonlab.studies.table1 import ALL_GROUPS
@@ -38,6 +40,25 @@ def whose(config: TrainConfig) -> tuple[Any, ...]:
     """Returns a contestant: what Muon or SGD takes, and where AdamW's rate is another."""
     own = tuple(n for n, factor in enumerate(config.matrix_lr_factors) if factor != 1)
     return config.corpus, config.muon, config.rule, own
+
+
+SLOWER = {  # which matrices have a factor of the rate, among QK, VO, W_in, W_out
+    (): "",
+    (0,): ", QK slower",
+    (1, 2, 3): ", VO and FFN slower",
+    (0, 1, 2, 3): ", all slower",
+}
+
+
+def learner(config: Mapping[str, Any]) -> str:
+    """Returns who learns the facts: a contestant, and where AdamW has a lower rate.
+
+    >>> learner({"muon": [], "rule": "muon", "matrix_lr_factors": [0.25, 1, 1, 1]})
+    'AdamW, QK slower'
+    """
+    name = contestant(config)
+    own = tuple(n for n, factor in enumerate(config["matrix_lr_factors"]) if factor != 1)
+    return name + SLOWER[own]
 
 
 def learner_knobs(config: TrainConfig) -> tuple[Knob, ...]:

@@ -1,0 +1,252 @@
+"""Every race of two optimizers that is recorded: what it asks, what came out, and on what ground.
+
+The evidence notebooks make their first tables from these, and the map of Muon's lead its points.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from operator import itemgetter
+from statistics import mean
+from typing import Any
+
+import numpy as np
+
+from muonlab.models.gpt import SIZES
+from muonlab.records.record import Record, contestant
+from muonlab.records.runs import (
+    Measure,
+    by_contestant,
+    curves,
+    grouped,
+    leads_in_time,
+    step_ratio,
+)
+from muonlab.records.store import path_of
+from muonlab.statistics import Interval, mean_interval, paired_interval, verdict
+from muonlab.studies.evidence import FEWER_STEPS, SEARCHES
+from muonlab.studies.facts import learner
+from muonlab.studies.protocol import MATTERS
+from muonlab.sweeps.results import recorded
+from muonlab.training.config import TrainConfig
+
+OVERALL: Measure = itemgetter("overall")
+LONGER = (1.0, 1.1, 1.2)  # Muon's step, times AdamW's
+HEADS = (
+    "question",
+    "answer",
+    "size [95 % interval]",
+    "n",
+    "steps",
+    "tokens a step",
+    "trials a side",
+    "study",
+)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two contestants at the end of a study: `rivals[0]`'s result minus `rivals[1]`'s, by seed.
+
+    Of losses it is above 0 where the second ends lower, as Muon beside AdamW.
+    """
+
+    question: str
+    phase: str  # of the final runs
+    search: str = ""  # that tuned both sides, in SEARCHES; "": that of the same name
+    where: Mapping[str, Any] = field(default_factory=dict)  # options, where a phase has several
+    rivals: tuple[str, str] = ("AdamW", "Muon")
+    who: Callable[[Mapping[str, Any]], Any] = contestant
+    shorter: str = ""  # in FEWER_STEPS: Muon's plans of fewer steps
+
+    @property
+    def runs(self) -> list[Record]:
+        """The final runs."""
+        return self._recorded(self.phase)
+
+    @property
+    def config(self) -> TrainConfig:
+        """What both sides share, as one run of the second has it."""
+        return TrainConfig(**grouped(self.runs, self.who)[self.rivals[1]][0].config)
+
+    @property
+    def trials(self) -> str:
+        """How many trials each side had, or "none": its settings are those of another study."""
+        search = SEARCHES.get(self.search or self.phase)
+        return str(sum(search.rounds)) if search else "none"
+
+    def interval(self, measure: Measure = OVERALL) -> Interval:
+        """Returns the difference with its 95 % interval over seeds."""
+        ends = by_contestant(self.runs, self.who, measure)
+        return paired_interval(*(ends[who] for who in self.rivals))
+
+    def answer(self, measure: Measure = OVERALL, size: float = MATTERS) -> str:
+        """Returns who leads, in the words of `statistics.verdict`: "Muon leads", "level", …"""
+        interval = self.interval(measure)
+        word = verdict(interval, size)
+        return f"{self.rivals[interval.mean > 0]} {word}" if "leads" in word else word
+
+    def row(self, measure: Measure = OVERALL, size: float = MATTERS) -> list[str]:
+        """Returns the comparison as a row below HEADS."""
+        config, interval = self.config, self.interval(measure)
+        counts = (interval.n, config.steps, config.batch * config.context)
+        numbers = (f"{count:,}" for count in counts)
+        answer = self.answer(measure, size)
+        return [self.question, answer, str(interval), *numbers, self.trials, self.phase]
+
+    def saved(self, part: str = "overall") -> Interval | None:
+        """Returns which share of its steps the second saves, stopped level with the first's end.
+
+        Between measurements its loss is taken to fall straight. The rates of a stopped run are
+        still high: one planned for fewer steps saves more. None: at a seed it gets there at no
+        measurement, or is there at the first.
+        """
+        first, second = (grouped(self.runs, self.who)[who] for who in self.rivals)
+        steps, losses = curves(second, part)
+        shares = []
+        for run, loss in zip(first, losses, strict=True):
+            end = run.held_out[-1][part]
+            below = next((n for n, value in enumerate(loss) if value <= end), 0)
+            if not below:
+                return None
+            at = np.interp(-end, [-loss[below - 1], -loss[below]], steps[below - 1 : below + 1])
+            shares.append(1 - float(at) / steps[-1])
+        return mean_interval(shares)
+
+    def leads(self, measure: Measure = OVERALL) -> list[Interval | None]:
+        """Returns the lead in equal time at each of LONGER and at the clock; None beyond its plans.
+
+        ValueError where the comparison has no plans of fewer steps.
+        """
+        if not self.shorter:
+            raise ValueError(f"no runs of fewer steps of {self.rivals[1]}: {self.question}")
+        runs = self.runs + self._recorded(f"{self.shorter}-shorter", any_length=True)
+        most = self.config.steps / min(run.config["steps"] for run in runs)
+        how = measure, self.rivals, self.who
+        return [
+            leads_in_time(runs, [longer], *how)[0] if longer <= most else None
+            for longer in (*LONGER, self.clock)
+        ]
+
+    @property
+    def clock(self) -> float:
+        """How much longer a step of the second took, in the final runs."""
+        return step_ratio(self.runs, self.rivals, self.who)
+
+    @property
+    def clocks(self) -> list[float]:
+        """The same in each round of the search."""
+        tunings = FEWER_STEPS[self.shorter][0].tunings
+        rounds = (self._recorded(tuning.name) for tuning in tunings)
+        return [step_ratio(runs, self.rivals, self.who) for runs in rounds]
+
+    def _recorded(self, phase: str, any_length: bool = False) -> list[Record]:
+        where = {k: v for k, v in self.where.items() if not (any_length and k == "steps")}
+        return [run for run in recorded(phase) if where.items() <= run.config.items()]
+
+
+def _batch(batch: int, steps: int, shorter: str) -> Comparison:
+    told = f"{batch} sequences a step, {steps:,} steps"
+    return Comparison(told, "batch", where={"batch": batch, "steps": steps}, shorter=shorter)
+
+
+def _latent(attention: str, experts: int) -> Comparison:
+    told = f"{attention} attention{', experts' * bool(experts)}"
+    where = {"attention": attention, "experts": experts}
+    return Comparison(told, "latent-600", where=where, shorter="latent-600")
+
+
+LAPTOP = Comparison("the race on a laptop, 1,200 steps", "race-1200", shorter="race")
+GPU = Comparison("the race on a GPU", "race-gpu")
+LENGTHS = (
+    Comparison("the race on a laptop, 150 steps", "race-150"),
+    LAPTOP,
+    Comparison("the same, eight more trials, ten new seeds", "race-again"),
+    Comparison("the race on a laptop, 4,800 steps", "race-4800", shorter="race-4800"),
+)
+KINDS = (
+    Comparison("a rate for each kind of matrix", "rates-1200", shorter="rates"),
+    Comparison("weight decay on both sides", "decay-tuned", shorter="decay-tuned"),
+    Comparison("a vocabulary of 4,096", "vocabulary-1200", shorter="vocabulary"),
+)
+BATCHES = (
+    _batch(8, 1600, "batch"),
+    _batch(8, 100, "batch-100"),
+    _batch(128, 100, "batch-128"),
+)
+MODELS = tuple(_latent(a, e) for e in (0, 16) for a in ("multi-head", "latent"))
+CODE = tuple(
+    Comparison(
+        f"on to code, from {by}'s model",
+        "finetuning",
+        where={"pretrained_by": by},
+        shorter="finetuning",
+    )
+    for by in ("AdamW", "Muon")
+)
+RUNGS = (
+    Comparison("the laptop's model, the GPU's tokens a step", "ladder-tokens"),
+    Comparison("the GPU's model, the laptop's tokens a step", "ladder-small"),
+    Comparison("the same, 1,000 steps", "ladder-small-1000", search="ladder-small"),
+    Comparison("the laptop's model, vocabulary 4,096, 500 steps", "ladder-tiny"),
+    Comparison("half as wide again, vocabulary 4,096, 500 steps", "ladder-wide"),
+)
+IN_TIME = (LAPTOP, LENGTHS[3], *KINDS, *BATCHES, *MODELS, *CODE)
+
+
+def _facts(steps: int, muon: str, adamw: str) -> Comparison:
+    name = f"facts-{steps}"
+    told = f"{steps:,} steps: {muon} against {adamw}"
+    return Comparison(told, name, rivals=(adamw, muon), who=learner, shorter=name)
+
+
+FACTS = tuple(
+    _facts(steps, muon, adamw)
+    for steps in (400, 1200)
+    for muon, adamw in (
+        ("Muon(VO, FFN)", "AdamW, VO and FFN slower"),
+        ("Muon", "AdamW, VO and FFN slower"),
+        ("Muon", "AdamW, all slower"),
+        ("Muon", "AdamW"),
+    )
+)
+REGRESSION = Comparison("linear regression in context", "regression-600", shorter="regression-600")
+
+
+def unknown(steps: int) -> Measure:
+    """Returns the share of wrong answers about the rarest groups that lesson 10 judges."""
+    first = 7 if steps == 400 else 8
+
+    def share(at: Mapping[str, Any]) -> float:
+        return -mean(at["accuracy"][first:])
+
+    return share
+
+
+def lead_map(comparisons: Iterable[Comparison] = ()) -> list[dict[str, Any]]:
+    """Returns where each recorded race on text lies, and Muon's lead there, as the map shows it.
+
+    The races have dense multi-head models and start from nothing, so that size, tokens a step,
+    steps and vocabulary are what differs. Those that are not recorded yet are left out.
+    """
+    races = comparisons or (*LENGTHS[:2], LENGTHS[3], KINDS[2], *BATCHES, MODELS[0], *RUNGS, GPU)
+    return [_point(race) for race in races if path_of(race.phase).exists()]
+
+
+def _point(race: Comparison) -> dict[str, Any]:
+    config, shape = race.config, SIZES[race.config.size]
+    point: dict[str, Any] = {
+        "name": race.question,
+        "study": race.phase,
+        "size": 12 * shape.layers * shape.width**2,  # Q, K, V, O and the two of 4 times the width
+        "tokens": config.batch * config.context,
+        "steps": config.steps,
+        "vocabulary": 512 if config.corpus.endswith("-512") else 4096,
+    }
+    parts = ("overall", "head", "middle", "tail")
+    ends = {
+        "lead": {part: race.interval(itemgetter(part)) for part in parts},
+        "saved": {part: race.saved(part) for part in ("overall", "tail")},
+    }
+    for name, intervals in ends.items():
+        point[name] = {part: found and list(found[:3]) for part, found in intervals.items()}
+    return point | {"n": len({run.config["seed"] for run in race.runs})}
