@@ -14,7 +14,6 @@ test: .venv/all
 lessons: .venv/all  ## re-execute the lessons from lessons/text
 	$(BIN)/python -m muonlab.publishing.release
 	$(BIN)/python -m muonlab.publishing.picture
-	$(BIN)/python -m muonlab.publishing.readme
 
 format: .venv/all  ## the code of the lessons' texts, as wide as the book's column
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/jupytext --quiet --pipe "ruff format --line-length 84 -" \

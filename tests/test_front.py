@@ -7,7 +7,6 @@ import json
 import math
 import re
 import subprocess
-from collections import Counter
 from importlib import metadata
 from operator import itemgetter
 from pathlib import Path
@@ -18,12 +17,13 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from muonlab.classroom import contestant, leads_in_time, learner, step_ratio
-from muonlab.data import load_corpus
+from muonlab.classroom import by_contestant, contestant
 from muonlab.models.gpt import GPT, SIZES
-from muonlab.publishing import book, readme, route
+from muonlab.publishing import book, route
 from muonlab.publishing.claims import stored
-from muonlab.statistics import corrected
+from muonlab.statistics import corrected, paired_interval
+from muonlab.studies import comparisons
+from muonlab.studies.comparisons import GPU, LAPTOP
 from muonlab.studies.protocol import MATTERS
 from muonlab.sweeps.results import recorded
 
@@ -120,21 +120,6 @@ def test_the_predictions_on_the_map_are_those_that_the_pages_ask():
         assert ids.split() == re.findall(r'lesson\.predict\(\s*"([^"]+)"', text)
 
 
-def test_the_readme_begins_as_the_home_page_does():
-    text = readme.PATH.read_text("utf-8")
-    assert readme.filled(text) == text, "run `make lessons`"
-    home = (ROOT / "book" / "intro.md").read_text("utf-8")
-    first = text[: text.index("<!-- end -->")]
-    for id in re.findall(r"<!-- made: measured ([\w -]+) -->", home.split("\n## ")[0]):
-        told = re.sub("<.*?>", "", book.measured(id))
-        assert told.replace("[", r"\[").replace("]", r"\]") in first
-        kinds = r"[+-]\d\.\d+ \[[+-]|\d to \d|^\d+$"  # an effect, what clocks say, a count
-        assert re.search(kinds, told)
-    assert text.index("<!-- end -->") < text.index("![") < text.index("\n## ")
-    with pytest.raises(ValueError, match="one place"):
-        readme.filled("# muonlab")
-
-
 def numbers_in_matrices(config):
     names = ("gated", "attention", "fused_qkv", "experts")
     shape = dataclasses.replace(SIZES[config["size"]], **{n: config[n] for n in names if config[n]})
@@ -143,100 +128,75 @@ def numbers_in_matrices(config):
     return sum(p.numel() for name, p in model.named_parameters() if name.startswith("blocks."))
 
 
-def test_the_readme_says_what_was_never_run():
-    shapes, raced = {}, set()
+def words(page):
+    """What a reader reads of a page: its text without figures, comments and code."""
+    text = book.fill((ROOT / "book" / f"{page}.md").read_text("utf-8"))
+    text = re.sub(
+        r"<(script|svg|noscript).*?</\1>|<[^>]*>|\]\([^)]*\)|:::.*", " ", text, flags=re.DOTALL
+    )
+    return re.findall(r"[A-Za-z]{2,}|\d[\d.,]*", text)
+
+
+@pytest.mark.parametrize(("page", "most"), [("intro", 350), ("answer", 400)])
+def test_the_front_is_short(page, most):
+    """The answer: 350 words and a table of numbers."""
+    assert len(words(page)) <= most
+
+
+def test_the_answer_holds_two_figures_one_table_and_few_numbers():
+    text = (ROOT / "book" / "answer.md").read_text("utf-8")
+    assert text.count("<!-- made: picture") == 2
+    assert text.count("<!-- made: answer") == 1
+    outside = re.sub(r"<!--.*?-->|arxiv\S*|\(.*?\)", "", text)
+    assert len(re.findall(r"\d[\d.,]*", outside)) <= 20
+    assert "[+" not in book.fill(text), "intervals stand in the evidence"
+
+
+def test_what_the_front_says_of_the_two_races_is_so():
+    gpu, laptop = (
+        {
+            part: race.interval(itemgetter(part)).mean
+            for part in ("overall", "head", "middle", "tail")
+        }
+        for race in (GPU, LAPTOP)
+    )
+    home, page = ((ROOT / "book" / f"{name}.md").read_text("utf-8") for name in ("intro", "answer"))
+    assert "Muon ends a third of a nat lower" in home
+    assert 0.3 < gpu["overall"] < 0.37
+    assert "it leads by a quarter of that, and by no more on rare ones" in home
+    assert 0.2 < laptop["overall"] / gpu["overall"] < 0.3
+    assert laptop["tail"] < laptop["overall"] + MATTERS
+    assert gpu["head"] < gpu["middle"] < gpu["tail"]
+    assert "planned for 900 steps, it ends where AdamW ends after 1,200" in page
+    shorter = [r for r in recorded("race-shorter") if r.config["steps"] == 900]
+    adamw = by_contestant(LAPTOP.runs, contestant)["AdamW"]
+    assert abs(paired_interval(adamw, by_contestant(shorter, contestant)["Muon"]).mean) < MATTERS
+
+
+def test_the_sentence_of_the_map_is_so():
+    told = (
+        "Muon leads most where a step reads 8,192 tokens; there only the larger model gains most on"
+    )
+    for page in ("README.md", "book/intro.md"):
+        assert told in (ROOT / page).read_text("utf-8")
+    points = comparisons.lead_map()
+    most = {point["tokens"] for point in points if point["lead"]["overall"][0] > 0.2}
+    assert most == {8192}
+    many = [p for p in points if p["tokens"] == 8192 and p["lead"]["overall"][0] > 0.2]
+    assert [p["size"] > 1e7 for p in many if p["lead"]["tail"][1] > p["lead"]["overall"][2]] == [
+        True
+    ]
+
+
+def test_no_model_is_larger_than_the_answer_says():
+    shapes = {}
     for path in sorted((ROOT / "data" / "results").glob("*.jsonl")):
-        for line in path.read_text("utf-8").splitlines():
-            run = json.loads(line)
-            config, device = run["config"], run["provenance"]["device"]
-            assert config["device"] in ("auto", "cpu")
-            assert re.match("Intel|AMD EPYC", device), f"{path.name}: a run on {device}"
+        for run in recorded(path.stem):
             names = ("size", "gated", "attention", "fused_qkv", "experts")
-            key = tuple(config.get(name) for name in names)
-            shapes[key] = dict(zip(names, key, strict=True))
-            raced |= {key} if path.stem.startswith("race-") else set()
-    sizes = {key: numbers_in_matrices(config) for key, config in shapes.items()}
-    text = readme.PATH.read_text("utf-8")
-    assert "nothing here was run on a GPU" in text
-    most, race = max(sizes.values()) / 1e6, {round(sizes[key] / 1e6, 1) for key in raced}
-    told = f"from a model with more than {most:.1f} million numbers in its hidden matrices"
-    assert told in text
-    assert f"those of the races above held {race.pop()} million" in text
-    assert not race
-    answer = (ROOT / "book" / "answer.md").read_text("utf-8")
-    assert told in answer
-
-
-def test_the_front_says_how_many_trials_and_seeds_the_races_had():
-    sides = {}
-    for name in ("race-1200", "vocabulary-1200", "race-150", "race-4800"):
-        files = (ROOT / "data" / "results").glob(f"{name}-[0-9].jsonl")
-        runs = [run for path in files for run in recorded(path.stem)]
-        counts = Counter(bool(r.config["muon"]) for r in runs if r.config["rule"] == "muon")
-        assert counts[True] == counts[False]
-        sides[name] = counts[True]
-    one, other, short, long = sides.values()
-    told = f"{one} trials at 1,200 steps, {other} with 4,096 tokens, {short} at 150, and {long}"
-    assert told in (ROOT / "book" / "conditions.md").read_text("utf-8")
-    readme_text = readme.PATH.read_text("utf-8")
-    assert f"with {one} trials each" in readme_text
-    seeds = {run.config["seed"] for run in recorded("race-1200")}
-    assert len(seeds) == 10
-    assert "ten seeds each" in readme_text
-
-
-def test_in_the_longest_race_muon_is_behind_until_the_rates_fall():
-    told = (
-        "Up to step 4,200 of these runs Muon is behind on rare tokens in the mean, and from 1,800"
-    )
-    assert told in (ROOT / "book" / "conditions.md").read_text("utf-8")
-    ends = {"overall": Counter(), "tail": Counter()}
-    for run in recorded("race-4800"):
-        for at in run.held_out:
-            for part, leads in ends.items():
-                leads[at["step"]] += at[part] * (-1 if run.config["muon"] else 1)
-    assert {step for step, lead in ends["tail"].items() if lead < 0} == {*range(600, 4201, 600)}
-    assert {step for step, lead in ends["overall"].items() if lead < 0} == {1800, 2400, 3000}
-
-
-def test_by_its_own_clock_no_study_shows_muon_ahead_on_rare_tokens():
-    answer = (ROOT / "book" / "answer.md").read_text("utf-8")
-    assert "By these clocks Muon leads on all tokens in the three studies of 1,200 steps" in answer
-    assert "On rare tokens none of the four shows Muon ahead, and AdamW leads in two" in answer
-    found = {}
-    for name in ("race-1200", "rates-1200", "vocabulary-1200", "race-4800"):
-        judged = recorded(name)
-        every = judged + recorded(f"{name.removesuffix('-1200')}-shorter")
-        for part in ("overall", "tail"):
-            [found[name, part]] = leads_in_time(every, [step_ratio(judged)], itemgetter(part))
-    *short, long = (i for (_, part), i in found.items() if part == "overall")
-    assert all(i.low > 0 for i in short)
-    assert [i.mean < MATTERS for i in short] == [False, False, True]
-    assert -MATTERS < long.low < 0 < long.high < MATTERS
-    rare = [i for (_, part), i in found.items() if part == "tail"]
-    assert [i.high < 0 for i in rare] == [False, False, True, True]
-    assert not any(i.low > 0 for i in rare)
-
-
-def test_the_dashes_of_the_table_of_facts_are_told_in_words():
-    told = (
-        "Muon on all stays far ahead of AdamW with one rate; of AdamW slower on all it is ahead at"
-    )
-    assert told in (ROOT / "book" / "conditions.md").read_text("utf-8")
-    every = recorded("facts-1200") + recorded("facts-1200-shorter")
-
-    def wrong(at):  # in the two rarest groups
-        return -sum(at["accuracy"][8:]) / 2
-
-    one, slower = (
-        leads_in_time(every, [1.1, 20 / 17], wrong, (who, "Muon"), learner)
-        for who in ("AdamW", "AdamW, all slower")
-    )
-    assert all(i.low > 0.15 for i in one)
-    assert slower[0].low > 0 > slower[1].low
-    memories = ("AdamW, VO and FFN slower", "Muon")
-    [fewer] = leads_in_time(every, [1.1], wrong, memories, learner)
-    assert fewer.low < 0 < fewer.high
+            shapes[tuple(run.config[name] for name in names)] = run.config
+    most = max(numbers_in_matrices(config) for config in shapes.values())
+    told = f"Models with more than {most / 1e6:.1f} million numbers in their hidden matrices"
+    assert told in (ROOT / "book" / "answer.md").read_text("utf-8")
 
 
 def test_what_is_not_shown_once_corrected_is_open_among_so_many():
@@ -253,38 +213,6 @@ def test_what_is_not_shown_once_corrected_is_open_among_so_many():
 def test_what_joining_changes_of_normuons_lead_is_a_difference_of_leads():
     means = {id: stored()[f"12-{id}"][0].value[0].mean for id in ("c31", "c32", "c33")}
     assert means["c31"] == pytest.approx(means["c33"] - means["c32"], abs=1e-9)
-
-
-def typed(page):
-    text = (ROOT / "book" / f"{page}.md").read_text("utf-8")
-    text = re.sub(r"<!--.*?-->|arxiv\.org/abs/[\d.]+|arXiv [\d.]+", "", text)
-    return set(re.findall(r"\d*\.\d+", text))
-
-
-def test_of_regression_the_front_tells_the_lead_as_a_share_of_the_error():
-    told = "Muon's error is lower by a fourteenth at ten new seeds"
-    assert told in (ROOT / "book" / "conditions.md").read_text("utf-8")
-    errors = {"AdamW": [], "Muon": []}
-    for run in recorded("regression-600"):
-        if (name := contestant(run.config)) in errors:
-            errors[name].append(run.held_out[-1]["overall"])
-    assert list(map(len, errors.values())) == [10, 10]
-    assert round(sum(errors["AdamW"]) / (sum(errors["AdamW"]) - sum(errors["Muon"]))) == 14
-
-
-def test_no_measured_number_is_typed_into_the_answer():
-    others = {"0.359", "1.4", "0.1", "1.1", "1.2"}  # what other studies report
-    for name in ("cpu", "cpu-retuned"):
-        averages = {(run.config["betas"][0], run.config["momentum"]) for run in recorded(name)}
-        assert averages == {(0.8, 0.95)}
-    others |= {"0.8", "0.95"}
-    few, many = (load_corpus(name) for name in ("docs-512", "docs"))
-    longer = len(few.held_out) / len(many.held_out)  # a token of the larger vocabulary
-    others |= {f"{longer:.1f}"}
-    # a bound, and a clock of tests/test_in_time.py
-    assert typed("conditions") == others | {"0.9", "1.8", str(MATTERS)}
-    sizes, clocks = {"0.1", "0.6", "1.9", f"{longer:.1f}"}, {"1.1", "1.2", "1.4", "1.8"}
-    assert typed("answer") == sizes | clocks | {str(MATTERS)}
 
 
 def test_of_several_effects_a_page_names_the_one_that_it_shows():
@@ -337,7 +265,7 @@ def test_the_readme_says_how_much_disk_the_setup_takes():
         files = (f.locate() for name in names for f in metadata.files(name) or [])
         return sum(4096 * math.ceil(f.stat().st_size / 4096) for f in files if f.is_file()) / 2**30
 
-    text = " ".join(readme.PATH.read_text("utf-8").split())
+    text = " ".join((ROOT / "README.md").read_text("utf-8").split())
     needed, rest = installed(), installed("test", "book", "grading")
     plain = size(needed)
     for told, found in (

@@ -21,12 +21,13 @@ from muonlab.classroom.claims import EVIDENCE, collect, evidence
 from muonlab.classroom.output import Table
 from muonlab.classroom.widget import Widget, script
 from muonlab.files import course
-from muonlab.publishing import in_time, picture, refresher, route
+from muonlab.publishing import answer, in_time, picture, refresher, route
 from muonlab.publishing.claims import claims_table, link, measured
 from muonlab.publishing.fold import fold
 from muonlab.publishing.paper import counts, gap, paper, table1
 from muonlab.publishing.source import STATE
 from muonlab.records.store import path_of
+from muonlab.studies import comparisons
 from muonlab.studies.table1 import TIERS
 from muonlab.sweeps.results import read_runs
 
@@ -119,6 +120,12 @@ def explorer(name: str) -> str:
     return widget(name, {"_esm": explore.module(name), "values": {}, "data": {}})
 
 
+def lead_map() -> str:
+    """Returns the explorer of Muon's lead in every recorded race, as `explorer` does."""
+    data = {"races": comparisons.lead_map()}
+    return widget("leadmap", {"_esm": explore.module("leadmap"), "values": {}, "data": data})
+
+
 def playground() -> str:
     """Returns the playground, a memory that learns while one watches."""
     css = (PLAYGROUND / "playground.css").read_text(encoding="utf-8")
@@ -196,6 +203,13 @@ MADE: dict[str, Callable[..., str]] = {
     "playground": playground,
     "codespace": codespace,
     "figure": figure,
+    "answer": answer.answer,
+    "ended": answer.ended,
+    "saved": answer.saved,
+    "directions": answer.directions,
+    "rates": answer.rates,
+    "picture": picture.in_page,
+    "lead_map": lead_map,
     "quiz": self_test,
     "drawn": lambda name: f'<div class="cell_output">{refresher.drawn(name)}</div>',
 }

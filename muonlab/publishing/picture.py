@@ -1,55 +1,185 @@
-"""The picture of the README, from recorded runs: `python -m muonlab.publishing.picture`."""
+"""The pictures of README and home, from records: `python -m muonlab.publishing.picture`."""
 
 import io
+import math
+from collections import Counter
 from operator import itemgetter
 
 import matplotlib.pyplot as plt
+import seaborn as sns
+import torch
 from matplotlib.figure import Figure
 
-from muonlab.classroom import axes, figures, svg
+from muonlab.classroom import axes, svg
+from muonlab.classroom.looks import INK, looks
 from muonlab.files import course, replace_file
-from muonlab.records.record import contestant
-from muonlab.records.runs import by_contestant, contrasted, curves, grouped
-from muonlab.sweeps.results import recorded
+from muonlab.optim.orthogonalize import polar
+from muonlab.records.runs import curves, grouped
+from muonlab.studies import comparisons
+from muonlab.studies.comparisons import GPU, LAPTOP
+from muonlab.studies.lead import GPU as GPU_RACE
+from muonlab.studies.lead import GPU_TABLE
+from muonlab.sweeps.study import HERE, badness
 
-PATH = course() / "book" / "assets" / "first-result.svg"
-PARTS = ("head", "middle", "tail")
+ASSETS = course() / "book" / "assets"
+CLASSES = {"frequent": "head", "middle": "middle", "rare": "tail"}  # of tokens, half, 40 %, a tenth
 NAMES = ("AdamW", "Muon")
-RACE = "race-1200"
+RACES = {"on a GPU": GPU, "on a laptop": LAPTOP}
+TITLE = "Does Muon train language models better than Adam, and why?"
 ALT = (
-    "Left: held-out loss of a small language model over 1,200 steps; Muon's curve is below AdamW's "
-    "all along. Right: at the end Muon leads on the head, the middle and the tail of the tokens."
+    "Left: held-out loss of a small language model over 1,000 steps on a GPU; Muon's curve lies "
+    "below AdamW's all along. Right: Muon's lead at the end, on a GPU larger the rarer the tokens, "
+    "on a laptop small on all."
+)
+MAP_ALT = (
+    "Muon's lead in every race, by tokens a step and by the size of the model: largest in the race "
+    "on a GPU, where both are largest, and there larger on rare tokens than on all."
 )
 
 
-def draw(title: str = "") -> Figure:
-    """Returns the figure: held-out loss by step, with all seeds, and the lead by class."""
+def race(title: str = "") -> Figure:
+    """Returns the race on a GPU: held-out loss by step, and the lead by how rare a token is."""
     axes.style()
-    records = recorded(RACE)
-    runs = grouped(records, preset=RACE)
+    runs = grouped(GPU.runs, preset=GPU.phase)
     figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.2), width_ratios=(3, 2))
     steps = curves(runs["Muon"])[0]
     axes.draw_lines(left, steps, {name: curves(runs[name])[1] for name in NAMES})
-    left.set(xlabel="step", ylabel="held-out loss, nats per token", xticks=steps[1::2])
-    ends = {part: by_contestant(records, contestant, itemgetter(part)) for part in PARTS}
-    leads = {f"{part} tokens": contrasted(each, {"": NAMES})[""] for part, each in ends.items()}
-    figures.draw_forest(right, leads)
-    right.set_xlabel("AdamW's final loss minus Muon's, nats", loc="right")
-    seeds = len(runs["Muon"])
-    told = f"left: mean, band: all {seeds} seeds; right: the end, {seeds} seeds, 95 % interval"
-    axes.legend(figure, "\n".join(filter(None, (title, told))))
+    left.set(xlabel="step", ylabel="held-out loss, nats a token", xticks=steps[1::2])
+    colours = looks([f"a race {where}" for where in RACES])
+    for shift, ((where, comparison), look) in enumerate(zip(RACES.items(), colours, strict=True)):
+        leads = [comparison.interval(itemgetter(part)) for part in CLASSES.values()]
+        places = [place + 0.4 * shift - 0.2 for place in range(len(leads))]
+        heights = [lead.mean for lead in leads]
+        reach = [lead.high - lead.mean for lead in leads]
+        bars = right.bar(places, heights, 0.36, color=look["color"], label=f"lead {where}")
+        right.errorbar(places, heights, reach, color=INK, fmt="none", linewidth=1)
+        right.bar_label(bars, [f"{height:.2f}" for height in heights], padding=5, fontsize=9.5)
+    right.set_xticks(range(len(CLASSES)), [f"{name}" for name in CLASSES])
+    right.set(xlabel="tokens", ylabel="Muon's lead, nats", ylim=(0, 0.7))
+    told = "both sides tuned; band: all 5 seeds; bars: mean, 95 % interval"
+    axes.legend(figure, f"{title}\n{told}".strip())
     return figure
 
 
-def as_svg() -> bytes:
-    """Returns the picture's bytes: the same for the same records."""
-    return svg.standalone(draw(), ALT)
+def lead_map() -> Figure:
+    """Returns where Muon's lead is large: every recorded race, by tokens a step and by size."""
+    axes.style()
+    figure, panels = plt.subplots(1, 2, figsize=(8, 3), sharey=True)
+    scales = {"tokens": "tokens a step", "size": "numbers in the hidden matrices"}
+    looks_of = {"overall": "o", "tail": "^"}
+    points = comparisons.lead_map()
+    for panel, (scale, label) in zip(panels, scales.items(), strict=True):
+        panel.axhline(0, color=INK, linewidth=1)
+        taken: Counter[float] = Counter()
+        for point in points:
+            x = point[scale] * 1.09 ** taken[point[scale]]
+            taken[point[scale]] += 1
+            ends = [point["lead"][part] for part in looks_of]
+            panel.plot([x, x], [end[0] for end in ends], color=INK, linewidth=0.7, alpha=0.5)
+            for marker, (mean, low, high), look in zip(
+                looks_of.values(), ends, looks(looks_of), strict=True
+            ):
+                panel.plot([x, x], [low, high], color=look["color"], linewidth=1.5)
+                panel.plot(x, mean, marker, color=look["color"], markersize=6)
+            if named := {GPU.phase: "GPU", LAPTOP.phase: "laptop"}.get(point["study"]):
+                above = max(high for _, _, high in ends)
+                panel.text(x, above + 0.06, named, ha="center", va="bottom", fontsize=10)
+        panel.set(xscale="log", xlabel=label, ylim=(-0.05, 0.75))
+        stops = sorted(taken)
+        panel.set_xticks(stops, [f"{x / 1e6:.1f}M" if x > 1e5 else f"{x:,}" for x in stops])
+        panel.minorticks_off()
+    panels[0].set_ylabel("Muon's lead, nats")
+    for (part, marker), look in zip(looks_of.items(), looks(looks_of), strict=True):
+        told = {"overall": "all tokens", "tail": "rare tokens"}[part]
+        panels[0].plot([], [], marker, color=look["color"], label=told)
+    axes.legend(figure, "a point: a race with both sides tuned; bar: 95 % interval")
+    return figure
+
+
+def build() -> Figure:
+    """Returns a circle of inputs, what a gradient makes of it, and what Muon's step makes of it."""
+    axes.style()
+    figure, panels = plt.subplots(1, 3, figsize=(3.6, 1.5))
+    angle = torch.linspace(0, 2 * math.pi, 200, dtype=torch.float64)
+    circle = torch.stack([angle.cos(), angle.sin()])
+    gradient = torch.tensor([[1.0, 0.55], [0.25, 0.45]], dtype=torch.float64)
+    drawn = {"inputs": torch.eye(2), "gradient": gradient, "Muon": polar(gradient)}
+    for panel, (name, matrix) in zip(panels, drawn.items(), strict=True):
+        x, y = (matrix.double() @ circle).tolist()
+        panel.plot(x, y, color=looks([name])[0]["color"], linewidth=2)
+        panel.set(xlim=(-1.3, 1.3), ylim=(-1.3, 1.3), aspect="equal", title=name)
+        panel.axis("off")
+    return figure
+
+
+def understand() -> Figure:
+    """Returns what a memory of facts answers: before training, after a gradient, after Muon."""
+    axes.style()
+    figure, panels = plt.subplots(1, 3, figsize=(3.6, 1.5))
+    facts = 12
+    often = 1 / torch.arange(1, facts + 1, dtype=torch.float64)
+    often /= often.sum()
+    gradient = torch.diag(often) - often.expand(facts, facts) / facts  # E = I: keys are axes
+    noise = torch.randn(facts, facts, generator=torch.Generator().manual_seed(0))
+    drawn = {"before": noise, "gradient": gradient, "Muon": polar(gradient)}
+    for panel, (name, scores) in zip(panels, drawn.items(), strict=True):
+        most = float(scores.abs().max())
+        sns.heatmap(scores, ax=panel, vmin=-most, vmax=most, cmap="PiYG", cbar=False, square=True)
+        panel.set(xticks=[], yticks=[], title=name)
+    return figure
+
+
+def check() -> Figure:
+    """Returns which share of Muon's gain some of the matrices bring, in the race on a GPU."""
+    axes.style()
+    figure, panel = plt.subplots(figsize=(3.6, 1.5))
+    trials = {c: r for t in GPU_RACE.tunings for c, r in t.recorded(HERE).items()}
+    adamw, muon = (badness(trials[config]) for config in GPU_RACE.best(HERE))
+    shares = {"all": 1.0}
+    for config, run in GPU_TABLE.recorded(HERE).items():
+        row = "+".join(config.muon)
+        shares[row] = max(shares.get(row, -1), (adamw - badness(run)) / (adamw - muon))
+    panel.barh([*shares][::-1], [*shares.values()][::-1], color=looks(["Muon"])[0]["color"])
+    panel.axvline(0, color=INK, linewidth=1)
+    panel.set(xlabel="share of Muon's gain", xticks=[0, 0.5, 1])
+    return figure
+
+
+COURSE = {
+    "course-build": (
+        build,
+        "A circle, the ellipse that a gradient makes of it, and a circle again "
+        "under Muon's step: as long in all directions.",
+    ),
+    "course-understand": (
+        understand,
+        "Three heat maps: noise, a diagonal that fades towards rare "
+        "facts under the gradient, an even diagonal under Muon.",
+    ),
+    "course-test": (
+        check,
+        "Values, output and feed-forward bring all of Muon's gain, queries and keys none.",
+    ),
+}
+PICTURES = {"first-result": (race, ALT), "lead-map": (lead_map, MAP_ALT)} | COURSE
+
+
+def as_svg(name: str) -> bytes:
+    """Returns the bytes of one of PICTURES: the same for the same records."""
+    draw, alt = PICTURES[name]
+    return svg.standalone(draw(), alt)
+
+
+def in_page(name: str) -> str:
+    """Returns one of PICTURES as a page holds it."""
+    draw, alt = PICTURES[name]
+    return f'<div class="cell_output">{svg.inline(draw(), alt)}</div>'
 
 
 def as_png() -> bytes:
-    """Returns the picture in the shape that pages which link to the book show: 1200 x 630."""
+    """Returns the race in the shape that pages which link to the book show: 1200 x 630."""
     buffer = io.BytesIO()
-    figure = draw("Does Muon train language models better than Adam, and why?")
+    figure = race(TITLE)
     figure.set_size_inches(8, 8 * 630 / 1200)
     figure.draw_without_rendering()
     figure.savefig(buffer, format="png", dpi=1200 / 8, facecolor="white")
@@ -58,10 +188,11 @@ def as_png() -> bytes:
 
 
 def main() -> None:
-    """Writes the picture."""
-    PATH.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(PATH, as_svg())
-    print(f"{PATH.name}: written")
+    """Writes the pictures."""
+    ASSETS.mkdir(parents=True, exist_ok=True)
+    for name in PICTURES:
+        replace_file(ASSETS / f"{name}.svg", as_svg(name))
+        print(f"{name}.svg: written")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,85 @@
+"""The numbers of the page "The answer in one page", made from records."""
+
+from operator import itemgetter
+
+import numpy as np
+
+from muonlab.publishing.claims import table
+from muonlab.records.runs import curves, grouped, leads_in_time
+from muonlab.statistics import Interval, mean_interval
+from muonlab.studies import comparisons
+from muonlab.studies.comparisons import GPU, LAPTOP, Comparison
+from muonlab.studies.evidence import SEARCHES
+from muonlab.sweeps.results import recorded
+from muonlab.sweeps.study import HERE
+from muonlab.theory.spectra import Isotropy
+
+SLOWER = (1.03, 1.2)  # Muon's step over AdamW's: as in published large runs, as on our laptop
+HEADS = ("Muon's lead, nats", "equal steps", "if its step takes 3 % longer", "20 % longer")
+RACES = {"a GPU, all tokens": (GPU, "overall"), "a GPU, rare tokens": (GPU, "tail")}
+RACES |= {"a laptop, all tokens": (LAPTOP, "overall"), "a laptop, rare tokens": (LAPTOP, "tail")}
+
+
+def stopped(race: Comparison, longer: float, part: str = "overall") -> Interval:
+    """Returns the lead of the second, stopped when the first has ended, if its step is `longer`.
+
+    Its rates are then still high, so one planned for as many steps leads by more.
+    """
+    first, second = (grouped(race.runs, race.who)[who] for who in race.rivals)
+    steps, losses = curves(second, part)
+    ends = (run.held_out[-1][part] for run in first)
+    reached = (np.interp(steps[-1] / longer, steps, loss) for loss in losses)
+    return mean_interval([end - float(at) for end, at in zip(ends, reached, strict=True)])
+
+
+def answer() -> str:
+    """Returns both races as a table: Muon's lead in equal steps, and with a longer step."""
+    rows = []
+    for name, (race, part) in RACES.items():
+        cells = [f"{race.interval(itemgetter(part)).mean:.2f}"]
+        if race.shorter:
+            runs = race.runs + recorded(f"{race.shorter}-shorter")
+            cells += [f"{x.mean:.2f}" for x in leads_in_time(runs, SLOWER, itemgetter(part))]
+        else:
+            cells += [f"at least {stopped(race, x, part).mean:.2f}" for x in SLOWER]
+        rows.append((f"in the race on {name}", *cells))
+    return table(HEADS, rows, "cards")
+
+
+def ended(name: str) -> str:
+    """Returns the lead at the end of a race, in nats: of "race-4800", or of "race-4800 tail"."""
+    phase, _, part = name.partition(" ")
+    race = _race(phase)
+    return f"{race.interval(itemgetter(part or 'overall')).mean:.2f}"
+
+
+def saved(phase: str) -> str:
+    """Returns the share of steps that Muon saves in a race, stopped level with AdamW's end."""
+    race = _race(phase)
+    share = race.saved()
+    if share is None:
+        raise ValueError(f"in {phase} Muon reaches AdamW's end at no measurement, or at the first")
+    return f"{share.mean:.0%}"
+
+
+def directions(matrix: str) -> str:
+    """Returns how many of its directions a matrix uses at the end of the race on a GPU.
+
+    The effective rank, in the mean over layers and seeds, of a matrix such as "w_out".
+    """
+    ranks = {}
+    for who, runs in grouped(GPU.runs).items():
+        layers = [Isotropy(*four).effective_rank for r in runs for four in r.spectra[-1][matrix]]
+        ranks[who] = round(float(np.mean(layers)))
+    return f"{ranks['AdamW']} under AdamW, {ranks['Muon']} under Muon"
+
+
+def rates(phase: str) -> str:
+    """Returns the cells of a row: a race, and the best rates and momentum that its search found."""
+    adamw, muon = SEARCHES[phase].best(HERE)[:2]
+    numbers = (adamw.adamw_matrix_lr, muon.lr, muon.momentum, muon.adamw_lr)
+    return " | ".join([_race(phase).question, *(f"{number:.2g}" for number in numbers)])
+
+
+def _race(phase: str) -> Comparison:
+    return next(c for c in (GPU, *comparisons.LENGTHS) if c.phase == phase)
