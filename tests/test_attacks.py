@@ -183,6 +183,46 @@ thread.join()
     assert verdict(code + ASKED.code).status == "right"
 
 
+ON_OTHERS = {
+    "a limit of the process that starts all others": "resource.prlimit(os.getppid(), 7, (3, 3))",
+    "its priority": "os.setpriority(os.PRIO_PROCESS, os.getppid(), 11)",
+    "its cores": "os.sched_setaffinity(os.getppid(), {0})",
+    "a signal": "os.kill(os.getppid(), 0)",
+    "a mode": "os.chmod(FILE, 0)",
+    "a time": "os.utime(FILE, (1, 1))",
+    "an attribute": "os.setxattr(FILE, 'user.a', b'1')",
+    "a queue that stays": "refused(ctypes.CDLL(None).msgget(0, 0o1600))",
+    "memory that stays": "refused(ctypes.CDLL(None).shmget(0, 4096, 0o1600))",
+}
+
+
+@pytest.mark.parametrize("way", ON_OTHERS)
+@pytest.mark.skipif(not Path("/proc/sys/kernel").exists(), reason="Linux confines processes")
+def test_a_learner_reaches_no_other_process_and_changes_no_file_unopened(way, tmp_path):
+    file = tmp_path / "mine"
+    file.write_text("mine")
+    before = file.stat()
+    source = f"""
+import ctypes, os, resource
+FILE = {str(file)!r}
+
+def refused(answer):
+    if answer < 0:
+        raise OSError
+
+try:
+    {ON_OTHERS[way]}
+except (OSError, PermissionError):
+    def step_towards(X):
+        return "refused"
+"""
+    verdict = grading.verdict(ASKED, [source])
+    assert "got refused" in verdict.example, f"{verdict}: it was done"
+    after = file.stat()
+    assert (after.st_mode, after.st_mtime) == (before.st_mode, before.st_mtime)
+    assert grading.verdict(ASKED, [ASKED.code]).status == "right", "and the next is judged alike"
+
+
 def test_a_diagnosis_tells_nothing_of_the_task():
     said = verdict(FRAME + "def step_towards(X): raise ValueError(found('asked').code)")
     assert "has no attribute 'code'" in said.message

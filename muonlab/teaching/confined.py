@@ -24,12 +24,28 @@ CONNECT, SCOPES = 0b11, 0b11  # TCP's bind and connect; abstract sockets and sig
 ADDRESSES = 9  # for setrlimit: the memory of a process
 MEMORY = 4 * 2**30  # bytes more than the process holds: a right answer takes some megabytes
 
-# System calls by processor, from the kernel's tables: its number; what makes processes and sockets
-# (fork, vfork, clone3, io_uring_setup, socket); clone, which makes threads too.
-CALLS = {
-    "x86_64": (0xC000003E, (57, 58, 435, 425, 41), 56),
-    "aarch64": (0xC00000B7, (435, 425, 198), 220),
+# System calls by processor, from the kernel's tables, that nobody needs here: what makes processes
+# and sockets (fork, vfork, clone3, io_uring_setup, socket); what acts on other processes (kill,
+# tkill, setpriority, sched_setparam, …scheduler, …affinity, …attr, ioprio_set); what changes files
+# without opening them, which Landlock does not see (chmod, chown, utime, setxattr, removexattr and
+# their kin); what stays after a process (shmget, msgget, semget, mq_open).
+NEEDLESS = {
+    "x86_64": (
+        *(57, 58, 435, 425, 41),
+        *(62, 200, 141, 142, 144, 203, 314, 251),
+        *(90, 91, 268, 452, 92, 93, 94, 260, 132, 235, 261, 280, 188, 189, 190, 197, 198, 199),
+        *(29, 68, 64, 240),
+    ),
+    "aarch64": (
+        *(435, 425, 198),
+        *(129, 130, 140, 118, 119, 122, 274, 30),
+        *(52, 53, 452, 54, 55, 88, 5, 6, 7, 14, 15, 16),
+        *(194, 186, 190, 180),
+    ),
 }
+# The processor's number; clone, which makes threads too; prlimit64, which a process may ask of
+# itself: its first argument is then 0.
+CALLS = {"x86_64": (0xC000003E, 56, 302), "aarch64": (0xC00000B7, 220, 261)}
 LOAD, EQUAL, LARGER, HAS, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # what a filter does with a number
 CALL, PROCESSOR, FIRST = 0, 4, 16  # where the numbers stand: the call's, its first argument
 OTHER_CALLS, THREAD = 0x40000000, 0x10000  # x86's second table; CLONE_THREAD
@@ -91,16 +107,18 @@ def _reads_only() -> None:
 def _alone() -> None:
     if platform.machine() not in CALLS:
         return
-    number, refused, clone = CALLS[platform.machine()]
+    number, clone, limits = CALLS[platform.machine()]
     steps = [
         (LOAD, 0, 0, PROCESSOR),
         (EQUAL, 1, 0, number),
         (RETURN, 0, 0, REFUSE),
         (LOAD, 0, 0, CALL),
     ]
-    tests = [(EQUAL, one) for one in refused] + [(LARGER, OTHER_CALLS)]
+    tests = [(EQUAL, one) for one in NEEDLESS[platform.machine()]] + [(LARGER, OTHER_CALLS)]
     for test, one in tests:
         steps += [(test, 0, 1, one), (RETURN, 0, 0, REFUSE)]
+    steps += [(EQUAL, 0, 4, limits), (LOAD, 0, 0, FIRST), (EQUAL, 0, 1, 0)]
+    steps += [(RETURN, 0, 0, ALLOW), (RETURN, 0, 0, REFUSE)]
     steps += [(EQUAL, 1, 0, clone), (RETURN, 0, 0, ALLOW), (LOAD, 0, 0, FIRST)]
     steps += [(HAS, 0, 1, THREAD), (RETURN, 0, 0, ALLOW), (RETURN, 0, 0, REFUSE)]
     held = (_Step * len(steps))(*(_Step(*step) for step in steps))
