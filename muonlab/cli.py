@@ -174,11 +174,11 @@ def _typed(pair: tuple[str, str]) -> tuple[str, Any]:
     """Returns a field with its value as TrainConfig holds it; `table.shown` writes it so."""
     name, text = pair
     default = vars(TrainConfig()).get(name, "")  # no such field: whoever takes the pair says so
-    if isinstance(default, bool) or text == "None":
+    if isinstance(default, bool) or (text == "None" and not isinstance(default, tuple)):
         known = {"True": True, "False": False, "None": None}
         return name, known.get(text, text)
     if isinstance(default, tuple):
-        parts = [] if text == "none" else text.split("+")
+        parts = [] if text in ("none", "None") else text.split("+")
         return name, tuple(map(type(default[0]), parts))
     try:
         return name, (float if default is None else type(default))(text)

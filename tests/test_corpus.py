@@ -617,6 +617,12 @@ def test_the_cache_folder_is_the_systems_or_yours(monkeypatch, tmp_path):
 # the summary
 
 
+def test_a_named_pipe_in_a_folder_of_texts_is_passed_over(tmp_path):
+    (tmp_path / "a.txt").write_text("some text", encoding="utf-8")
+    os.mkfifo(tmp_path / "pipe.txt")
+    assert [path.name for path in documents.text_files(tmp_path)] == ["a.txt"]
+
+
 def test_repeated_spans_by_hand():
     new = list(range(100, 100 + summary.SPAN))
     made = made_of(list(range(60)), [*range(10, 10 + summary.SPAN), *new], vocab_size=200)

@@ -153,7 +153,8 @@ def _files(folder: Path, left_out: re.Pattern[str], suffixes: tuple[str, ...]) -
     for root, folders, files in os.walk(folder, onerror=refuse):
         folders[:] = [name for name in folders if not left_out.fullmatch(name)]
         found += [Path(root, name) for name in files if not left_out.fullmatch(name)]
-    chosen = [path for path in found if path.suffix in suffixes]
+    # a named pipe would be waited for, for ever
+    chosen = [path for path in found if path.suffix in suffixes and path.is_file()]
     return sorted(chosen, key=lambda path: path.relative_to(folder).as_posix())
 
 

@@ -5,25 +5,17 @@ without a name, also where the documents come from.
 import sys
 from collections import Counter
 
-import numpy as np
 import torch
-from numpy.lib.stride_tricks import sliding_window_view
 
 from muonlab.data import documents
-from muonlab.data.corpus import Corpus
+from muonlab.data.corpus import SPAN, Corpus
 from muonlab.data.load import load_corpus
-
-SPAN = 16  # tokens: long enough that a repetition is a shared phrase, not chance
 
 
 def repeated(corpus: Corpus) -> float:
-    """Returns the share of held-out spans of 16 tokens that the training text has word for word."""
-    if min(len(corpus.train), len(corpus.held_out)) < SPAN:
-        return 0.0
-    powers = np.uint64(0x9E3779B97F4A7C15) ** np.arange(SPAN, dtype=np.uint64)  # modulo 2^64
-    texts = (half.numpy().astype(np.uint64) for half in (corpus.held_out, corpus.train))
-    hashes = ((sliding_window_view(text, SPAN) @ powers).view(np.int64) for text in texts)
-    return torch.isin(*map(torch.from_numpy, hashes)).double().mean().item()
+    """Returns the share of held-out spans of SPAN tokens that the training text has too."""
+    spans = corpus.unseen[SPAN - 1 :]
+    return 1 - spans.double().mean().item() if len(spans) else 0.0
 
 
 def summary(corpus: Corpus) -> str:

@@ -40,7 +40,8 @@ def size() -> int:
 
 def rank() -> int:
     """Returns the number of this process, from 0; 0 writes the files and shows the progress."""
-    return _given("RANK", 0, 0) if size() == 1 else _given("RANK", None, 0, size())
+    given = _given("RANK", 0 if size() == 1 else None, 0, size() if size() > 1 else checks.LARGEST)
+    return given if size() > 1 else 0  # one process is the first, whatever an old shell still says
 
 
 def _given(name: str, default: int | None, least: int, end: float = checks.LARGEST) -> int:
