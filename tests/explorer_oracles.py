@@ -13,7 +13,7 @@ from itertools import cycle, pairwise, product
 
 import numpy as np
 import torch
-from scipy.optimize import brentq
+from scipy.optimize import brentq, isotonic_regression
 
 from muonlab import polar
 from muonlab.classroom.explorer_data import learner
@@ -847,6 +847,79 @@ def averages(x, part, length, pair):
     )
 
 
+def leadmap_data():
+    """Made-up races: some alike, a lead below 0, and steps saved that could not be measured."""
+
+    def made(number):
+        tokens = (1024, 512, 1024, 8192)[number % 4]
+        low, rare = 0.05 * (number - 1) + 1e-5 * tokens, (0.6, 1.3)[number % 3 == 0]
+        lead, saved = ({"overall": v, "tail": rare * v} for v in (low, 0.9 * low))
+        ends = {
+            name: {part: [v, v - 0.01 * (1 + number % 2), v + 0.013] for part, v in found.items()}
+            for name, found in (("lead", lead), ("saved", saved))
+        }
+        for part in {0: ("overall", "tail"), 4: ("tail",)}.get(number, ()):
+            ends["saved"][part] = None
+        steps = (100, 1200, 150, 800, 600)[number % 5]
+        size = 589_824 * (1, 1, 1, 4, 18)[number % 5]
+        name = f"race {'abcdefghijkl'[number]}, made up"
+        study = {2: "race-1200", 9: "race-gpu"}.get(number, "made-up")
+        sizes = {"size": size, "tokens": tokens, "steps": steps, "vocabulary": 512}
+        return {"name": name, "study": study, **sizes, "n": 5 + number % 2, **ends}
+
+    return {"races": [made(number) for number in range(12)]}
+
+
+def leadmap(x, sort, measure, race):
+    scale = {"tokens a step": "tokens", "size": "size", "steps": "steps"}[sort]
+    key, times, digits, unit = {"nats": ("lead", 1, 3, "nats")}.get(measure, ("saved", 100, 1, "%"))
+    order = (scale, "size", "tokens", "steps")
+    races = sorted(leadmap_data()["races"], key=lambda one: [one[name] for name in order])
+    logs = np.log10([one[scale] / (1e6 if scale == "size" else 1) for one in races])
+    apart = np.arange(len(races)) * (logs[-1] - logs[0]) / 44
+    places = 10 ** (isotonic_regression(logs - apart).x + apart)
+    parts = {
+        part: [[times * v for v in one[key][part] or [math.nan] * 3] for one in races]
+        for part in ("overall", "tail")
+    }
+    means, low, high = ([[end[i] for end in parts[part]] for part in parts] for i in range(3))
+    joined = [f(*means).tolist() for f in (np.minimum, np.maximum)]
+    found = Expected(
+        x=[places.tolist()] * 3,
+        y=[means[0], [math.nan] * len(races), means[1]],
+        ranges=[[low[0], high[0]], joined, [low[1], high[1]]],
+        phrases=[],
+    )
+
+    def number(v):
+        return fixed(v, digits).replace("-", "−")
+
+    def told(ends):
+        if math.isnan(ends[0]):
+            return "not measured"
+        return f"{number(ends[0])} {unit} [{number(ends[1])}, {number(ends[2])}]"
+
+    if race:
+        i = min(race, len(races)) - 1
+        one = races[i]
+        about = f"{one['tokens']:,} tokens a step, {one['steps']:,} steps, {one['n']} seeds"
+        found.phrases += [
+            f"R{one['name'][1:]} ({fixed(one['size'] / 1e6, 1)}M numbers, {about}): "
+            f"all tokens {told(parts['overall'][i])}, rare tokens {told(parts['tail'][i])}."
+        ]
+    named = dict(zip((one["name"] for one in races), means[0], strict=True))
+    named = {name: v for name, v in named.items() if not math.isnan(v)}
+    words = ("Largest lead", "smallest") if unit == "nats" else ("Most saved", "fewest")
+    most, least = (f(named, key=named.__getitem__) for f in (max, min))
+    both = [rare > every for every, rare in zip(*means, strict=True) if every + rare > -math.inf]
+    found.phrases += [
+        f"{words[0]}: {most}, {number(named[most])} {unit}; "
+        f"{words[1]}: {least}, {number(named[least])} {unit}.",
+        f"In {sum(both)} of {len(both)} races",
+    ]
+    return found
+
+
 ORACLES = {
     oracle.__name__: oracle
     for oracle in (
@@ -871,6 +944,7 @@ ORACLES = {
             cobweb,
             frequencies,
             momentum,
+            leadmap,
         ),
     )
 } | {"table1": table1_rows, "cache": kept_bytes}
@@ -1008,6 +1082,11 @@ POINTS = {
     "breakeven": points(
         extra=[40, 0, 200, 25, 37, 3],
         saved=[10, 0, 70, 20, 61, 7],
+    ),
+    "leadmap": points(
+        sort=["tokens a step", "size", "steps"] * 2,
+        measure=["nats", "nats", "steps saved (%)"] * 2,
+        race=[0, 14, 6, 3, 1, 9],
     ),
     "isotropy": points(
         length=["1,200", "150", "150", "1,200", "150", "1,200"],

@@ -7,7 +7,7 @@ from functools import cache
 import nbformat
 import pytest
 import torch
-from explorer_oracles import ORACLES, POINTS, RECIPES, momentum_data, recipe
+from explorer_oracles import ORACLES, POINTS, RECIPES, leadmap_data, momentum_data, recipe
 from test_browser import browser, open_page
 
 from muonlab.classroom import explore
@@ -47,6 +47,7 @@ def data(name):
     made = {
         "trials": lambda: {f"{steps:,}": trials_data(RACE[steps]) for steps in (150, 1200)},
         "momentum": momentum_data,
+        "leadmap": leadmap_data,
         "isotropy": lambda: bands_data(
             {"150": recorded("race-150"), "1,200": recorded("race-1200")}
         ),
@@ -406,7 +407,7 @@ DRAGGED = [
     "balls",
     "cobweb",
 ]
-DRAGGED += ["cache"]
+DRAGGED += ["cache", "leadmap"]
 
 
 @pytest.mark.parametrize("name", DRAGGED)
@@ -434,6 +435,22 @@ def test_points_are_dragged_by_the_mouse_and_by_the_keys(name, page, tmp_path):
         page.keyboard.press("ArrowDown")
         assert seen(explorer) != before
         assert handle.get_attribute("aria-valuetext") != words
+
+
+def test_a_race_stays_chosen_in_another_order_and_none_comes_after_the_last(page, tmp_path):
+    opened(page, at_points("leadmap")[:1], tmp_path)
+    sentence, slider = page.locator(".muonlab-sentence"), page.locator("input")
+    races = len(data("leadmap")["races"])
+    assert races < int(slider.get_attribute("max"))
+    slider.focus()
+    page.keyboard.press("End")
+    assert slider.input_value() == str(races)
+    name = sentence.inner_text().partition(" (")[0]
+    page.get_by_role("combobox", name="sort by").select_option("steps")
+    assert sentence.inner_text().startswith(f"{name} (")
+    assert 0 < int(slider.input_value()) < races
+    assert page.locator(".muonlab-label").all_text_contents() == ["laptop", "GPU"]
+    assert page.locator(".muonlab-handle").get_attribute("aria-label").startswith(name.lower())
 
 
 @pytest.mark.parametrize("name", ["zipf", "breakeven", "power", "circle"])

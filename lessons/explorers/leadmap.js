@@ -1,0 +1,100 @@
+// The start page, and lesson 15: on what Muon's lead over AdamW depends, a mark a race; recorded runs.
+// data: {races: [{name, study, size, tokens, steps, n, lead, saved}]}. lead (nats) and saved (a share of
+// AdamW's steps): {overall, tail: [mean, low, high], or null where it could not be measured}
+const SCALES = {
+  "tokens a step": { of: (race) => race.tokens, label: "tokens a step", short: "tokens a step, drawn at" },
+  size: { of: (race) => race.size / 1e6, label: "millions of numbers in hidden matrices", short: "million numbers, drawn at" },
+  steps: { of: (race) => race.steps, label: "steps of a run", short: "steps, drawn at" },
+};
+const MEASURES = {
+  nats: { key: "lead", times: 1, digits: 3, unit: "nats", axis: "Muon's lead, nats", title: "Muon's lead over AdamW",
+    most: "Largest lead", least: "smallest", more: "it is larger on rare tokens than on all" },
+  "steps saved (%)": { key: "saved", times: 100, digits: 1, unit: "%", axis: "steps that Muon saves, %", title: "Share of AdamW's steps that Muon saves",
+    most: "Most saved", least: "fewest", more: "more are saved on rare tokens than on all" },
+};
+const NAMED = { "race-1200": "laptop", "race-gpu": "GPU" };
+const ROOM = 44; // so many marks find room side by side
+const UNKNOWN = [NaN, NaN, NaN];
+
+let drawn = []; // the races as last drawn, from the left
+const format = { race: (v) => (v ? `${v} of ${drawn.length}` : "none") };
+
+function ordered(races, sort) {
+  const { of } = SCALES[sort];
+  return [...races].sort((a, b) => of(a) - of(b) || a.size - b.size || a.tokens - b.tokens || a.steps - b.steps);
+}
+
+function changed(name, values) { // another order: the same race
+  const race = name === "sort" ? ordered(drawn, values.sort).indexOf(drawn[values.race - 1]) + 1 : values.race;
+  return { ...values, race: Math.min(race, drawn.length) };
+}
+
+// Rising places as near to their own as a gap between them allows: those too close share their room around their mean.
+function spread(places, gap) {
+  const groups = [];
+  places.forEach((place, i) => {
+    let group = { sum: place - i * gap, count: 1 };
+    while (groups.length && groups.at(-1).sum / groups.at(-1).count >= group.sum / group.count) {
+      const { sum, count } = groups.pop();
+      group = { sum: sum + group.sum, count: count + group.count };
+    }
+    groups.push(group);
+  });
+  return groups.flatMap(({ sum, count }) => Array(count).fill(sum / count)).map((place, i) => place + i * gap);
+}
+
+function across({ of }, races) {
+  const logs = races.map((race) => Math.log10(of(race)));
+  return spread(logs, (logs.at(-1) - logs[0]) / ROOM).map((log) => 10 ** log);
+}
+
+// The races that have a name, a line each; of two that stand close the right one's label is for both.
+function named(races, x) {
+  const lines = races.map(({ study }, i) => ({ x: x[i], label: NAMED[study] })).filter(({ label }) => label);
+  return lines.map((line, i) => {
+    const close = (a, b) => a && b && Math.log(b.x / a.x) < 0.15 * Math.log(x.at(-1) / x[0]);
+    const label = close(lines[i - 1], line) ? `${lines[i - 1].label}, ${line.label}` : line.label;
+    return { x: line.x, label: close(line, lines[i + 1]) ? "" : label };
+  });
+}
+
+function view({ sort, measure, race }, data) {
+  const { key, times, digits, unit, ...words } = MEASURES[measure];
+  const races = (drawn = ordered(data.races, sort)), x = across(SCALES[sort], races);
+  const [all, rare] = ["overall", "tail"].map((part) => races.map((one) => (one[key][part] ?? UNKNOWN).map((v) => times * v)));
+  const series = (label, ends, marker) => {
+    const [y, low, high] = [0, 1, 2].map((i) => ends.map((end) => end[i]));
+    return { label, x, y, low, high, line: false, marker };
+  };
+  const joined = (f) => races.map((_, i) => f(all[i][0], rare[i][0]));
+  const number = (v) => v.toFixed(digits).replace("-", "−");
+  const lead = ([mean, low, high]) => (Number.isNaN(mean) ? "not measured" : `${number(mean)} ${unit} [${number(low)}, ${number(high)}]`);
+  const told = (i) => {
+    const { name, size, tokens, steps, n } = races[i];
+    const about = `${(size / 1e6).toFixed(1)}M numbers, ${tokens.toLocaleString("en")} tokens a step, ${steps.toLocaleString("en")} steps, ${n} seeds`;
+    return `${name[0].toUpperCase()}${name.slice(1)} (${about}): all tokens ${lead(all[i])}, rare tokens ${lead(rare[i])}. `;
+  };
+  const known = races.map((_, i) => i).filter((i) => all[i][0] > -Infinity).sort((a, b) => all[a][0] - all[b][0]);
+  const both = known.filter((i) => rare[i][0] > -Infinity), more = both.filter((i) => rare[i][0] > all[i][0]);
+  const end = (i) => `${races[i].name}, ${number(all[i][0])} ${unit}`;
+  const chosen = Math.min(race, races.length) - 1;
+  const ends = [...all, ...rare].flat().filter((v) => v > -Infinity), top = Math.max(0, ...ends), bottom = Math.min(0, ...ends);
+  const whole = x.at(-1) / x[0], room = NAMED[races.at(-1).study] ? 0.18 : 0.05; // for a name
+  const range = [x[0] / whole ** 0.05, x.at(-1) * whole ** room];
+  const nearest = (at) => x.reduce((best, place, i) => (Math.abs(Math.log(place / at)) < Math.abs(Math.log(x[best] / at)) ? i : best), 0);
+  return {
+    title: `${words.title} in ${races.length} races; equal ones stand side by side`,
+    x: { ...SCALES[sort], log: true, range },
+    y: { label: words.axis, unit, range: [bottom - 0.05 * (top - bottom), top + 0.15 * (top - bottom)] },
+    series: [
+      series("all tokens", all, "circle"),
+      { label: "one race; short bars: 95 % intervals", x, y: joined(() => NaN), low: joined(Math.min), high: joined(Math.max), width: 1.2, dash: "" },
+      series("rare tokens", rare, "triangle"),
+    ],
+    marks: [{ y: 0, label: "" }, ...(chosen < 0 ? [] : [{ x: x[chosen], label: "" }]), ...named(races, x)],
+    handles: [{ label: chosen < 0 ? "no race" : races[chosen].name, x: x[chosen] ?? range[0], sets: ["race"], move: (at) => ({ race: nearest(at) + 1 }) }],
+    sentence:
+      `${chosen < 0 ? "Move the ring to a race to read its numbers here. " : told(chosen)}${words.most}: ${end(known.at(-1))}; ${words.least}: ${end(known[0])}. ` +
+      `In ${more.length} of ${both.length} races ${words.more}.`,
+  };
+}
