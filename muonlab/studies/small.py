@@ -1,0 +1,199 @@
+"""The small studies behind sentences of lessons: `python -m muonlab.studies.small NAME` runs one.
+
+What a study yields is written at once to data/results/mechanism.json, with where it comes from.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import torch
+from torch.linalg import matrix_norm
+from torch.optim.lr_scheduler import LinearLR
+
+from muonlab.data.load import load_corpus
+from muonlab.files import prepare_file, replace_file
+from muonlab.models.angles import keys_and_values, pair_angles
+from muonlab.models.clip import QKClip
+from muonlab.models.config import GPTConfig
+from muonlab.models.gpt import GPT
+from muonlab.optim.muon import Muon
+from muonlab.optim.orthogonalize import newton_schulz
+from muonlab.optim.routing import route
+from muonlab.records.provenance import provenance
+from muonlab.records.store import RESULTS
+from muonlab.studies import toys
+from muonlab.studies.toys import Found, short
+from muonlab.sweeps.results import recorded
+from muonlab.sweeps.study import best_trial
+from muonlab.training.config import TrainConfig
+from muonlab.training.run import Run
+
+PATH = RESULTS / "mechanism.json"
+
+
+def hunt(
+    seeds: int = 6, steps: int = 60, rates: Sequence[float] = (0.0031, 0.005, 0.0062, 0.0125, 0.025)
+) -> Found:
+    """Lesson 03's bug hunt, one rate for all: mean training loss of the last ten steps."""
+    corpus: Any = load_corpus("docs")
+    bugs = ("none", "never orthogonalizes", "one axis", "momentum overwritten", "head under Muon")
+    for rate, bug in product(rates, bugs):
+        losses = [_suspect(corpus, bug, rate, seed, steps) for seed in range(seeds)]
+        yield f"{rate:g}, {bug}", short(losses)
+
+
+def _suspect(corpus: Any, bug: str, rate: float, seed: int, steps: int) -> float:
+    torch.manual_seed(seed)
+    model: Any = GPT(GPTConfig(layers=2, width=64))
+    losses: list[float] = []
+    ends = ("embedding", "head")[: 1 if bug == "head under Muon" else 2]
+    M = {p: torch.zeros_like(p) for n, p in model.named_parameters() if not n.startswith(ends)}
+    rest = [p for p in model.parameters() if p not in M]
+    adamw = torch.optim.AdamW(rest, lr=0.02, betas=(0.95, 0.95), weight_decay=0.0)
+    for step in range(steps):
+        model.zero_grad()
+        loss = model(*corpus.batch(step, batch=8, context=64, seed=seed))
+        loss.backward()
+        for W, m in M.items():
+            G, W = W.grad, W.data
+            m.lerp_(G, 0.05)
+            D = m.lerp_(G, 0.05) if bug == "momentum overwritten" else m.lerp(G, 0.05)
+            if bug != "never orthogonalizes":
+                D = newton_schulz(D, dtype=torch.float32)
+            side = W.shape[1] if bug == "one axis" else max(W.shape)
+            W.sub_(rate * 0.2 * side**0.5 * D)
+        adamw.step()
+        losses.append(loss.item())
+    return mean(losses[-10:])
+
+
+def tail(
+    seeds: int = 2, steps: int = 150, rates: Sequence[float] = (1, 2, 4, 8, 16, 32, 64)
+) -> Found:
+    """Lesson 06's run: held-out loss on all tokens, head and tail, along training, by the rate.
+
+    The rate is that of embedding and last matrix, in units of 0.00125; the lesson has 16 and 1.
+    """
+    corpus: Any = load_corpus("docs")
+    config = _tuned(True)
+    for rate in rates:
+        runs = []
+        for seed in range(seeds):
+            one = replace(config, adamw_lr=0.00125 * rate, seed=seed, eval_tokens=2**15)
+            run, losses = Run(replace(one, steps=max(steps, 10)), corpus), []
+            for step in range(steps + 1):
+                if step % 10 == 0 or step == 5:
+                    found = run.evaluate()
+                    losses.append([step, *(found[part] for part in ("overall", "head", "tail"))])
+                if step < steps:
+                    run.train_step()
+            runs.append(short(losses))
+        yield f"{0.00125 * rate:g}", runs
+
+
+def _tuned(muon: bool) -> TrainConfig:
+    """The best of 16 trials of rates at 150 steps, vocabulary 4,096, of Muon or of AdamW."""
+    trials = [run for run in recorded("lesson-04-tuning") if bool(run.config["muon"]) == muon]
+    return TrainConfig(**best_trial(trials).config | {"device": "cpu"})
+
+
+def angles(seeds: int = 3, steps: int = 150, texts: int = 256) -> Found:
+    """Lesson 05's keys: by step, seed and layer, their mean angle and the mean key's energy.
+
+    At the lesson's rates, the same for both, and at each one's tuned rates.
+    """
+    corpus: Any = load_corpus("docs")
+    asked = next(iter(corpus.held_out_batches(texts, 64, texts * 64)))[0]
+    own = {"AdamW": _tuned(False), "Muon": _tuned(True)}
+    same = {"AdamW": TrainConfig(muon=(), device="cpu"), "Muon": TrainConfig(device="cpu")}
+    for (way, sides), gated in product((("tuned", own), ("equal", same)), (False, True)):
+        for name, config in sides.items():
+            found: dict[int, list[Any]] = {0: [], 10: [], steps: []}
+            for seed in range(1, seeds + 1):
+                run = Run(replace(config, gated=gated, steps=max(steps, 10), seed=seed), corpus)
+                for step in range(steps + 1):
+                    if step in found:
+                        layers = keys_and_values(run.model, asked)
+                        found[step].append([_alike(keys) for keys, _ in layers])
+                    if step < steps:
+                        run.train_step()
+            yield f"{way} rates, {'gated' if gated else 'GELU'}, {name}", found
+
+
+def _alike(keys: torch.Tensor) -> list[float]:
+    common = keys.mean(0).square().sum() / keys.square().sum(1).mean()
+    return short([pair_angles(keys).mean().item(), common.item()])
+
+
+def logits(seeds: int = 3, steps: int = 600) -> Found:
+    """Lesson 13's logits: of each arm rate, mean Frobenius and spectral step of W_q, logits, loss.
+
+    Muon runs at its rate of the lesson, then at the rates where its steps are as long as AdamW's,
+    by one norm or the other, at AdamW's tuned rate and at that of the lesson's first arm.
+    """
+    corpus: Any = load_corpus("docs-512")
+    for seed in range(seeds):
+        own = _arm(corpus, "muon", 0.012, seed, steps)
+        yield f"Muon 0.012, seed {seed}", own
+        for rate in (0.0018, 0.004):
+            adamw = _arm(corpus, "adamw", rate, seed, steps)
+            yield f"AdamW {rate:g}, seed {seed}", adamw
+            for norm in ("frobenius", "spectral"):
+                equal = 0.012 * adamw[norm] / own[norm]
+                arm = _arm(corpus, "muon", equal, seed, steps)
+                yield f"Muon, {norm} of AdamW {rate:g}, seed {seed}", arm
+
+
+def _arm(corpus: Any, rule: str, rate: float, seed: int, steps: int) -> dict[str, Any]:
+    torch.manual_seed(seed)
+    model: Any = GPT(corpus.shape(GPTConfig(attention="latent", qk_norm=False, width=64, layers=2)))
+    options: dict[str, Any] = {"weight_decay": 0, "adjust_lr_fn": "match_rms_adamw"}
+    matrices, rest = route(model).groups(rate, adamw_lr=0.02, **options)
+    optimizer, clip = Muon([matrices | {"rule": rule}, rest]), QKClip(model)
+    W = model.blocks[0].attention.q.weight
+    warmup, rows = LinearLR(optimizer, 1 / 20, total_iters=19), []
+    for step in range(steps):
+        loss = model(*corpus.batch(step, 8, 64, seed))
+        loss.backward()
+        before = W.detach().clone()
+        optimizer.step()
+        optimizer.zero_grad()
+        warmup.step()
+        D = W.detach() - before
+        row = [D.norm(), matrix_norm(D, 2), clip.step().max(), loss.detach()]
+        rows.append([number.item() for number in row])
+    frobenius, spectral, heights, losses = zip(*rows, strict=True)
+    windows = [mean(heights[i : i + 50]) for i in range(0, steps, 50)]
+    means = mean(frobenius), mean(spectral), mean(losses[-50:]), windows
+    names = "rate", "frobenius", "spectral", "loss", "logit"
+    return dict(zip(names, short([rate, *means]), strict=True))
+
+
+TOYS = (toys.rotations, toys.race, toys.many, toys.balance)
+STUDIES = {study.__name__: study for study in (*TOYS, hunt, tail, angles, logits)}
+
+
+def run(name: str, path: Path = PATH, **sizes: Any) -> None:
+    """Runs a study, and writes each part as it comes."""
+    began, origin = time.perf_counter(), provenance()
+    parts: dict[str, Any] = {}
+    for part, value in STUDIES[name](**sizes):
+        parts[part] = value
+        written = json.loads(path.read_text()) if path.exists() else {}
+        seconds = round(time.perf_counter() - began)
+        written[name] = {"provenance": origin, "seconds": seconds, "parts": parts}
+        text = json.dumps(written, sort_keys=True).replace(', "', ',\n"')  # a name a line
+        replace_file(prepare_file(path), f"{text}\n".encode())
+        print(part, flush=True)
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        run(name)

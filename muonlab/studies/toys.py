@@ -1,0 +1,197 @@
+"""Small studies of memories and of one layer: lessons 00, 01 and 08 rest on their numbers.
+
+Each yields what it measured, part by part, for `small` to write down.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import product
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.linalg import matrix_norm
+from torch.nn.functional import cross_entropy
+
+from muonlab.optim.muon import Muon
+from muonlab.optim.orthogonalize import polar
+from muonlab.theory import embeddings, memory
+
+Found = Iterator[tuple[str, Any]]
+
+
+def short(values: Any) -> Any:
+    """Returns a number, or lists of them, to five digits."""
+    return [*map(short, values)] if isinstance(values, list) else float(f"{values:.5g}")
+
+
+def rotations(draws: int = 100) -> Found:
+    """Lesson 00's ten facts in random axes: the nine rare ones when the common one is at 0.9."""
+    p = embeddings.two_block(10, 1, 0.9)
+    ways: dict[str, tuple[float, ...]] = {"gd": (0.3,), "muon": (0.3,)}  # the length of a step
+    ways |= {"sign": (0.1, 0.3, 1.0), "adam": (0.01, 0.03, 0.1)}  # of Adam: its rate
+    for rule, lengths in ways.items():
+        for length in lengths:
+            rare = []
+            for draw in range(draws):
+                facts = embeddings.rotation(10, 2 * draw), embeddings.rotation(10, 2 * draw + 1)
+                known = _ten_facts(p, facts, rule, length)
+                rare.append(known[(known[:, 0] >= 0.9).long().argmax(), 1:].tolist())
+            yield f"{rule} {length:g}", short(rare)
+
+
+def _ten_facts(p: Tensor, facts: tuple[Tensor, Tensor], rule: str, length: float) -> Tensor:
+    E, values = facts
+    if rule == "adam":
+        return memory.train(p, E, values, "adam", length, 150, momentum=0.9, beta2=0.999).correct
+    W, known = torch.zeros(10, 10).double(), []
+    for _ in range(100):
+        known.append(memory.answers(W, E, values).diagonal())
+        D = memory.direction(memory.descent(W, E, values, p), rule)  # type: ignore[arg-type]
+        W = W + length / matrix_norm(D, 2) * D
+    return torch.stack(known)
+
+
+RATES = torch.logspace(-2, 1.5, 22)
+CASES: dict[str, dict[str, Any]] = {
+    "the race": {},
+    "label noise 1, not 0.3": {"noise": 1},
+    "batches of 16, not 64": {"batch": 16},
+    "rates do not fall": {"fall": 0},
+    "rates do not fall, noise 1": {"fall": 0, "noise": 1},
+    "inputs differ 10 times": {"weakest": -1},
+    "inputs differ 10 times, 30 steps": {"weakest": -1, "steps": 30},
+    "inputs equally strong": {"weakest": 0},
+}
+
+
+def race(seeds: int = 8, ranks: Sequence[int] = (16, 1), cases: int = 8) -> Found:
+    """Lesson 01's race with Adam in it: by rule, the lowest loss of all settings, one a seed."""
+    rules: dict[str, Callable[[Tensor], Tensor]] = {
+        "gradient": lambda G: G,
+        "normalized": lambda G: G / matrix_norm(G, keepdim=True).clamp_min(1e-30),
+        "sign": torch.sign,
+        "polar": polar,
+    }
+    averages = torch.tensor([0, 0.5, 0.8, 0.9])
+    for (case, how), rank in product([*CASES.items()][:cases], ranks):
+        lowest: dict[str, list[Any]] = {}
+        for seed in range(seeds):
+            for name, rule in rules.items():
+                grid = torch.cartesian_prod(RATES, averages)
+                lowest.setdefault(name, []).append(_best(_race(grid, rule, rank, seed, **how)))
+            grid = torch.cartesian_prod(RATES, averages, torch.tensor([0.9, 0.99, 0.999]))
+            lowest.setdefault("adam", []).append(_best(_race(grid, None, rank, seed, **how), 3))
+        yield f"{case}, rank {rank}", lowest
+
+
+def _best(losses: Tensor, betas: int = 1) -> list[float]:
+    """The lowest loss, and at which of the rates: 0 and 21 are the edges."""
+    return [short(losses.min().item()), int(losses.argmin()) // (4 * betas)]
+
+
+def _race(
+    grid: Tensor,
+    rule: Callable[[Tensor], Tensor] | None,
+    rank: int,
+    seed: int,
+    weakest: float = -1.5,
+    noise: float = 0.3,
+    batch: int = 64,
+    fall: float = 1,
+    steps: int = 100,
+) -> Tensor:
+    torch.manual_seed(seed)
+    scale = torch.linalg.qr(torch.randn(32, 32)).Q @ torch.diag(torch.logspace(0, weakest, 32))
+    target = torch.randn(16, rank) @ torch.randn(rank, 32) / rank**0.5
+    draw = torch.Generator().manual_seed(seed)
+    rate, b1, *b2 = grid.T[:, :, None, None]
+    W = M = V = torch.zeros(len(grid), 16, 32)  # a layer for each setting
+    for t in range(steps):
+        X = scale @ torch.randn(32, batch, generator=draw)
+        G = (W @ X - target @ X - noise * torch.randn(16, batch, generator=draw)) @ X.mT / batch
+        M = b1 * M + (1 - b1) * G
+        if rule is None:
+            V = b2[0] * V + (1 - b2[0]) * G**2
+            D = M / (1 - b1 ** (t + 1)) / ((V / (1 - b2[0] ** (t + 1))).sqrt() + 1e-8)
+        else:
+            D = rule(M)
+        W = W - rate * (1 - fall * t / steps) * D
+    return (((W - target) @ scale).square().sum((1, 2)) / 16).nan_to_num(torch.inf)
+
+
+def many(draws: int = 13, most: int = 150) -> Found:
+    """Lesson 08's batches: steps until both means have been at 0.9, at rates doubled in turn.
+
+    Until two doublings in a row no longer help draws 0 to 2. The other draws choose nothing.
+    """
+    for name, rate in (("SGD", 0.5), ("Adam", 0.02), ("Muon", 0.2)):
+        tried: dict[str, list[int]] = {}
+        sums: list[int] = []
+        while len(sums) < 3 or min(sums) not in sums[:-2]:
+            tried[f"{rate:g}"] = [_until(name, rate, most, draw) for draw in range(draws)]
+            sums.append(sum(tried[f"{rate:g}"][:3]))
+            rate *= 2
+        yield name, tried
+    yield "drawn", [_drawn(draw, most) for draw in range(draws)]
+
+
+OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
+    "SGD": partial(torch.optim.SGD, momentum=0.95),
+    "Adam": partial(torch.optim.Adam, betas=(0.9, 0.95)),
+    "Muon": partial(Muon, weight_decay=0),
+}
+
+
+def _until(name: str, rate: float, most: int, draw: int) -> int:
+    p, generator = embeddings.two_block(99, 20, 0.8), torch.Generator().manual_seed(draw)
+    W = torch.nn.Parameter(torch.zeros(99, 99).double())
+    E, values = (embeddings.rotation(99, 2 * draw + i) for i in (1, 2))
+    optimizer, seen = OPTIMIZERS[name]([W], lr=rate), torch.zeros(2)
+    for step in range(most):
+        facts = torch.multinomial(p, 99, replacement=True, generator=generator)
+        logits = values.T @ W @ E
+        f = logits.detach().softmax(0).diagonal()
+        seen = torch.maximum(seen, torch.stack([f[:20].mean(), f[20:].mean()]).float())
+        if seen.min() >= 0.9:
+            return step
+        W.grad = None
+        cross_entropy(logits.T[facts], facts).backward()
+        optimizer.step()
+    return most
+
+
+def _drawn(draw: int, most: int) -> int:
+    """After how many batches nine rare facts of ten have been drawn."""
+    p, generator = embeddings.two_block(99, 20, 0.8), torch.Generator().manual_seed(draw)
+    seen: set[int] = set()
+    for step in range(most):
+        if len([fact for fact in seen if fact >= 20]) >= 0.9 * 79:
+            return step
+        seen |= {*torch.multinomial(p, 99, replacement=True, generator=generator).tolist()}
+    return most
+
+
+def balance(steps: int = 400, lengths: Sequence[float] = (0.125, 0.25, 0.5, 1, 2, 4)) -> Found:
+    """Lesson 08's full batches: a frequent and a rare fact by step; what the length of a step does.
+
+    Normalized gradient descent gets the Frobenius length of Muon's step.
+    """
+    p, E = embeddings.two_block(99, 20, 0.8), torch.eye(99).double()
+
+    def run(rule: str, length: float) -> list[list[float]]:
+        W, rows = torch.zeros(99, 99).double(), []
+        for _ in range(steps):
+            rows.append(memory.answers(W, E, E).diagonal()[[0, -1]].tolist())
+            G = memory.descent(W, E, E, p)
+            D = polar(G) if rule == "muon" else G
+            W = W + length * (D / D.norm() * 98**0.5 if rule == "normalized" else D)
+        return rows
+
+    for rule, length in (("gd", 20.0), ("normalized", 0.5), ("muon", 0.5)):
+        yield f"{rule} by step", short(run(rule, length))
+    for rule, length in product(("normalized", "muon"), lengths):
+        rows = run(rule, length)
+        when = [[t for t, at in enumerate(rows) if at[i] >= 0.9] for i in (0, 1)]
+        known = [min(steps_of, default=steps) for steps_of in when]
+        yield f"{rule} {length:g}", [*known, short(max(a - b for a, b in rows))]
