@@ -16,12 +16,14 @@ const NAMED = { "race-1200": "laptop", "race-gpu": "GPU" };
 const ROOM = 44; // so many marks find room side by side
 const UNKNOWN = [NaN, NaN, NaN];
 
+const number = (v, digits) => v.toFixed(digits).replace("-", "−");
+
 let drawn = []; // the races as last drawn, from the left
 const format = { race: (v) => (v ? `${v} of ${drawn.length}` : "none") };
 
 function ordered(races, sort) {
   const { of } = SCALES[sort];
-  return [...races].sort((a, b) => of(a) - of(b) || a.size - b.size || a.tokens - b.tokens || a.steps - b.steps);
+  return races.toSorted((a, b) => of(a) - of(b) || a.size - b.size || a.tokens - b.tokens || a.steps - b.steps);
 }
 
 function changed(name, values) { // another order: the same race
@@ -58,43 +60,59 @@ function named(races, x) {
   });
 }
 
+// The range of an axis that has x, and at the right of a last race with a name room for it.
+function reach(x, last) {
+  const whole = x.at(-1) / x[0];
+  return [x[0] / whole ** 0.05, x.at(-1) * whole ** (NAMED[last.study] ? 0.18 : 0.05)];
+}
+
+function nearby(x, at) {
+  const far = (place) => Math.abs(Math.log(place / at));
+  return x.reduce((best, place, i) => (far(place) < far(x[best]) ? i : best), 0);
+}
+
+function told({ name, size, tokens, steps, n }, all, rare, { digits, unit }) {
+  const lead = (ends) => {
+    const [mean, low, high] = ends.map((v) => number(v, digits));
+    return Number.isNaN(ends[0]) ? "not measured" : `${mean} ${unit} [${low}, ${high}]`;
+  };
+  const about = `${(size / 1e6).toFixed(1)}M numbers, ${tokens.toLocaleString("en")} tokens a step, ${steps.toLocaleString("en")} steps, ${n} seeds`;
+  return `${name[0].toUpperCase()}${name.slice(1)} (${about}): all tokens ${lead(all)}, rare tokens ${lead(rare)}.`;
+}
+
+function finding(races, all, rare, { digits, unit, most, least, more }) {
+  const known = races.map(({ name }, i) => ({ name, all: all[i][0], rare: rare[i][0] })).filter((race) => !Number.isNaN(race.all));
+  const rising = known.toSorted((a, b) => a.all - b.all), both = known.filter((race) => !Number.isNaN(race.rare));
+  const end = (race) => `${race.name}, ${number(race.all, digits)} ${unit}`;
+  const larger = both.filter((race) => race.rare > race.all).length;
+  return `${most}: ${end(rising.at(-1))}; ${least}: ${end(rising[0])}. In ${larger} of ${both.length} races ${more}.`;
+}
+
 function view({ sort, measure, race }, data) {
-  const { key, times, digits, unit, ...words } = MEASURES[measure];
-  const races = (drawn = ordered(data.races, sort)), x = across(SCALES[sort], races);
+  const words = MEASURES[measure], { key, times, unit } = words;
+  const races = (drawn = ordered(data.races, sort)), x = across(SCALES[sort], races), range = reach(x, races.at(-1));
+  const chosen = Math.min(race, races.length) - 1; // of none, -1
   const [all, rare] = ["overall", "tail"].map((part) => races.map((one) => (one[key][part] ?? UNKNOWN).map((v) => times * v)));
-  const series = (label, ends, marker) => {
-    const [y, low, high] = [0, 1, 2].map((i) => ends.map((end) => end[i]));
+  const ends = [...all, ...rare].flat().filter((v) => !Number.isNaN(v)), top = Math.max(0, ...ends), bottom = Math.min(0, ...ends);
+  const series = (label, marker, found) => {
+    const [y, low, high] = [0, 1, 2].map((i) => found.map((one) => one[i]));
     return { label, x, y, low, high, line: false, marker };
   };
   const joined = (f) => races.map((_, i) => f(all[i][0], rare[i][0]));
-  const number = (v) => v.toFixed(digits).replace("-", "−");
-  const lead = ([mean, low, high]) => (Number.isNaN(mean) ? "not measured" : `${number(mean)} ${unit} [${number(low)}, ${number(high)}]`);
-  const told = (i) => {
-    const { name, size, tokens, steps, n } = races[i];
-    const about = `${(size / 1e6).toFixed(1)}M numbers, ${tokens.toLocaleString("en")} tokens a step, ${steps.toLocaleString("en")} steps, ${n} seeds`;
-    return `${name[0].toUpperCase()}${name.slice(1)} (${about}): all tokens ${lead(all[i])}, rare tokens ${lead(rare[i])}. `;
-  };
-  const known = races.map((_, i) => i).filter((i) => all[i][0] > -Infinity).sort((a, b) => all[a][0] - all[b][0]);
-  const both = known.filter((i) => rare[i][0] > -Infinity), more = both.filter((i) => rare[i][0] > all[i][0]);
-  const end = (i) => `${races[i].name}, ${number(all[i][0])} ${unit}`;
-  const chosen = Math.min(race, races.length) - 1;
-  const ends = [...all, ...rare].flat().filter((v) => v > -Infinity), top = Math.max(0, ...ends), bottom = Math.min(0, ...ends);
-  const whole = x.at(-1) / x[0], room = NAMED[races.at(-1).study] ? 0.18 : 0.05; // for a name
-  const range = [x[0] / whole ** 0.05, x.at(-1) * whole ** room];
-  const nearest = (at) => x.reduce((best, place, i) => (Math.abs(Math.log(place / at)) < Math.abs(Math.log(x[best] / at)) ? i : best), 0);
   return {
     title: `${words.title} in ${races.length} races; equal ones stand side by side`,
     x: { ...SCALES[sort], log: true, range },
     y: { label: words.axis, unit, range: [bottom - 0.05 * (top - bottom), top + 0.15 * (top - bottom)] },
     series: [
-      series("all tokens", all, "circle"),
-      { label: "one race; short bars: 95 % intervals", x, y: joined(() => NaN), low: joined(Math.min), high: joined(Math.max), width: 1.2, dash: "" },
-      series("rare tokens", rare, "triangle"),
+      series("all tokens", "circle", all),
+      // without a y: nothing to read off, only the bar between the two marks
+      { label: "one race; short bars: 95 % intervals", x, y: x.map(() => NaN), low: joined(Math.min), high: joined(Math.max), width: 1.2, dash: "" },
+      series("rare tokens", "triangle", rare),
     ],
     marks: [{ y: 0, label: "" }, ...(chosen < 0 ? [] : [{ x: x[chosen], label: "" }]), ...named(races, x)],
-    handles: [{ label: chosen < 0 ? "no race" : races[chosen].name, x: x[chosen] ?? range[0], sets: ["race"], move: (at) => ({ race: nearest(at) + 1 }) }],
+    handles: [{ label: races[chosen]?.name ?? "no race", x: x[chosen] ?? range[0], sets: ["race"], move: (at) => ({ race: nearby(x, at) + 1 }) }],
     sentence:
-      `${chosen < 0 ? "Move the ring to a race to read its numbers here. " : told(chosen)}${words.most}: ${end(known.at(-1))}; ${words.least}: ${end(known[0])}. ` +
-      `In ${more.length} of ${both.length} races ${words.more}.`,
+      `${chosen < 0 ? "Move the ring to a race to read its numbers here." : told(races[chosen], all[chosen], rare[chosen], words)} ` +
+      finding(races, all, rare, words),
   };
 }
