@@ -3,7 +3,7 @@
 // AdamW's steps): {overall, tail: [mean, low, high], or null where it could not be measured}
 const SCALES = {
   "tokens a step": { of: (race) => race.tokens, label: "tokens a step", short: "tokens a step, drawn at" },
-  size: { of: (race) => race.size / 1e6, label: "millions of numbers in hidden matrices", short: "million numbers, drawn at" },
+  size: { of: (race) => race.size / 1e6, label: "millions of numbers in hidden matrices", short: "millions, drawn at" },
   steps: { of: (race) => race.steps, label: "steps of a run", short: "steps, drawn at" },
 };
 const MEASURES = {
@@ -63,7 +63,7 @@ function named(races, x) {
 // The range of an axis that has x, and at the right of a last race with a name room for it.
 function reach(x, last) {
   const whole = x.at(-1) / x[0];
-  return [x[0] / whole ** 0.05, x.at(-1) * whole ** (NAMED[last.study] ? 0.18 : 0.05)];
+  return [x[0] / whole ** 0.05, x.at(-1) * whole ** (NAMED[last.study] ? 0.22 : 0.05)];
 }
 
 function nearby(x, at) {
@@ -89,7 +89,7 @@ function finding(races, all, rare, { digits, unit, most, least, more }) {
 }
 
 function view({ sort, measure, race }, data) {
-  const words = MEASURES[measure], { key, times, unit } = words;
+  const words = MEASURES[measure], { key, times } = words;
   const races = (drawn = ordered(data.races, sort)), x = across(SCALES[sort], races), range = reach(x, races.at(-1));
   const chosen = Math.min(race, races.length) - 1; // of none, -1
   const [all, rare] = ["overall", "tail"].map((part) => races.map((one) => (one[key][part] ?? UNKNOWN).map((v) => times * v)));
@@ -102,7 +102,7 @@ function view({ sort, measure, race }, data) {
   return {
     title: `${words.title} in ${races.length} races; equal ones stand side by side`,
     x: { ...SCALES[sort], log: true, range },
-    y: { label: words.axis, unit, range: [bottom - 0.05 * (top - bottom), top + 0.15 * (top - bottom)] },
+    y: { label: words.axis, range: [bottom - 0.05 * (top - bottom), top + 0.15 * (top - bottom)] },
     series: [
       series("all tokens", "circle", all),
       // without a y: nothing to read off, only the bar between the two marks
