@@ -89,7 +89,7 @@ def tail(
             one = replace(config, adamw_lr=0.00125 * rate, seed=seed, eval_tokens=2**15)
             run, losses = Run(replace(one, steps=max(steps, 10)), corpus), []
             for step in range(steps + 1):
-                if step % 10 == 0 or step == 5:
+                if step in (0, 10, 20, 30, 50, 100, 150):
                     found = run.evaluate()
                     losses.append([step, *(found[part] for part in ("overall", "head", "tail"))])
                 if step < steps:
@@ -104,7 +104,7 @@ def _tuned(muon: bool) -> TrainConfig:
     return TrainConfig(**best_trial(trials).config | {"device": "cpu"})
 
 
-def angles(seeds: int = 3, steps: int = 150, texts: int = 256) -> Found:
+def angles(seeds: int = 3, steps: int = 100, texts: int = 256) -> Found:
     """Lesson 05's keys: by step, seed and layer, their mean angle and the mean key's energy.
 
     At the lesson's rates, the same for both, and at each one's tuned rates.
