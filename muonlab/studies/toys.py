@@ -172,7 +172,7 @@ def _drawn(draw: int, most: int) -> int:
     return most
 
 
-def balance(steps: int = 400, lengths: Sequence[float] = (0.125, 0.25, 0.5, 1, 2, 4)) -> Found:
+def balance(steps: int = 400, lengths: Sequence[float] = (0.125, 0.5, 2, 8, 32)) -> Found:
     """Lesson 08's full batches: a frequent and a rare fact by step; what the length of a step does.
 
     Normalized gradient descent gets the Frobenius length of Muon's step.
@@ -190,7 +190,8 @@ def balance(steps: int = 400, lengths: Sequence[float] = (0.125, 0.25, 0.5, 1, 2
 
     for rule, length in (("gd", 20.0), ("normalized", 0.5), ("muon", 0.5)):
         yield f"{rule} by step", short(run(rule, length))
-    for rule, length in product(("normalized", "muon"), lengths):
+    for rule, length in product(("gd", "normalized", "muon"), lengths):
+        length *= 160 if rule == "gd" else 1
         rows = run(rule, length)
         when = [[t for t, at in enumerate(rows) if at[i] >= 0.9] for i in (0, 1)]
         known = [min(steps_of, default=steps) for steps_of in when]
