@@ -185,7 +185,9 @@ def balance(steps: int = 400, lengths: Sequence[float] = (0.125, 0.5, 2, 8, 32))
             rows.append(memory.answers(W, E, E).diagonal()[[0, -1]].tolist())
             G = memory.descent(W, E, E, p)
             D = polar(G) if rule == "muon" else G
-            W = W + length * (D / D.norm().clamp_min(1e-300) * 98**0.5 if rule == "normalized" else D)
+            if rule == "normalized":
+                D = D / D.norm().clamp_min(1e-300) * 98**0.5
+            W = W + length * D
         return rows
 
     for rule, length in (("gd", 20.0), ("normalized", 0.5), ("muon", 0.5)):
