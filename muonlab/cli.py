@@ -27,6 +27,7 @@ from muonlab.studies.evidence import SEARCHES
 from muonlab.studies.finding import judge
 from muonlab.studies.grids import PHASES, PRESETS, STUDIES, phases
 from muonlab.studies.hypothesis import Hypothesis
+from muonlab.studies.lead import UNFINISHED
 from muonlab.sweeps.results import problems, read_runs, recorded
 from muonlab.sweeps.search import outcome
 from muonlab.sweeps.study import Place
@@ -261,13 +262,13 @@ def _results(options: argparse.Namespace) -> int:
             raise ValueError("--check looks at all records: no name, no other option")
         if folder.resolve() != RESULTS.resolve():
             raise ValueError(f"--check is about the course's records in {RESULTS}: no --results")
-        found = problems(PRESETS)
+        found = problems(PRESETS, unfinished=UNFINISHED)
         print(*(found or ["all records are whole"]), sep="\n")
         return int(bool(found))
     if options.name is None and (options.search or options.where or options.against):
         raise ValueError("--where, --against and --search are about one phase: name it")
     if options.name is None:
-        runs = [f"{n}: {len(recorded(n, folder))} runs" for n in _names(folder)]
+        runs = [_counted(n, folder) for n in _names(folder)]
         none = f"no records in {folder}: `muonlab ablate NAME --results FOLDER` writes them"
         print(*(checks.printable(line, LONGEST) for line in runs or [none]), sep="\n")
         return 0
@@ -279,8 +280,19 @@ def _results(options: argparse.Namespace) -> int:
         print(outcome(SEARCHES[options.name], Place(folder)))
         return 0
     where, against = (dict(map(_typed, pairs)) for pairs in (options.where, options.against))
-    print(runs_table(_runs(options.name, folder), where, against))
+    runs = _runs(options.name, folder)
+    if options.name in UNFINISHED:
+        print(_counted(options.name, folder))
+    print(runs_table(runs, where, against))
     return 0
+
+
+def _counted(name: str, folder: Path) -> str:
+    """Returns how many runs of a phase a folder has: of how many, where some may be missing."""
+    runs = recorded(name, folder)
+    if name in UNFINISHED and len(runs) < (wanted := len(PHASES[name](Place(folder)))):
+        return f"{name}: {len(runs)} of {wanted} runs, unfinished"
+    return f"{name}: {len(runs)} runs"
 
 
 def _names(folder: Path) -> list[str]:

@@ -17,6 +17,7 @@ import pytest
 from muonlab.records import record
 from muonlab.records.store import RESULTS, path_of
 from muonlab.studies.grids import PRESETS, STUDIES
+from muonlab.studies.lead import UNFINISHED
 from muonlab.sweeps.results import recorded
 from muonlab.training.config import TrainConfig
 
@@ -72,7 +73,8 @@ def test_a_preset_names_the_same_runs_in_the_same_order(name):
 @pytest.mark.parametrize("name", [name for name in PRESETS if path_of(name).exists()])
 def test_every_recorded_grid_is_whole_and_from_committed_code(name):
     runs = recorded(name)
-    assert {*grid(name)} == {TrainConfig(**run.config) for run in runs}
+    there = {TrainConfig(**run.config) for run in runs}
+    assert there < {*grid(name)} if name in UNFINISHED else there == {*grid(name)}
     for run in runs:
         assert not run.failure
         assert not run.provenance["code"].endswith("-dirty")
