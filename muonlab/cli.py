@@ -268,9 +268,9 @@ def _results(options: argparse.Namespace) -> int:
     if options.name is None and (options.search or options.where or options.against):
         raise ValueError("--where, --against and --search are about one phase: name it")
     if options.name is None:
-        runs = [_counted(n, folder) for n in _names(folder)]
+        lines = [_counted(n, folder) for n in _names(folder)]
         none = f"no records in {folder}: `muonlab ablate NAME --results FOLDER` writes them"
-        print(*(checks.printable(line, LONGEST) for line in runs or [none]), sep="\n")
+        print(*(checks.printable(line, LONGEST) for line in lines or [none]), sep="\n")
         return 0
     if options.search:
         if options.name not in SEARCHES:

@@ -1,6 +1,9 @@
 """The studies of Muon's lead: what was recorded on a GPU, and which held-out spans are new."""
 
+import json
+import re
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -10,8 +13,10 @@ from muonlab.cli import main
 from muonlab.data import corpus
 from muonlab.data.corpus import CLASSES, SPAN, Corpus
 from muonlab.models.gpt import GPT, GPTConfig
+from muonlab.publishing import gpu
 from muonlab.records import store
 from muonlab.records.record import append
+from muonlab.statistics import paired_interval
 from muonlab.studies.grids import PHASES
 from muonlab.studies.lead import GPU_SEEDS, UNFINISHED
 from muonlab.sweeps.results import problems, recorded
@@ -66,6 +71,62 @@ def test_only_a_missing_run_is_forgiven_to_an_unfinished_phase(tmp_path):
     store.write_manifest(tmp_path)
     (odd,) = problems(grid, tmp_path, ["some"])
     assert "stairs" in odd
+
+
+# The page on GPUs
+
+
+def cells(table):
+    """A made table: its first cells, in order, and the other cells of each row."""
+    rows = [re.split(r" \| ", line.strip("| ")) for line in table.replace("\\", "").splitlines()]
+    return [(row[0], row[1:]) for row in rows[2:]]
+
+
+def test_the_page_shows_the_race_as_the_records_have_it():
+    parts = ("overall", "head", "middle", "tail")
+    runs = sorted(recorded("race-gpu"), key=lambda run: run.config["seed"])
+    sides = [[r.held_out[-1] for r in runs if bool(r.config["muon"]) is m] for m in (False, True)]
+    (name, judged), *rows = cells(gpu.race())
+    ends = [[[end[part] for end in side] for side in sides] for part in parts]
+    assert (name, judged) == ("all", [*(str(paired_interval(*two)) for two in ends), "5, new"])
+    trials = [run for phase in ON_GPU if phase != "race-gpu" for run in recorded(phase)]
+    best = {}
+    for run in trials:
+        groups, end = " + ".join(run.config["muon"]), run.held_out[-1]
+        best[groups] = min(best.get(groups, end), end, key=lambda end: end["overall"])
+    adamw = best.pop("")
+    gaps = {who: [f"{adamw[p] - end[p]:+.3f}" for p in parts] for who, end in best.items()}
+    assert rows[0][1][:4] == gaps.pop("QK + VO + FFN")
+    assert {who: found[:4] for who, found in rows[1:]} == gaps
+
+
+def test_the_page_says_of_the_card_what_was_timed():
+    told = json.loads((store.RESULTS / "bench-h200.json").read_text())
+    assert not re.search(r'"[^"]*(/home|/root|/work|/tmp|:\\\\)', json.dumps(told))
+    small, _, large = cells(gpu.optimizer_step())
+    assert [float(ms) for ms in small[1]] == [17.5, 8.07, 12.0, 0.22, 0.15]
+    assert [float(ms) for ms in large[1]] == [84.7, 108, 144, 6.51, 60.7]
+    ratios = [row["ratio to torch"] < 1 for row in told["optimizer_step"]]
+    assert ratios == [True, True, False]  # as the page says
+    smallest = told["optimizer_step"][0]
+    assert smallest["muonlab Muon"] / smallest["floor at peak"] == pytest.approx(50, rel=0.1)
+    best = max(row["AdamW share of peak"] for row in told["training, eager"])
+    share = best * told["peak"]["bf16 TFLOP/s"] / 989
+    page = (Path(__file__).parents[1] / "book" / "gpu.md").read_text("utf-8")
+    assert f"The best of these shares is {100 * share:.0f} % of 989 TFLOP/s" in page
+    assert cells(gpu.training())[1] == (
+        "`paper`, 32,768",
+        ["115.8 (33 %)", "134.1 (29 %)", "149.7 (26 %)", "1.16"],
+    )
+    assert len(cells(gpu.newton_schulz())) == len(told["newton_schulz"])
+
+
+def test_the_page_names_what_is_unfinished():
+    told = gpu.unfinished()
+    for name in UNFINISHED:
+        assert f"`{name}` has {len(recorded(name))} of {len(PHASES[name](HERE))} runs" in told
+    for name in ("table-gpu", "race-gpu", "normuon-gpu"):
+        assert (f"`{name}`" in told) is not store.path_of(name).exists()
 
 
 # Spans of held-out tokens that stand in the training text

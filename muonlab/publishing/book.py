@@ -21,7 +21,7 @@ from muonlab.classroom.claims import EVIDENCE, collect, evidence
 from muonlab.classroom.output import Table
 from muonlab.classroom.widget import Widget, script
 from muonlab.files import course
-from muonlab.publishing import answer, in_time, picture, refresher, route
+from muonlab.publishing import answer, gpu, in_time, picture, refresher, route
 from muonlab.publishing.claims import claims_table, link, measured
 from muonlab.publishing.fold import fold
 from muonlab.publishing.paper import counts, gap, paper, table1
@@ -192,6 +192,13 @@ MADE: dict[str, Callable[..., str]] = {
     "results": lambda: paper().summary(),
     "verdicts": lambda: paper().sections(),
     "gap": gap,
+    "gpu_race": gpu.race,
+    "gpu_setting": gpu.setting,
+    "gpu_unfinished": gpu.unfinished,
+    "gpu_timed": gpu.timed,
+    "gpu_step": gpu.optimizer_step,
+    "gpu_newton_schulz": gpu.newton_schulz,
+    "gpu_training": gpu.training,
     "in_time": in_time.in_time,
     "in_time_drawn": in_time.drawn,
     "in_time_counted": in_time.counted,

@@ -1,0 +1,121 @@
+"""The numbers of the page "Runs on a GPU", made from the records of a race and from timings."""
+
+import json
+from functools import cache
+from operator import itemgetter
+from typing import Any
+
+from muonlab.classroom.output import Table
+from muonlab.models.gpt import SIZES
+from muonlab.publishing.claims import plain
+from muonlab.records.store import RESULTS, path_of
+from muonlab.studies.comparisons import GPU
+from muonlab.studies.lead import GPU as SEARCH
+from muonlab.studies.lead import GPU_TABLE, LEAD, UNFINISHED
+from muonlab.sweeps.results import recorded
+from muonlab.sweeps.study import HERE
+
+PARTS = {"all tokens": "overall", "head": "head", "middle": "middle", "tail": "tail"}
+ON_IT = ("race-gpu", "table-gpu", "race-gpu-shorter", "normuon-gpu")  # studies for the card
+STEPPERS = {  # heads, and what the timings call them
+    "torch.optim.Muon": "torch.optim.Muon",
+    "muonlab's Muon": "muonlab Muon",
+    "NorMuon": "muonlab NorMuon",
+    "AdamW, fused": "AdamW fused",
+    "products alone": "floor at peak",
+}
+PRODUCTS = {k: k.partition("'")[0] for k in ("torch.optim.Muon", "muonlab's Muon")}
+PRODUCTS["products alone"] = "floor at peak"
+TRAINED = ("AdamW", "Muon", "NorMuon")
+
+
+def race() -> str:
+    """Returns AdamW's loss minus Muon's by how rare the token is; one row a set of matrices."""
+    judged = [plain(str(GPU.interval(itemgetter(part)))) for part in PARTS.values()]
+    rows = [["all", *judged, f"{GPU.interval().n}, new"]]
+    trials = {c: run for t in (*SEARCH.tunings, GPU_TABLE) for c, run in t.recorded(HERE).items()}
+    adamw, muon = SEARCH.best(HERE)
+    best = {"all": muon} | {" + ".join(c.muon): c for c in GPU_TABLE.best(HERE)}
+    for name, config in best.items():
+        ends, theirs = (trials[c].held_out[-1] for c in (config, adamw))
+        gaps = (theirs[part] - ends[part] for part in PARTS.values())
+        rows.append([name, *(f"{gap:+.3f}" for gap in gaps), "1, the search's"])
+    return Table(("Muon steps", *PARTS, "seeds"), rows).markdown
+
+
+def setting() -> str:
+    """Returns the setting of the race, and where its records come from, in one line."""
+    c, shape, told = GPU.config, SIZES[GPU.config.size], GPU.runs[0].provenance
+    matrices = 12 * shape.layers * shape.width**2
+    return (
+        f"Size `{c.size}`, {matrices / 1e6:.1f}M numbers in the hidden matrices; text "
+        f"`{c.corpus}`; {c.steps:,} steps of {c.batch} × {c.context} = {c.batch * c.context:,} "
+        f"tokens; {told['precision']}; warm-up {c.warmup}, decay {c.decay}. "
+        f"Recorded on an {source(told)}."
+    )
+
+
+def source(told: dict[str, Any]) -> str:
+    """Returns the card, torch and code of a provenance."""
+    return f"{told['device']}, torch {told['torch']}, muonlab at commit {told['code']}"
+
+
+def unfinished() -> str:
+    """Returns which phases for the card have some of their runs, and which none."""
+    phases = {name: phase for study in ON_IT for name, phase in LEAD[study].phases().items()}
+    found = {name: len(recorded(name)) for name in UNFINISHED}
+    some = [f"`{n}` has {k} of {len(phases[n](HERE))} runs" for n, k in found.items()]
+    none = [f"`{name}`" for name in phases if not path_of(name).exists()]
+    told = {"Unfinished": some, "Not begun": none}
+    return " ".join(f"**{word}**: {', '.join(names)}." for word, names in told.items() if names)
+
+
+@cache
+def timings() -> dict[str, Any]:
+    """Returns what was timed on the card."""
+    return json.loads((RESULTS / "bench-h200.json").read_text(encoding="utf-8"))
+
+
+def timed() -> str:
+    """Returns where the timings come from, and how fast the card itself is."""
+    told = timings()
+    peak, copied = told["peak"]["bf16 TFLOP/s"], told["peak"]["copy GB/s"]
+    driver = told["driver"].partition(",")[0]
+    return (
+        f"{source(told['provenance'])}, driver {driver}. A product of two bf16 matrices reached "
+        f"{peak:.0f} TFLOP/s, a copy {copied:,.0f} GB/s"
+    )
+
+
+def optimizer_step() -> str:
+    """Returns the milliseconds of a step, a row for each model's matrices."""
+    rows = []
+    for row in timings()["optimizer_step"]:
+        name = row["set"].partition(", ")[2].replace("x", "×")
+        rows.append([f"{name}, {row['numbers'] / 1e6:.1f}M", *_ms(row, STEPPERS)])
+    return Table(("layers × width, numbers", *STEPPERS), rows).markdown
+
+
+def newton_schulz() -> str:
+    """Returns the milliseconds of five Newton-Schulz steps, a row for each shape."""
+    rows = []
+    for row in timings()["newton_schulz"]:
+        m, n = row["shape"]
+        rows.append([f"{row['stack']} of {m:,} × {n:,}", *_ms(row, PRODUCTS)])
+    return Table(("matrices", *PRODUCTS), rows).markdown
+
+
+def training() -> str:
+    """Returns the milliseconds of a step of training, and its share of the card's peak."""
+    rows = []
+    for row in timings()["training, eager"]:
+        took = ((row[f"{who} ms"], row[f"{who} share of peak"]) for who in TRAINED)
+        cells = (f"{ms:.1f} ({100 * share:.0f} %)" for ms, share in took)
+        ratio = f"{row['Muon / AdamW']:.2f}"
+        rows.append([f"`{row['size']}`, {row['tokens a step']:,}", *cells, ratio])
+    return Table(("size, tokens a step", *TRAINED, "Muon / AdamW"), rows).markdown
+
+
+def _ms(row: dict[str, Any], names: dict[str, str]) -> list[str]:
+    values = (row[key] for key in names.values())
+    return [f"{ms:.{2 - (ms >= 10) - (ms >= 100)}f}" for ms in values]
