@@ -23,14 +23,15 @@ from muonlab.records.runs import (
 )
 from muonlab.records.store import path_of
 from muonlab.statistics import Interval, mean_interval, paired_interval, verdict
-from muonlab.studies.evidence import FEWER_STEPS, SEARCHES
+from muonlab.studies.evidence import SEARCHES
 from muonlab.studies.facts import learner
 from muonlab.studies.protocol import MATTERS
-from muonlab.sweeps.results import recorded
+from muonlab.sweeps.results import known, recorded
+from muonlab.sweeps.search import Search
 from muonlab.training.config import TrainConfig
 
 OVERALL: Measure = itemgetter("overall")
-LONGER = (1.0, 1.1, 1.2)  # Muon's step, times AdamW's
+LONGER = (1.0, 1.03, 1.1, 1.2)  # Muon's step, times AdamW's; large runs publish 1.01 to 1.06
 HEADS = (
     "question",
     "answer",
@@ -53,7 +54,7 @@ class Comparison:
     question: str
     phase: str  # of the final runs
     search: str = ""  # that tuned both sides, in SEARCHES; "": that of the same name
-    where: Mapping[str, Any] = field(default_factory=dict)  # options, where a phase has several
+    where: Mapping[str, Any] = field(default_factory=dict, hash=False)  # options of its runs
     rivals: tuple[str, str] = ("AdamW", "Muon")
     who: Callable[[Mapping[str, Any]], Any] = contestant
     shorter: str = ""  # in FEWER_STEPS: Muon's plans of fewer steps
@@ -71,8 +72,7 @@ class Comparison:
     @property
     def trials(self) -> str:
         """How many trials each side had, or "none": its settings are those of another study."""
-        search = SEARCHES.get(self.search or self.phase)
-        return str(sum(search.rounds)) if search else "none"
+        return str(sum(self._tuned.rounds)) if self._tuned else "none"
 
     def interval(self, measure: Measure = OVERALL) -> Interval:
         """Returns the difference with its 95 % interval over seeds."""
@@ -81,7 +81,10 @@ class Comparison:
 
     def answer(self, measure: Measure = OVERALL, size: float = MATTERS) -> str:
         """Returns who leads, in the words of `statistics.verdict`: "Muon leads", "level", …"""
-        interval = self.interval(measure)
+        return self.word(self.interval(measure), size)
+
+    def word(self, interval: Interval, size: float = MATTERS) -> str:
+        """Returns the same of any interval of the difference, as one in equal time."""
         word = verdict(interval, size)
         return f"{self.rivals[interval.mean > 0]} {word}" if "leads" in word else word
 
@@ -112,36 +115,48 @@ class Comparison:
             shares.append(1 - float(at) / steps[-1])
         return mean_interval(shares)
 
-    def leads(self, measure: Measure = OVERALL) -> list[Interval | None]:
-        """Returns the lead in equal time at each of LONGER and at the clock; None beyond its plans.
+    @property
+    def lengths(self) -> list[Record]:
+        """The final runs, and those of the second that were planned for fewer steps.
 
-        ValueError where the comparison has no plans of fewer steps.
+        ValueError where the comparison has none of fewer steps.
         """
         if not self.shorter:
             raise ValueError(f"no runs of fewer steps of {self.rivals[1]}: {self.question}")
-        runs = self.runs + self._recorded(f"{self.shorter}-shorter", any_length=True)
+        return self.runs + self._recorded(f"{self.shorter}-shorter", any_length=True)
+
+    def leads(self, measure: Measure = OVERALL) -> list[Interval | None]:
+        """Returns the lead in equal time at each of LONGER and at the clock.
+
+        None where the second has no run as short, or as long, as that. ValueError as `lengths`.
+        """
+        runs, how = self.lengths, (measure, self.rivals, self.who)
         most = self.config.steps / min(run.config["steps"] for run in runs)
-        how = measure, self.rivals, self.who
         return [
-            leads_in_time(runs, [longer], *how)[0] if longer <= most else None
+            leads_in_time(runs, [longer], *how)[0] if 1 <= longer <= most else None
             for longer in (*LONGER, self.clock)
         ]
 
     @property
     def clock(self) -> float:
-        """How much longer a step of the second took, in the final runs."""
+        """How much longer a step of the second took, in the final runs (see `step_ratio`)."""
         return step_ratio(self.runs, self.rivals, self.who)
 
     @property
     def clocks(self) -> list[float]:
-        """The same in each round of the search."""
-        tunings = FEWER_STEPS[self.shorter][0].tunings
-        rounds = (self._recorded(tuning.name) for tuning in tunings)
-        return [step_ratio(runs, self.rivals, self.who) for runs in rounds]
+        """The same in each round of its own search."""
+        rounds = self._tuned.tunings if self._tuned else ()
+        trials = (self._recorded(tuning.name) for tuning in rounds)
+        return [step_ratio(runs, self.rivals, self.who) for runs in trials]
+
+    @property
+    def _tuned(self) -> Search | None:
+        return SEARCHES.get(self.search or self.phase)
 
     def _recorded(self, phase: str, any_length: bool = False) -> list[Record]:
         where = {k: v for k, v in self.where.items() if not (any_length and k == "steps")}
-        return [run for run in recorded(phase) if where.items() <= run.config.items()]
+        runs = known(path_of(phase)).read().values() or recorded(phase)  # FileNotFoundError
+        return [run for run in runs if where.items() <= run.config.items()]
 
 
 def _batch(batch: int, steps: int, shorter: str) -> Comparison:
@@ -150,7 +165,7 @@ def _batch(batch: int, steps: int, shorter: str) -> Comparison:
 
 
 def _latent(attention: str, experts: int) -> Comparison:
-    told = f"{attention} attention{', experts' * bool(experts)}"
+    told = f"{attention} attention{', experts' * bool(experts)}, 600 steps"
     where = {"attention": attention, "experts": experts}
     return Comparison(told, "latent-600", where=where, shorter="latent-600")
 
@@ -217,7 +232,7 @@ def unknown(steps: int) -> Measure:
     first = 7 if steps == 400 else 8
 
     def share(at: Mapping[str, Any]) -> float:
-        return -mean(at["accuracy"][first:])
+        return 1 - mean(at["accuracy"][first:])
 
     return share
 
@@ -243,7 +258,7 @@ def _point(race: Comparison) -> dict[str, Any]:
         "vocabulary": 512 if config.corpus.endswith("-512") else 4096,
     }
     parts = ("overall", "head", "middle", "tail")
-    ends = {
+    ends: dict[str, dict[str, Interval | None]] = {
         "lead": {part: race.interval(itemgetter(part)) for part in parts},
         "saved": {part: race.saved(part) for part in ("overall", "tail")},
     }

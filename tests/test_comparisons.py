@@ -1,0 +1,255 @@
+"""The catalogue of comparisons: intervals, steps saved and equal time, each counted by hand."""
+
+from dataclasses import replace
+from itertools import pairwise
+from operator import itemgetter
+
+import numpy as np
+import pytest
+
+from muonlab.publishing.claims import stored
+from muonlab.records.record import contestant
+from muonlab.statistics import Interval
+from muonlab.studies import comparisons
+from muonlab.studies.comparisons import (
+    FACTS,
+    GPU,
+    HEADS,
+    IN_TIME,
+    KINDS,
+    LAPTOP,
+    LENGTHS,
+    LONGER,
+    MODELS,
+    REGRESSION,
+    Comparison,
+)
+from muonlab.studies.evidence import FEWER_STEPS
+from muonlab.sweeps.results import recorded
+
+PARTS = ("overall", "tail")
+SAME = {  # comparison, part, place among LONGER: a claim, and which of its values
+    ("the race on a laptop, 1,200 steps", "overall", 1.0): ("16-c13", 0),
+    ("the race on a laptop, 1,200 steps", "overall", 1.1): ("15-c35", 0),
+    ("the race on a laptop, 1,200 steps", "overall", 1.2): ("15-c42", 0),
+    ("the race on a laptop, 1,200 steps", "tail", 1.1): ("15-c57", 0),
+    ("the race on a laptop, 1,200 steps", "tail", 1.2): ("15-c43", 0),
+    ("weight decay on both sides", "overall", 1.0): ("15-c54", 0),
+    ("a rate for each kind of matrix", "overall", 1.2): ("15-c42", 1),
+    ("a rate for each kind of matrix", "tail", 1.2): ("15-c44", 0),
+    ("a vocabulary of 4,096", "overall", 1.1): ("15-c59", 0),
+    ("a vocabulary of 4,096", "tail", 1.2): ("15-c60", 1),
+    ("the race on a laptop, 4,800 steps", "overall", 1.1): ("15-c48", 0),
+    ("the race on a laptop, 4,800 steps", "tail", 1.2): ("15-c51", 1),
+    ("8 sequences a step, 1,600 steps", "overall", 1.2): ("14-c35", 0),
+    ("8 sequences a step, 1,600 steps", "tail", 1.2): ("14-c34", 0),
+    ("multi-head attention, 600 steps", "overall", 1.2): ("13-c37", 0),
+    ("latent attention, 600 steps", "tail", 1.2): ("13-c40", 1),
+    ("on to code, from AdamW's model", "overall", 1.0): ("15-c28", 0),
+    ("on to code, from Muon's model", "overall", 1.0): ("15-c28", 1),
+    ("400 steps: Muon against AdamW", "facts", 1.0): ("10-c28", 0),
+    ("1,200 steps: Muon(VO, FFN) against AdamW, VO and FFN slower", "facts", 1.0): ("10-c20", 0),
+    ("1,200 steps: Muon(VO, FFN) against AdamW, VO and FFN slower", "facts", 1.1): ("15-c52", 0),
+    ("1,200 steps: Muon against AdamW, all slower", "facts", 1.0): ("10-c21", 0),
+}
+
+
+@pytest.fixture(scope="module")
+def leads():
+    found = {(c, part): c.leads(itemgetter(part)) for c in IN_TIME for part in PARTS}
+    found |= {(c, "facts"): c.leads(comparisons.unknown(c.config.steps)) for c in FACTS}
+    return found | {(REGRESSION, "overall"): REGRESSION.leads()}
+
+
+@pytest.fixture(scope="module")
+def by_name(leads):
+    return {(c.question, part): by_time for (c, part), by_time in leads.items()}
+
+
+def by_hand(differences):
+    """Student's t for ten seeds."""
+    d = np.asarray(differences)
+    assert len(d) == 10
+    reach = 2.262157 * d.std(ddof=1) / 10**0.5
+    return d.mean(), d.mean() - reach, d.mean() + reach, 10
+
+
+def ends(phase, part="overall", **where):
+    """The last measurement of each contestant, by seed, straight from the file."""
+    found = {}
+    for run in recorded(phase):
+        if where.items() <= run.config.items():
+            key = contestant(run.config), run.config["steps"]
+            found.setdefault(key, {})[run.config["seed"]] = run.held_out[-1][part]
+    return found
+
+
+def minus(a, b):
+    assert a.keys() == b.keys()
+    return [a[seed] - b[seed] for seed in sorted(a)]
+
+
+@pytest.mark.parametrize("part", ["overall", "head", "tail"])
+def test_an_interval_is_students_t_of_the_differences_by_seed(part):
+    found = ends("race-1200", part)
+    differences = minus(found["AdamW", 1200], found["Muon", 1200])
+    assert LAPTOP.interval(itemgetter(part)) == pytest.approx(by_hand(differences), rel=1e-5)
+
+
+def test_a_row_says_what_was_compared_and_who_leads():
+    row = dict(zip(HEADS, LAPTOP.row(), strict=True))
+    assert row.pop("size [95 % interval]") == str(LAPTOP.interval())
+    assert row == {
+        "question": "the race on a laptop, 1,200 steps",
+        "answer": "Muon leads",
+        "n": "10",
+        "steps": "1,200",
+        "tokens a step": "1,024",
+        "trials a side": "32",
+        "study": "race-1200",
+    }
+    assert LAPTOP.row(size=0.2)[1] == "Muon leads a little"
+    assert replace(LAPTOP, rivals=("Muon", "AdamW")).answer() == "Muon leads", "the second is below"
+    assert LAPTOP.word(Interval(-0.03, -0.04, -0.02, 10)) == "AdamW leads"
+    assert LAPTOP.word(Interval(0.0, -0.01, 0.01, 10)) == "level"
+    assert Comparison("", "unseen").trials == "none"
+    assert Comparison("", "unseen", search="race-1200").trials == "32"
+
+
+def test_steps_saved_are_read_off_where_the_losses_cross():
+    shares = []
+    runs = {(contestant(r.config), r.config["seed"]): r.held_out for r in GPU.runs}
+    for seed in sorted({seed for _, seed in runs}):
+        end, curve = runs["AdamW", seed][-1]["overall"], runs["Muon", seed]
+        before, after = next((a, b) for a, b in pairwise(curve) if b["overall"] <= end)
+        slope = (after["overall"] - before["overall"]) / (after["step"] - before["step"])
+        step = before["step"] + (end - before["overall"]) / slope
+        shares.append(1 - step / curve[-1]["step"])
+    saved = GPU.saved()
+    assert saved.mean == pytest.approx(np.mean(shares))
+    assert saved.high - saved.mean == pytest.approx(2.776445 * np.std(shares, ddof=1) / 5**0.5)
+
+
+def test_nothing_is_saved_by_one_that_never_gets_there_or_is_there_at_once(monkeypatch):
+    for loss in (9.0, 0.0):
+        runs = [replace(run) for run in LAPTOP.runs]
+        for run in runs:
+            if contestant(run.config) == "Muon":
+                run.held_out = [at | {"overall": loss} for at in run.held_out]
+        monkeypatch.setattr(Comparison, "runs", runs)
+        assert LAPTOP.saved() is None
+        monkeypatch.undo()
+
+
+def test_in_equal_steps_a_lead_is_the_plain_interval(leads):
+    assert LONGER[0] == 1.0
+    for (comparison, part), by_time in leads.items():
+        steps = comparison.config.steps
+        measure = comparisons.unknown(steps) if part == "facts" else itemgetter(part)
+        assert by_time[0] == pytest.approx(comparison.interval(measure)), comparison.question
+
+
+def test_a_lead_in_equal_time_by_hand(by_name):
+    """Of code, on Muon's models: a straight line between plans."""
+    phases = "finetuning", "finetuning-shorter"
+    whole, shorter = (ends(phase, "tail", pretrained_by="Muon") for phase in phases)
+    share = (300 / 1.2 - 225) / (255 - 225)
+    differences = [
+        whole["AdamW", 300][seed]
+        - ((1 - share) * shorter["Muon", 225][seed] + share * shorter["Muon", 255][seed])
+        for seed in range(11, 21)
+    ]
+    found = by_name["on to code, from Muon's model", "tail"][LONGER.index(1.2)]
+    assert found == pytest.approx(by_hand(differences), rel=1e-5)
+
+
+@pytest.mark.parametrize("cell", SAME)
+def test_a_lead_is_what_the_claim_about_it_says(by_name, cell):
+    name, part, longer = cell
+    id, which = SAME[cell]
+    found = by_name[name, part][LONGER.index(longer)]
+    assert found == pytest.approx(stored()[id][0].value[which], abs=1e-6)
+
+
+def test_there_is_no_lead_beyond_the_plans(leads):
+    for (comparison, _), by_time in leads.items():
+        plans = {r.config["steps"] for r in comparison.lengths}
+        most = comparison.config.steps / min(plans)
+        reached = [1 <= longer <= most for longer in (*LONGER, comparison.clock)]
+        assert [bool(lead) for lead in by_time] == reached, comparison.question
+    assert not all(lead for by_time in leads.values() for lead in by_time)
+    with pytest.raises(ValueError, match="no runs of fewer steps of Muon: the race on a GPU"):
+        GPU.leads()
+
+
+def test_every_study_with_fewer_steps_is_compared():
+    compared = (*IN_TIME, *FACTS, REGRESSION)
+    assert {c.shorter for c in compared} == FEWER_STEPS.keys()
+    for c in compared:
+        assert FEWER_STEPS[c.shorter][0].name == (c.search or c.phase), "its clocks are of its own"
+
+
+def test_clocks_are_medians_of_processor_time():
+    def ratio(phase):
+        seconds = {}
+        for run in recorded(phase):
+            last = run.held_out[-1]
+            key = contestant(run.config)
+            seconds.setdefault(key, []).append(last["cpu_seconds"] / last["step"])
+        return np.median(seconds["Muon"]) / np.median(seconds["AdamW"])
+
+    assert LAPTOP.clock == pytest.approx(ratio("race-1200"))
+    assert LAPTOP.clocks == pytest.approx([ratio(f"race-1200-{n}") for n in (1, 2, 3)])
+
+
+def test_what_the_page_says_of_clocks_and_of_its_figure_is_so(leads):
+    clocks = {c: [c.clock, *c.clocks] for c in (*IN_TIME, REGRESSION)}
+    tokens = {c: c.config.batch * c.config.context for c in clocks}
+    few = [clock for c, some in clocks.items() if tokens[c] == 512 for clock in some]
+    assert sum(clock <= 1.2 for clock in few) == 2 < len(few) == 16
+    experts = [*MODELS[2:], REGRESSION]
+    assert all(clock > 1.2 for c in experts for clock in clocks[c])
+    assert all(clock < 1.1 for c in clocks if tokens[c] == 8192 for clock in clocks[c])
+    below = set()
+    for c in IN_TIME:
+        by_time = leads[c, "overall"]
+        means = [lead.mean for lead in by_time[:-1] if lead]
+        assert means == sorted(means, reverse=True), c.question
+        below |= {c} if by_time[-1].high < 0 else set()
+    assert below == {c for c in IN_TIME if tokens[c] == 512} | {*MODELS[2:]}
+
+
+def test_regression_turns_by_its_clock():
+    *_, longest, by_clock = REGRESSION.leads()
+    assert longest.low > 0 > by_clock.high
+    rounds = [ends(tuning.name) for tuning in FEWER_STEPS["regression-600"][0].tunings]
+    best = [
+        min(end for found in rounds for end in found.get((who, 600), {}).values())
+        for who in ("AdamW", "Muon")
+    ]
+    assert best[0] - best[1] < 0.5 * REGRESSION.interval().mean, "at the seed that chose"
+
+
+def test_the_unknown_are_the_groups_that_lesson_10_judges():
+    at = {"accuracy": [0.0] * 7 + [0.1, 0.4, 0.7]}
+    assert comparisons.unknown(400)(at) == pytest.approx(0.6)
+    assert comparisons.unknown(1200)(at) == pytest.approx(0.45)
+
+
+def test_the_map_has_a_point_for_each_dense_race():
+    points = comparisons.lead_map()
+    laptop = next(point for point in points if point["study"] == "race-1200")
+    assert laptop["name"] == LAPTOP.question
+    assert (laptop["tokens"], laptop["steps"], laptop["vocabulary"]) == (1024, 1200, 512)
+    assert laptop["size"] == 12 * 3 * 128**2
+    assert laptop["n"] == 10
+    assert laptop["lead"]["tail"] == [*LAPTOP.interval(itemgetter("tail"))[:3]]
+    assert laptop["saved"]["overall"] == [*LAPTOP.saved()[:3]]
+    for point in points:
+        assert {"lead", "saved", "n", "size"} <= point.keys()
+        assert all(len(each) == 3 for each in point["lead"].values())
+        assert all(each is None or len(each) == 3 for each in point["saved"].values())
+    only = comparisons.lead_map([KINDS[2], Comparison("not recorded", "no-such-study")])
+    assert [point["vocabulary"] for point in only] == [4096]
+    names = [c.question for c in (*LENGTHS, *KINDS, *MODELS, *IN_TIME, GPU)]
+    assert len({*names}) == len({*LENGTHS, *KINDS, *MODELS, *IN_TIME, GPU})
