@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from muonlab.classroom import explore
-from muonlab.classroom.claims import VERDICTS, collect
+from muonlab.classroom.claims import VERDICTS, collect, evidence
 from muonlab.publishing import book
 from muonlab.publishing.fold import fold, folds
 from muonlab.sweeps.results import recorded
@@ -20,13 +20,17 @@ def rows(table):
 
 def test_every_claim_is_in_the_table_with_its_value_its_bound_and_a_link_to_its_cell():
     made = book.claims()
-    stored = [(claim, path.stem) for path in book.lessons() for claim in collect(path)]
+    pages = {path.stem: path for path in book.lessons()}
+    pages |= {f"evidence/{path.stem}": path for path in evidence(book.course() / "lessons")}
+    stored = [(claim, page) for page, path in pages.items() for claim in collect(path)]
     assert len(stored) > 160
     found = {re.search(r">(\d\d-c\d+)<", row)[1]: row for row in rows(made) if "<a" in row}
     assert list(found) == [claim.id for claim, _ in stored]
-    for claim, lesson in stored:
+    empty = [path for path in pages.values() if not collect(path)]
+    assert made.count("\n## ") + 1 == len(pages) - len(empty), "no heading without claims"
+    for claim, page in stored:
         row = found[claim.id]
-        assert f'href="../lessons/{lesson}.html#claim-{claim.id}"' in row
+        assert f'href="../lessons/{page}.html#claim-{claim.id}"' in row
         plain = re.sub(r"\\(.)", r"\1", row)
         assert f"| {claim.sentence} | {claim.measured} · bound: {claim.bound} |" in plain
 

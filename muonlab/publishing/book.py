@@ -21,7 +21,7 @@ from muonlab.classroom.claims import EVIDENCE, collect, evidence
 from muonlab.classroom.output import Table
 from muonlab.classroom.widget import Widget, script
 from muonlab.files import course
-from muonlab.publishing import answer, gpu, in_time, picture, refresher, route
+from muonlab.publishing import answer, gpu, picture, refresher, route
 from muonlab.publishing.claims import claims_table, link, measured
 from muonlab.publishing.fold import fold
 from muonlab.publishing.paper import counts, gap, paper, table1
@@ -58,14 +58,15 @@ def lessons() -> list[Path]:
 
 
 def claims() -> str:
-    """Returns a table of claims for each lesson and each page of evidence, in Markdown."""
+    """Returns a table of claims for each lesson or page of evidence that has any, in Markdown."""
     pages = {path.stem: path for path in lessons()}
     pages |= {f"{EVIDENCE}/{path.stem}": path for path in evidence(course() / "lessons")}
     return "\n\n".join(
         f"## {path.stem[:2] if path.stem == page else 'Evidence'} · "
         f"{_found(TITLE, nbformat.read(path, as_version=4))[1]}\n\n"
-        + claims_table((claim, page) for claim in collect(path))
+        + claims_table((claim, page) for claim in stored)
         for page, path in pages.items()
+        if (stored := collect(path))
     )
 
 
@@ -199,10 +200,6 @@ MADE: dict[str, Callable[..., str]] = {
     "gpu_step": gpu.optimizer_step,
     "gpu_newton_schulz": gpu.newton_schulz,
     "gpu_training": gpu.training,
-    "in_time": in_time.in_time,
-    "in_time_drawn": in_time.drawn,
-    "in_time_counted": in_time.counted,
-    "lead": in_time.lead,
     "table1": table1,
     "map": lesson_map,
     "graph": lesson_graph,
