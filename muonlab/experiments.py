@@ -21,6 +21,7 @@ from muonlab.statistics import (
     paired_interval,
     seeds_needed,
 )
+from muonlab.studies import comparisons
 from muonlab.studies.contests import BATCH
 from muonlab.studies.evidence import gained_beyond, knobs_of, rates_of
 from muonlab.studies.facts import FACTS_400, people_known

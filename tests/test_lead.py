@@ -198,3 +198,11 @@ def test_seen_and_unseen_losses_weight_back_to_the_overall_means():
         back = part * found[f"unseen_{name}"] + (1 - part) * seen.mean().item()
         assert found[name] == pytest.approx(back, rel=1e-6)
         assert found[name] != pytest.approx(found[f"unseen_{name}"], rel=1e-3)
+
+
+def test_a_held_out_text_shorter_than_a_span_has_nothing_unseen():
+    text = Corpus(
+        "short", torch.arange(40, dtype=torch.int32), torch.arange(9, dtype=torch.int32),
+        40, "0", 2, None, None,
+    )  # fmt: skip
+    assert text.unseen.tolist() == [False] * 9

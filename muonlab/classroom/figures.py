@@ -1,5 +1,6 @@
 """Figures that say what they draw, and that read without colour, in the dark and on a phone."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from textwrap import fill
 from typing import Any
@@ -179,6 +180,43 @@ def bars(settings: Mapping[str, Mapping[str, Sequence[float]]], *, xlabel: str) 
     axes.set_xlabel(xlabel, loc="right")
     n = count_of({len(each) for some in settings.values() for each in some.values()})
     legend(figure, f"bar: mean and its 95 % interval; dots: {n} seeds")
+    return figure
+
+
+def lead_map(races: Sequence[Mapping[str, Any]]) -> Figure:
+    """Returns Muon's lead in several races, by tokens a step and by the size of the model.
+
+    Races with the same place stand side by side, each with its lead on all and on rare tokens.
+
+    Args:
+        races: as `studies.comparisons.lead_map` gives them.
+    """
+    figure, panels = plt.subplots(1, 2, figsize=(1.6 * WIDTH, 0.6 * WIDTH), sharey=True)
+    scales = {"tokens": "tokens a step", "size": "numbers in the hidden matrices"}
+    parts = {"overall": "all tokens", "tail": "rare tokens"}
+    drawn = looks(parts.values())
+    for panel, (scale, label) in zip(panels, scales.items(), strict=True):
+        panel.axhline(0, color=INK, linewidth=1)
+        taken: Counter[float] = Counter()
+        for race in races:
+            x = race[scale] * 1.09 ** taken[race[scale]]
+            taken[race[scale]] += 1
+            leads = [race["lead"][part] for part in parts]
+            panel.plot([x, x], [mean for mean, _, _ in leads], color=INK, linewidth=0.7, alpha=0.5)
+            for (mean, low, high), look in zip(leads, drawn, strict=True):
+                panel.plot([x, x], [low, high], color=look["color"], linewidth=1.5)
+                panel.plot(x, mean, look["marker"], color=look["color"], markersize=6)
+            if name := {"race-gpu": "GPU", "race-1200": "laptop"}.get(race["study"]):
+                top = max(high for _, _, high in leads) + 0.06
+                panel.text(x, top, name, ha="center", va="bottom", fontsize=CAPTION)
+        panel.set(xscale="log", xlabel=label, ylim=(-0.05, 0.75))
+        stops = sorted(taken)
+        panel.set_xticks(stops, [f"{x / 1e6:.1f}M" if x > 1e5 else f"{x:,}" for x in stops])
+        panel.minorticks_off()
+    panels[0].set_ylabel("Muon's lead, nats")
+    for name, look in zip(parts.values(), drawn, strict=True):
+        panels[0].plot([], [], look["marker"], color=look["color"], label=name)
+    legend(figure, "a point: a race with both sides tuned; bar: 95 % interval")
     return figure
 
 

@@ -103,13 +103,15 @@ class Corpus:
         Spans are compared by 64 bits of a hash. The first SPAN - 1 tokens count as seen.
         """
         spans = _span_hashes(self.held_out)
+        unseen = torch.zeros(len(self.held_out), dtype=torch.bool)
+        if not len(spans):
+            return unseen
         sorted_spans = np.unique(spans)
         seen = np.zeros(len(sorted_spans), dtype=bool)
         for start in range(0, len(self.train), PART):  # a text may be larger than twice its memory
             trained = _span_hashes(self.train[start : start + PART + SPAN - 1])
             place = np.searchsorted(sorted_spans, trained).clip(max=len(sorted_spans) - 1)
             seen[place[sorted_spans[place] == trained]] = True
-        unseen = torch.zeros(len(self.held_out), dtype=torch.bool)
         unseen[SPAN - 1 :] = torch.from_numpy(~seen[np.searchsorted(sorted_spans, spans)])
         return unseen
 

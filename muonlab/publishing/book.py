@@ -292,6 +292,7 @@ def _finish(app: Any, error: Exception | None) -> None:
     if error is None and app.builder.format == "html":
         for page, now in MOVED.items():
             place = Path(app.outdir) / f"{page}.html"
+            place.parent.mkdir(exist_ok=True)
             place.write_text(FORWARD.format(f"../{now}.html"), encoding="utf-8")
     if error is None:
         (Path(app.outdir) / "og.png").write_bytes(picture.as_png())

@@ -2,7 +2,6 @@
 
 import io
 import math
-from collections import Counter
 from operator import itemgetter
 
 import matplotlib.pyplot as plt
@@ -10,7 +9,7 @@ import seaborn as sns
 import torch
 from matplotlib.figure import Figure
 
-from muonlab.classroom import axes, svg
+from muonlab.classroom import axes, figures, svg
 from muonlab.classroom.looks import INK, looks
 from muonlab.files import course, replace_file
 from muonlab.optim.orthogonalize import polar
@@ -64,36 +63,7 @@ def race(title: str = "") -> Figure:
 def lead_map() -> Figure:
     """Returns where Muon's lead is large: every recorded race, by tokens a step and by size."""
     axes.style()
-    figure, panels = plt.subplots(1, 2, figsize=(8, 3), sharey=True)
-    scales = {"tokens": "tokens a step", "size": "numbers in the hidden matrices"}
-    looks_of = {"overall": "o", "tail": "^"}
-    points = comparisons.lead_map()
-    for panel, (scale, label) in zip(panels, scales.items(), strict=True):
-        panel.axhline(0, color=INK, linewidth=1)
-        taken: Counter[float] = Counter()
-        for point in points:
-            x = point[scale] * 1.09 ** taken[point[scale]]
-            taken[point[scale]] += 1
-            ends = [point["lead"][part] for part in looks_of]
-            panel.plot([x, x], [end[0] for end in ends], color=INK, linewidth=0.7, alpha=0.5)
-            for marker, (mean, low, high), look in zip(
-                looks_of.values(), ends, looks(looks_of), strict=True
-            ):
-                panel.plot([x, x], [low, high], color=look["color"], linewidth=1.5)
-                panel.plot(x, mean, marker, color=look["color"], markersize=6)
-            if named := {GPU.phase: "GPU", LAPTOP.phase: "laptop"}.get(point["study"]):
-                above = max(high for _, _, high in ends)
-                panel.text(x, above + 0.06, named, ha="center", va="bottom", fontsize=10)
-        panel.set(xscale="log", xlabel=label, ylim=(-0.05, 0.75))
-        stops = sorted(taken)
-        panel.set_xticks(stops, [f"{x / 1e6:.1f}M" if x > 1e5 else f"{x:,}" for x in stops])
-        panel.minorticks_off()
-    panels[0].set_ylabel("Muon's lead, nats")
-    for (part, marker), look in zip(looks_of.items(), looks(looks_of), strict=True):
-        told = {"overall": "all tokens", "tail": "rare tokens"}[part]
-        panels[0].plot([], [], marker, color=look["color"], label=told)
-    axes.legend(figure, "a point: a race with both sides tuned; bar: 95 % interval")
-    return figure
+    return figures.lead_map(comparisons.lead_map())
 
 
 def build() -> Figure:
