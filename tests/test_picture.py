@@ -8,34 +8,46 @@ from muonlab.data.load import load_corpus
 from muonlab.publishing import picture
 from muonlab.records import store
 from muonlab.records.record import contestant
+from muonlab.studies import comparisons
 from muonlab.studies.races import RACE
 from muonlab.sweeps.results import recorded
 from muonlab.sweeps.study import HERE, Place
 
 
-def test_the_stored_picture_is_drawn_from_the_records():
-    assert picture.PATH.read_bytes() == picture.as_svg(), "run `make lessons`"
+@pytest.mark.parametrize("name", picture.PICTURES)
+def test_a_stored_picture_is_drawn_from_the_records(name):
+    assert (picture.ASSETS / f"{name}.svg").read_bytes() == picture.as_svg(name), (
+        "run `make lessons`"
+    )
 
 
-def test_its_curves_are_the_means_of_the_measurements_and_its_leads_the_differences():
-    left, right = picture.draw().axes
+def test_its_curves_are_the_means_of_the_measurements_and_its_bars_the_leads():
+    left, right = picture.race().axes
     ends = {"AdamW": [], "Muon": []}
     for line, name in zip(left.lines, ends, strict=True):
-        runs = [r for r in recorded("race-1200") if contestant(r.config) == name]
+        runs = [r for r in recorded("race-gpu") if contestant(r.config) == name]
         ends[name] = {r.config["seed"]: r.held_out[-1]["tail"] for r in runs}
         assert line.get_label() == name
-        assert line.get_xdata().tolist() == [*range(150, 1201, 150)]
+        assert line.get_xdata().tolist() == [*range(125, 1001, 125)]
         for n, mean in enumerate(line.get_ydata()):
-            assert mean == pytest.approx(sum(r.held_out[n]["overall"] for r in runs) / 10)
-    leads = sorted(ends["AdamW"][seed] - ends["Muon"][seed] for seed in range(1, 11))
-    drawn = [line.get_xdata() for line in right.lines if len(line.get_xdata()) == 10]
-    assert sorted(drawn[-1]) == pytest.approx(leads), "the last row is the tail"
+            assert mean == pytest.approx(sum(r.held_out[n]["overall"] for r in runs) / 5)
+    lead = sum(ends["AdamW"][seed] - ends["Muon"][seed] for seed in range(1, 6)) / 5
+    heights = [bar.get_height() for bar in right.patches]
+    assert len(heights) == 6
+    assert heights[2] == pytest.approx(lead), "the third bar is rare tokens on a GPU"
+
+
+def test_the_map_has_two_marks_a_race_at_its_leads():
+    points = comparisons.lead_map()
+    left, right = picture.lead_map().axes
+    for panel in (left, right):
+        marks = {line.get_ydata()[0] for line in panel.lines if len(line.get_xdata()) == 1}
+        wanted = {race["lead"][part][0] for race in points for part in ("overall", "tail")}
+        assert sorted(marks) == pytest.approx(sorted(wanted))
 
 
 def test_without_records_it_says_what_to_run(monkeypatch, tmp_path):
     monkeypatch.setattr(store, "RESULTS", tmp_path)
-    with pytest.raises(FileNotFoundError, match="muonlab ablate race-1200"):
-        picture.draw()
     with pytest.raises(ValueError, match="muonlab ablate race-150-1"):
         explorer_data.trials_data(RACE[150], Place(tmp_path))
 
