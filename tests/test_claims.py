@@ -98,7 +98,7 @@ def test_an_open_claim_states_its_interval_and_is_neither_right_nor_wrong(lesson
 
 def test_an_open_claim_that_more_seeds_decide_says_so():
     decided = Claim("02-c3", "Cannot tell.", value=(NARROW,), size=0.02, verdict="open")
-    assert decided.sign == "leads"
+    assert decided.sign == "leads a little"
     small = replace(decided, value=(WIDE._replace(high=0.01),))
     assert small.sign == "level"
 
