@@ -19,6 +19,7 @@ BOOK = ROOT / "book"
 TEACH = ("teach-class", "teach-day", "teach-seminar", "refresher", "exam", "graded-reports")
 PAGES = ("answer", "how-to", "notation", "glossary", "bibliography", "errata", "about", *TEACH)
 TEXTS = {path.name[:2]: path for path in sorted((ROOT / "lessons" / "text").glob("*.md"))}
+EVIDENCE = sorted((ROOT / "lessons" / "text" / "evidence").glob("*.md"))
 HEADER = re.compile(r"^> Read (\d+ min) · do (\d+ min) · needs (.*?) · no GPU", re.MULTILINE)
 MONTH = r"(?:0[7-9]|[1-9]\d)(?:0[1-9]|1[0-2])"  # arXiv counts so since April 2007
 ARXIV = re.compile(rf"(?<![\d.]){MONTH}\.\d{{4,5}}(?!\d|\.\d)|\b[a-z]+-[a-z]+/\d{{7}}\b")
@@ -282,7 +283,8 @@ def test_the_errata_name_claims_that_exist():
         for lesson in LESSON_LINK.findall(row["where"]):
             assert lesson in TEXTS
         for id in re.findall(r"\b\d\d-[cp]\d+(?! of then)\b", row["where"]):
-            assert f'"{id}"' in read(TEXTS[id[:2]]), f"{id} is not in its lesson"
+            pages = (TEXTS[id[:2]], *EVIDENCE)
+            assert any(f'"{id}"' in read(text) for text in pages), f"{id} is on no page"
 
 
 def test_each_correction_stands_once_under_its_day_and_the_latest_day_is_the_last():
