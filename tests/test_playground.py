@@ -1,8 +1,10 @@
 """The home page's playground: its numbers are the package's, its five sentences are true."""
 
+import colorsys
 import json
 import math
 import re
+from collections import Counter
 from functools import cache
 
 import pytest
@@ -19,6 +21,14 @@ RULES = {"gd": "gd", "sign": "sign", "muon": "muon", "ns": "newton_schulz", "ada
 SETTINGS = json.loads((book.PLAYGROUND / "settings.json").read_text(encoding="utf-8"))
 BASE = SETTINGS[0]["state"]
 STEPS = 60
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread():  # these matrices are small
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 # --- the same runs by the package ----------------------------------------------------------------
@@ -45,9 +55,12 @@ def embeddings(state):
     K, d, turn = state["facts"], state["dimension"], state["axes"]
     for stream, Q in enumerate(coupled(d, min(turn, 1))):
         source = numbers(state["draw"], stream)
+        own = torch.eye(d).double()[:, :K] if d >= K else gaussian(d, K, source)
         if turn > 1:
-            Q = polar((2 - turn) * Q + (turn - 1) * polar(gaussian(d, d, source)))
-        yield Q @ (torch.eye(d).double()[:, :K] if d >= K else gaussian(d, K, source))
+            at_random = polar(gaussian(d, d, source))
+            at_random[0] *= at_random.det().sign()
+            Q = polar((2 - turn) * Q + (turn - 1) * at_random)
+        yield Q @ own
 
 
 def batches(state, p):
@@ -92,8 +105,39 @@ def run(state, side, steps=100):
     return run_cached(tuple(state.items()), side, steps)
 
 
-def correct(state, side, **changed):
-    return run({**state, **changed}, side)[0]
+def correct(state, side, steps=100, **changed):
+    return run({**state, **changed}, side, steps)[0]
+
+
+@cache
+def paced_cached(key, side):
+    """The step size with which the best fact reaches 0.9 at the state's pace, by halving."""
+    state = dict(key)
+
+    def reached(rate):
+        return correct(state, side, steps=state["pace"], **{f"{side}-rate": rate}).max() >= 0.9
+
+    high = 0.01
+    while not reached(high):
+        high *= 2
+    low = high / 2 if high > 0.01 else 0
+    while high - low > 1e-4 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if reached(middle) else (middle, high)
+    return high
+
+
+def paced(state, **changed):
+    """The state with the step sizes of its pace."""
+    state = {**state, **changed}
+    if not state["pace"]:
+        return state
+    return state | {f"{s}-rate": paced_cached(tuple(state.items()), s) for s in ("left", "right")}
+
+
+def first(p, share=0.9):
+    """The first step at which some fact has this probability."""
+    return int((p.amax(1) >= share).float().argmax())
 
 
 def gap(p):
@@ -118,12 +162,41 @@ def test_the_runs_of_this_file_are_those_of_theory(rule, rate):
 # --- five settings worth seeing ------------------------------------------------------------------
 
 
-def rare_facts_wait(state):
-    gd, muon = (correct(state, side)[40] for side in ("left", "right"))
+def adam_and_muon(state):
+    adam, muon = (correct(state, side) for side in ("left", "right"))
+    now = state["step"]
+    assert now == first(adam) == first(muon), "what the sentence says of the best"
+    for axes in (0, 0.3, 1, 1.5, 1.6, 2):
+        torch.testing.assert_close(correct(state, "right", axes=axes), muon)
+    for draw in range(2, 6):  # not this draw alone
+        other = paced(state, draw=draw)
+        assert known(correct(other, "left")[now]) < 6 < 24 == known(correct(other, "right")[now])
+    for pace in (5, 10, 20, 60):  # nor this pace
+        other = paced(state, pace=pace)
+        assert known(correct(other, "left")[pace]) < 5 < 24 == known(correct(other, "right")[pace])
+    own = correct(paced(state, axes=0), "left")
+    assert gap(own) < 1e-9
+    assert gap(own) < gap(muon), "in their own axes Adam is the more level of the two"
+    long = correct(state, "left", **{"left-rate": 10 * state["left-rate"]})
+    last = int((long.amin(1) > 0.5).float().argmax())
+    assert last > 3 * first(long) > 0
+    return (
+        f"In axes turned at random Adam's rare facts wait: at step {now}, where both rows know "
+        f"their best fact with {adam[now].max():.2f}, Adam knows {known(adam[now])} of 24 and Muon "
+        f"{known(muon[now])}. Larger steps shorten the wait and keep the order: with ten times as "
+        f"large ones Adam's best fact is there at step {first(long)}, and the last is known at "
+        f"{last}. Move “axes of the facts”: Muon's run stays the same, and in the facts' own axes "
+        f"Adam's gap is {gap(own):.2f}."
+    )
+
+
+def gradient_descent_and_muon(state):
+    gd, muon = (correct(state, side)[state["step"]] for side in ("left", "right"))
     assert (gd.diff() < 0).all()
-    for rate in (10, 20, 50):  # as far along, and later
-        faster = correct(state, "left", **{"left-rate": rate})
-        assert (faster[200 // rate].diff() < 0).all()
+    slow = state["left-rate"]
+    for times in (2, 4, 8):  # as far along, and later
+        faster = correct(state, "left", **{"left-rate": times * slow})
+        assert (faster[40 // times].diff() < 0).all()
         assert (faster[40] > gd).all()
     assert (muon[0] - muon[-1]).abs() < 0.1 < 0.5 < gd[0] - gd[-1]
     return (
@@ -133,29 +206,28 @@ def rare_facts_wait(state):
     )
 
 
-def the_axes_turn(state):
-    own, turned = (gap(correct(state, "left", axes=axes)) for axes in (0, 2))
-    assert own < 1e-9
-    assert all(gap(correct(state, "left", draw=draw)) > 0.7 for draw in range(2, 6))
+def too_many_facts(state):
+    adam, muon = (correct(state, side)[40] for side in ("left", "right"))
+    assert gap(correct(state, "right")) > 0.9
+    few = paced(state, facts=12)
+    for side in ("left", "right"):
+        assert known(correct(few, side)[100]) == 12
     return (
-        "Sign descent, which is Adam without its memory, keeps all facts level in their own axes: "
-        f"the largest gap is {own:.2f}. Where the axes are turned at random it is {turned:.2f}. "
-        "Move “embeddings” to its left end."
+        f"{len(adam)} facts share {state['dimension']} dimensions and disturb each other: Muon "
+        f"does not keep them level either. At step 40 it knows {known(muon)}, its least with "
+        f"{muon.min():.2f}; Adam knows {known(adam)}. With 12 facts both learn all."
     )
 
 
-def muon_does_not_care(state):
-    turns = (0, 0.3, 1, 1.6, 2)
-    first, *others = (correct(state, "right", axes=axes) for axes in turns)
-    for other in others:
-        torch.testing.assert_close(first, other)
-    own, turned = (gap(correct(state, "left", axes=axes)) for axes in (0, 2))
+def the_axes_turn(state):
+    own, turned = (gap(correct(paced(state, axes=axes), "left")) for axes in (0, 2))
     assert own < 1e-9
+    for draw in range(2, 6):
+        assert gap(correct(paced(state, draw=draw), "left")) > 0.7
     return (
-        "In axes turned at random Adam's rare facts wait: the largest gap between its best and its "
-        f"least known fact is {turned:.2f}, Muon's is {gap(first):.2f}. Turn the axes with "
-        "“embeddings”: Muon's run stays the same, and in the facts' own axes Adam's gap is "
-        f"{own:.2f}."
+        "Sign descent, which is Adam without its memory, keeps all facts level in their own axes: "
+        f"the largest gap is {own:.2f}. Where the axes are turned at random it is {turned:.2f}. "
+        "Move “axes of the facts” to its left end."
     )
 
 
@@ -174,32 +246,40 @@ def batch_and_momentum(state):
     )
 
 
-def too_many_facts(state):
-    adam, muon = (correct(state, side)[100] for side in ("left", "right"))
-    assert gap(correct(state, "right")) > 0.9
-    shorter = correct(state, "left", **{"left-rate": 0.1})[100]
-    assert known(shorter) < known(muon) < known(adam)
-    for side in ("left", "right"):
-        assert known(correct(state, side, facts=12)[100]) == 12
-    return (
-        f"{len(adam)} facts share {state['dimension']} dimensions and disturb each other: Muon "
-        f"does not keep them level either. After 100 steps Adam knows {known(adam)} and Muon "
-        f"{known(muon)}. Who knows more depends on the step sizes. With 12 facts both know all."
-    )
-
-
-SENTENCES = [rare_facts_wait, the_axes_turn, muon_does_not_care, batch_and_momentum, too_many_facts]
+SENTENCES = [
+    adam_and_muon,
+    gradient_descent_and_muon,
+    too_many_facts,
+    the_axes_turn,
+    batch_and_momentum,
+]
 
 
 @pytest.mark.parametrize(("setting", "sentence"), [*zip(SETTINGS, SENTENCES, strict=True)])
 def test_a_setting_worth_seeing_says_what_happens(setting, sentence):
     assert setting["title"].replace(" ", "_").lower() == sentence.__name__
-    assert setting["sentence"] == sentence(setting["state"])
+    assert setting["sentence"] == sentence(paced(setting["state"]))
+
+
+@pytest.mark.parametrize("setting", [s for s in SETTINGS if s["state"]["pace"]])
+def test_both_rows_know_their_best_fact_at_the_same_step(setting):
+    state = setting["state"]
+    used = dict(zip(("left-rate", "right-rate"), setting["rates"], strict=True))
+    for side in ("left", "right"):
+        assert abs(first(correct(state | used, side)) - state["pace"]) <= 1
+        assert paced(state)[f"{side}-rate"] == pytest.approx(used[f"{side}-rate"], rel=1e-3)
+
+
+def test_adam_against_muon_is_always_at_one_pace():
+    for setting in SETTINGS:
+        sides = {setting["state"][side] for side in ("left", "right")}
+        assert setting["state"]["pace"] or sides == {"muon"}
 
 
 def test_one_setting_opens_and_the_page_is_light():
     assert sum("opens" in setting for setting in SETTINGS) == 1
-    assert len(book.playground_module().encode()) <= 32_500
+    assert sum("front" in setting for setting in SETTINGS) == 3
+    assert len(book.playground_module().encode()) <= 43_000
 
 
 # --- in a browser --------------------------------------------------------------------------------
@@ -243,7 +323,8 @@ RUN = """async ([source, states, steps]) => {
     while (points.length <= steps) next();
     const { W, G, spectra } = points.at(-1), list = (A) => [...A.at];
     const all = (name) => points.map((point) => point[name]);
-    return { correct: all("correct"), loss: all("loss"), W: list(W), G: list(G), spectra };
+    const [one, two] = [all("correct"), all("loss")];
+    return { correct: one, loss: two, W: list(W), G: list(G), spectra: spectra() };
   })];
 }"""
 
@@ -316,6 +397,11 @@ def test_the_twenty_settings_hold_every_optimizer(computed):
     assert set(computed[0]) == {setting["left"] for setting in TWENTY}
 
 
+OLD = (
+    "#play&left=adam&right=ns&facts=24&dimension=24&tail=1&axes=2&batch=0&draw=1&step=20"
+    "&left-rate=0.05&left-momentum=0.9&right-rate=0.2&right-momentum=0.5"
+)  # as all links were before step sizes had a pace
+OLD_STATE = {"right": "ns", "step": 20, "pace": 0, "right-rate": 0.2, "right-momentum": 0.5}
 READ = """async ([source, fragments]) => {
   const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
   const { read, written, SETTINGS } = (await import(url)).default;
@@ -330,7 +416,9 @@ def test_a_link_is_read_strictly_and_holds_every_setting(page):
         "#play&facts=999999&dimension=25&tail=0.14": {"facts": 36, "dimension": 24, "tail": 0.1},
         "#play&facts=-5&step=1e9&tail=Infinity&axes=0x1&batch=": {},
         "#play&left=<img src=x onerror=alert(1)>&right=constructor&__proto__=1&toString=2": {},
-        "#play&left=gd&left-rate=7": {"left": "gd", "left-rate": 5, "left-momentum": 0},
+        "#play&left=gd&left-rate=7": {"left": "gd", "left-rate": 5, "left-momentum": 0, "pace": 0},
+        "#play&pace=21&left-rate=1": {"pace": 20, "left-rate": 1},
+        OLD: OLD_STATE,
         "#play&right=ns": {"right": "ns", "right-rate": 0.1, "right-momentum": 0},
         "#play&step=3&step=4&&=&=5": {"step": 4},
     }
@@ -361,8 +449,228 @@ def test_a_link_to_the_playground_amid_a_page_shows_it(page):
 @pytest.mark.parametrize("fragment", ["#play&left=<b>x</b>&facts=%", "#%", "#play&step=<script>"])
 def test_a_hostile_link_opens_the_page_as_it_is(page, fragment):
     page.visit(fragment)
-    reaches(page, 20)
+    reaches(page, 40)
     assert page.locator(".muonlab-playground :is(b, script)").count() == 0
+
+
+NOTHING = "Nothing learned yet. Who will learn the rare facts first?"
+BARS = """row => {
+  const canvas = document.querySelectorAll(".muonlab-facts")[row], { width, height } = canvas;
+  const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
+  const mine = getComputedStyle(canvas.parentNode).getPropertyValue("--muonlab-mine");
+  const want = [1, 3, 5].map((at) => parseInt(mine.slice(at, at + 2), 16));
+  const tops = Array(24).fill(0);
+  for (let x = 0; x < width; x++) for (let y = 0; y < height; y++) {
+    const fact = Math.floor((24 * x) / width), share = (height - 1 - y) / (height - 3);
+    const near = want.every((c, i) => Math.abs(data[4 * (y * width + x) + i] - c) < 40);
+    if (near) tops[fact] = Math.max(tops[fact], share);
+  }
+  return tops;
+}"""  # how high each fact's bar is, in the row's colour
+
+
+def coloured(page):
+    return [page.evaluate(BARS, row) for row in (0, 1)]
+
+
+@pytest.mark.browser
+def test_it_plays_once_by_itself_and_leaves_the_page_alone(page):
+    page.visit()
+    before = page.evaluate("[document.activeElement.tagName, scrollY, location.href]")
+    page.wait_for_function(
+        "/Step [2-9]/.test(document.querySelector('.muonlab-sentence').textContent)"
+    )
+    assert page.evaluate("performance.now()") < 5000, "a second, and a busy machine"
+    assert page.get_by_role("button", name="Pause").is_visible()
+    reaches(page, 100)
+    page.get_by_role("button", name="Play").wait_for()
+    page.wait_for_timeout(1000)
+    reaches(page, 100)
+    after = page.evaluate("[document.activeElement.tagName, scrollY, location.href]")
+    assert after == before
+    assert page.locator(".muonlab-spoken").inner_text() == ""
+
+
+@pytest.mark.browser
+def test_restart_shows_that_nothing_is_learned_yet(page):
+    page.visit("#play&step=40")
+    reaches(page, 40)
+    assert all(map(any, coloured(page)))
+    page.get_by_role("button", name="Restart").click()
+    page.locator(".muonlab-sentence", has_text=NOTHING).wait_for()
+    assert not any(map(any, coloured(page)))
+    assert page.get_by_role("button", name="Play").is_visible()
+
+
+@pytest.mark.browser
+def test_the_numbers_of_the_sentence_are_those_of_the_picture(page):
+    page.visit()
+    page.wait_for_function(
+        "/Step [34]./.test(document.querySelector('.muonlab-sentence').textContent)"
+    )
+    page.get_by_role("button", name="Pause").click()
+    page.wait_for_timeout(700)
+    said = re.findall(r"the best with (0\.\d\d), the least with (0\.\d\d)", sentence(page))
+    assert len(said) == 2
+    assert page.locator(".muonlab-row span").all_inner_texts() == [
+        f"knows {found} of 24 facts" for found in re.findall(r"knows (\d+)", sentence(page))
+    ]
+    step = int(re.match(r"Step (\d+)", sentence(page))[1])
+    state = paced(SETTINGS[0]["state"])
+    often = power_law(24, 1) * (1 / power_law(24, 1)[0])
+    for side, told, tops in zip(("left", "right"), said, coloured(page), strict=True):
+        now = correct(state, side)[step]
+        assert told == (f"{now.max():.2f}", f"{now.min():.2f}")
+        clear = (now - often).abs() > 0.08  # of the line that says how often
+        assert clear.sum() > 5
+        torch.testing.assert_close(
+            torch.tensor(tops)[clear].double(), now[clear], atol=0.03, rtol=0
+        )
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("size", [(1280, 720), (390, 844), (1440, 900)])
+def test_what_is_seen_and_what_moves_it_fit_one_screen(browser, window, size):
+    context = browser.new_context(viewport=dict(zip(("width", "height"), size, strict=True)))
+    page = context.new_page()
+    page.goto(window.url.split("#")[0])
+    page.locator(".muonlab-sentence:not(:empty)").wait_for()
+    top = page.locator(".muonlab-playground").bounding_box()["y"]
+    more = page.locator(".muonlab-more").bounding_box()["y"]
+    assert more - top <= 560
+    seen = page.locator(".muonlab-playground :is(button, input, canvas):visible")
+    assert seen.count() == 2 + 1 + 2 + 3, "two pictures, one slider, Play, Restart, three settings"
+    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+    context.close()
+
+
+HUES = """() => {
+  const canvas = document.querySelector(".muonlab-pixels"), { width, height } = canvas;
+  const { data } = canvas.getContext("2d").getImageData(0, 0, width, height), found = [];
+  for (let k = 0; k < data.length; k += 4) {
+    if (data[k + 3] > 120) found.push([...data.slice(k, k + 3)]);
+  }
+  const looks = (name) => getComputedStyle(document.querySelector(".muonlab-signs ." + name));
+  const swatches = ["above", "below"].map((sign) => looks("muonlab-" + sign).backgroundColor);
+  return [found, swatches, document.querySelector(".muonlab-signs").textContent];
+}"""
+WORDS = {"green": (90, 170), "purple": (265, 320)}  # degrees of hue
+
+
+def word(colour):
+    hue = 360 * colorsys.rgb_to_hsv(*(c / 255 for c in colour))[0]
+    return next((name for name, (low, high) in WORDS.items() if low <= hue <= high), hue)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_colours_drawn_are_those_that_the_legend_names(page, theme):
+    page.visit("#play&step=40&facts=12&dimension=12")
+    page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+    reaches(page, 40)
+    page.wait_for_timeout(500)
+    found, swatches, legend = page.evaluate(HUES)
+    assert Counter(map(word, found)).keys() == {"green", "purple"}
+    named = re.findall(r"(\w+) is (?:above|below) 0", legend)
+    assert named == ["green", "purple"]
+    seen = [tuple(map(int, re.findall(r"\d+", swatch)[:3])) for swatch in swatches]
+    assert [word(colour) for colour in seen] == named
+    for label in page.locator(".muonlab-pixels").evaluate_all("all => all.map(c => c.ariaLabel)"):
+        assert f"{named[0]} above 0, {named[1]} below" in label
+    for blind in BLIND:  # and who sees no red or no green sees them apart
+        one, other = (seen_by(blind, colour) for colour in seen)
+        assert math.dist(one, other) > 20
+
+
+BLIND = {  # Machado et al. 2009, severity 1: what is left of linear red, green and blue
+    "red": (
+        (0.152286, 1.052583, -0.204868),
+        (0.114503, 0.786281, 0.099216),
+        (-0.003882, -0.048116, 1.051998),
+    ),
+    "green": (
+        (0.367322, 0.860646, -0.227968),
+        (0.280085, 0.672501, 0.047413),
+        (-0.011820, 0.042940, 0.968881),
+    ),
+}
+
+
+def seen_by(blind, colour):
+    """CIELAB of a colour as seen without red or green cones."""
+    linear = [
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
+        for c in (x / 255 for x in colour)
+    ]
+    r, g, b = (
+        min(1, max(0, sum(m * c for m, c in zip(row, linear, strict=True)))) for row in BLIND[blind]
+    )
+    xyz = (
+        (0.4124 * r + 0.3576 * g + 0.1805 * b) / 0.9505,
+        0.2126 * r + 0.7152 * g + 0.0722 * b,
+        (0.0193 * r + 0.1192 * g + 0.9505 * b) / 1.089,
+    )
+    x, y, z = (t ** (1 / 3) if t > 0.008856 else 7.787 * t + 16 / 116 for t in xyz)
+    return 116 * y - 16, 500 * (x - y), 200 * (y - z)
+
+
+TURNS = """async ([source, state]) => {
+  const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+  const { embeddings, rates, run, STOPS } = (await import(url)).default, sides = ["left", "right"];
+  let skew = 0;
+  for (const draw of STOPS.draw) for (const axes of STOPS.axes) {
+    for (const { rows: d, columns: K, at } of embeddings({ ...state, draw, axes })) {
+      for (let i = 0; i < K; i++) for (let j = 0; j < K; j++) {
+        let sum = 0;
+        for (let k = 0; k < d; k++) sum += at[k * K + i] * at[k * K + j];
+        skew = Math.max(skew, Math.abs(sum - (i === j)));
+      }
+    }
+  }
+  const turned = [1, 7].flatMap((draw) => STOPS.axes.map((axes) => ({ ...state, draw, axes })));
+  return [skew, turned.map((one) => {
+    const used = rates(one);
+    return [one, used, sides.map((side, i) => {
+      const { points, next } = run(one, one[side], used.rates[i], one[`${side}-momentum`]);
+      while (points.length <= 60) next();
+      const reached = (point) => point.best >= 0.9;
+      return [points.findIndex(reached), points.map((point) => point.correct)];
+    })];
+  })];
+}"""
+
+
+@pytest.fixture(scope="module")
+def turned(window):
+    opening = next(setting["state"] for setting in SETTINGS if "opens" in setting)
+    window.set_default_timeout(0)
+    found = window.evaluate(TURNS, [book.playground_module(), opening])
+    window.set_default_timeout(20_000)
+    return found
+
+
+@pytest.mark.browser
+def test_keys_and_values_stay_at_right_angles_at_every_stop_of_every_draw(turned):
+    assert turned[0] < 1e-9
+
+
+@pytest.mark.browser
+def test_at_every_stop_both_rows_know_their_best_fact_at_the_same_step(turned):
+    assert len(turned[1]) == 2 * 21
+    for state, used, sides in turned[1]:
+        assert used["found"]
+        for at, _ in sides:
+            assert abs(at - state["pace"]) <= 1, state
+    for state, used, sides in turned[1][5::8]:  # and so says Python
+        for side, rate, (at, _) in zip(("left", "right"), used["rates"], sides, strict=True):
+            assert first(correct(state, side, steps=60, **{f"{side}-rate": rate})) == at
+
+
+@pytest.mark.browser
+def test_at_every_stop_muon_runs_the_same(turned):
+    muon = [torch.tensor(sides[1][1]).double() for *_, sides in turned[1]]
+    for other in muon:
+        torch.testing.assert_close(other, muon[0], atol=1e-6, rtol=0)
 
 
 @pytest.mark.browser
@@ -376,20 +684,22 @@ def test_a_setting_plays_stops_and_is_said_once(page):
           new MutationObserver(keep).observe(node, { childList: true });
         }"""
     )
-    page.wait_for_function("said.length === 1")
-    page.get_by_role("button", name="Rare facts wait").click()
-    assert page.locator(".muonlab-lesson").inner_text() == SETTINGS[0]["sentence"]
+    page.get_by_role("button", name="Gradient descent and Muon").click()
+    assert page.locator(".muonlab-lesson").text_content() == SETTINGS[1]["sentence"]
     page.wait_for_function("+document.querySelector('.muonlab-scrub input').value >= 9")
-    assert page.evaluate("said.length") == 1, "nothing is said while it plays"
+    assert page.evaluate("said.length") == 0, "nothing is said while it plays"
     page.get_by_role("button", name="Pause").press("Space")
-    page.wait_for_function("said.length === 2")
+    page.wait_for_function("said.length === 1")
+    page.locator(".muonlab-more > summary").click()
     step = page.get_by_role("slider", name="step", exact=True)
-    assert page.evaluate("said[1]") == sentence(page)
+    assert page.evaluate("said[0]") == sentence(page)
     assert f"step={step.input_value()}&" in page.url
-    left, right = (run(SETTINGS[0]["state"], side)[0] for side in ("left", "right"))
-    for p, words in zip((left, right), sentence(page).split("Right"), strict=True):
-        now = p[int(step.input_value())]
-        assert f"{known(now)} of 24 facts known, the best with {now.max():.2f}" in words
+    state = paced(SETTINGS[1]["state"])
+    left, right = (run(state, side)[0][int(step.input_value())] for side in ("left", "right"))
+    for now, words in zip((left, right), sentence(page).split("Muon"), strict=True):
+        assert re.search(
+            rf"knows {known(now)}( of 24 facts)?, the best with {now.max():.2f}", words
+        )
 
 
 @pytest.mark.browser
@@ -410,12 +720,17 @@ def test_keys_step_scrub_and_choose(page):
             step.press("ArrowLeft")
     reaches(page, 7)
     assert sentence(page) == forward, "the past is kept"
-    choice = page.get_by_role("combobox", name="optimizer, left")
+    choice = page.get_by_role("combobox", name="optimizer, upper row")
     choice.select_option("gradient descent")
-    assert page.get_by_role("slider", name="step size, left").get_attribute("aria-valuetext") == "5"
+    few = paced(SETTINGS[1]["state"], facts=6, dimension=6)
+    size = page.get_by_role("slider", name="step size, upper")
+    assert size.get_attribute("aria-valuetext") == f"{few['left-rate']:.3g}"
     page.get_by_role("button", name="Restart").press("Enter")
-    reaches(page, 0)
-    for name in ("facts", "dimension", "tail exponent", "embeddings", "batch", "random draw"):
+    page.locator(".muonlab-sentence", has_text=NOTHING).wait_for()
+    names = (
+        "facts, dimension, tail exponent, batch, random draw, axes of the facts, best fact at 0.9"
+    )
+    for name in (*names.split(", "), "step size, upper", "momentum, lower"):
         slider = page.get_by_role("slider", name=name, exact=True)
         before = slider.get_attribute("aria-valuetext")
         last = slider.input_value() == slider.get_attribute("max")
@@ -442,6 +757,9 @@ def test_a_link_restores_what_was_seen(page):
 def test_with_reduced_motion_nothing_moves_by_itself(page):
     page.emulate_media(reduced_motion="reduce")
     page.visit()
+    page.wait_for_timeout(1200)
+    reaches(page, 40)
     page.get_by_role("button", name="Too many facts").click()
-    reaches(page, 100)
+    page.locator(".muonlab-sentence", has_text="of 36 facts").wait_for()
+    reaches(page, 40)
     assert page.get_by_role("button", name="Play").count() == 1

@@ -11,10 +11,13 @@ function palette(el) {
     return brush.getImageData(0, 0, 1, 1).data;
   };
   const looks = LOOKS.contestants.map(({ name, dash }, i) => [name, { colour: named(`who-${i}`), dash }]);
-  return { ink: style.color, paper: named("paper"), above: numbers(named("good")), below: numbers(named("series-1")), who: Object.fromEntries(looks) };
+  return { ink: style.color, paper: named("paper"), above: numbers(named("above")), below: numbers(named("below")), who: Object.fromEntries(looks) };
 }
 
-// A pixel an entry, which the style sheet enlarges: green above 0, purple below, as strong as its share of the largest.
+// The names of --muonlab-above and --muonlab-below in playground.css, wherever words are needed.
+const SIGNS = { above: "green", below: "purple" };
+
+// A pixel an entry, which the style sheet enlarges: the colour of its sign, as strong as its share of the largest.
 function heat(canvas, A, { above, below }) {
   if (canvas.width !== A.columns) [canvas.width, canvas.height] = [A.columns, A.rows];
   const end = largest(A), image = new ImageData(A.columns, A.rows);
@@ -36,24 +39,53 @@ function cleared(canvas) {
   return { brush, width, height };
 }
 
-// A bar for each share, from 0 to 1, and over it a mark for another: a dot, or a line as wide as there is room.
-function bars(canvas, shares, others, look, { ink, paper }, dots) {
-  const { brush, width, height } = cleared(canvas), each = width / shares.length, thick = Math.max(1, 0.7 * each);
-  const y = (share) => height - 1 - share * (height - 4);
+const level = ({ brush, width }, y, { ink }) => { // lines at 0, one half and 1
   brush.fillStyle = ink;
   brush.globalAlpha = 0.25;
-  for (const level of [0, 0.5, 1]) brush.fillRect(0, y(level), width, 1);
+  for (const share of [0, 0.5, 1]) brush.fillRect(0, y(share), width, 1);
   brush.globalAlpha = 1;
+};
+
+// A bar a fact, full where it is known and else pale; a line of steps says how often each is asked.
+function answers(canvas, shares, often, look, colours) {
+  const place = cleared(canvas), { brush, width, height } = place, each = width / shares.length, thick = Math.max(2, 0.76 * each);
+  const y = (share) => height - 1 - share * (height - 3);
+  level(place, y, colours);
+  brush.fillStyle = brush.strokeStyle = look.colour;
+  brush.lineWidth = 1;
+  shares.forEach((share, k) => {
+    if (!share) return; // nothing yet
+    const left = (k + 0.5) * each - thick / 2, top = y(share), tall = y(0) + 1 - top;
+    brush.globalAlpha = share > 0.5 ? 1 : 0.35;
+    brush.fillRect(left, top, thick, tall);
+    brush.globalAlpha = 1;
+    brush.strokeRect(left + 0.5, top + 0.5, thick - 1, Math.max(0, tall - 1));
+  });
+  for (const [colour, wide] of [[colours.paper, 4], [colours.ink, 1.5]]) { // a rim: a bar may have the colour of ink
+    brush.strokeStyle = colour;
+    brush.lineWidth = wide;
+    brush.beginPath();
+    often.forEach((share, k) => {
+      brush.lineTo(k * each, y(share));
+      brush.lineTo((k + 1) * each, y(share));
+    });
+    brush.stroke();
+  }
+}
+
+// A bar a singular value, and a dot for another: both as shares of the largest.
+function spectrum(canvas, shares, others, look, colours) {
+  const place = cleared(canvas), { brush, width, height } = place, each = width / shares.length, thick = Math.max(1, 0.7 * each);
+  const y = (share) => height - 2 - share * (height - 6), wide = Math.min(6, Math.max(3, 0.7 * each));
+  level(place, y, colours);
   shares.forEach((share, k) => {
     const x = (k + 0.5) * each;
     brush.fillStyle = look.colour;
     brush.fillRect(x - thick / 2, y(share), thick, y(0) - y(share));
-    const wide = dots ? Math.min(6, Math.max(3, 0.7 * each)) : each, tall = dots ? wide : 2;
-    const mark = (rim) => brush.fillRect(x - wide / 2 - rim, y(others[k]) - tall / 2 - rim, wide + 2 * rim, tall + 2 * rim);
-    brush.fillStyle = paper; // a rim: a bar may have the colour of ink
-    mark(1);
-    brush.fillStyle = ink;
-    mark(0);
+    for (const [colour, rim] of [[colours.paper, 1], [colours.ink, 0]]) {
+      brush.fillStyle = colour;
+      brush.fillRect(x - wide / 2 - rim, y(others[k]) - wide / 2 - rim, wide + 2 * rim, wide + 2 * rim);
+    }
   });
 }
 

@@ -60,6 +60,18 @@ function svd(A, tolerance = 1e-14, V = identity(A.columns)) {
   return { C, V, sigma, values: sigma.map((s) => s * top).sort((a, b) => b - a) };
 }
 
+function determinant(A) { // by elimination, the largest entry of a column first
+  const n = A.columns, rows = Array.from({ length: n }, (_, i) => A.at.slice(i * n, i * n + n));
+  let found = 1;
+  for (let k = 0; k < n; k++) {
+    const pivot = rows.reduce((best, row, i) => (i >= k && Math.abs(row[k]) > Math.abs(rows[best][k]) ? i : best), k);
+    if (pivot !== k) [rows[k], rows[pivot], found] = [rows[pivot], rows[k], -found];
+    found *= rows[k][k];
+    for (let i = k + 1; i < n; i++) for (let j = n - 1; j >= k; j--) rows[i][j] -= (rows[i][k] / rows[k][k]) * rows[k][j];
+  }
+  return found;
+}
+
 // --- what an optimizer makes of the average M of gradients ---------------------------------------
 
 function polar(M, near) { // U Vᵀ; a singular value that is 0 stays 0
@@ -97,7 +109,7 @@ const RULES = { // `who` is a name of optimizers.json; rate and momentum are wha
   gd: { name: "gradient descent", who: "gradient descent", rate: 5, momentum: 0, update: (M) => M },
   sign: { name: "sign descent", who: "sign descent", rate: 0.1, momentum: 0, update: (M) => entries(M, Math.sign) },
   adam: { name: "Adam", who: "AdamW", rate: 0.05, momentum: 0.9, update: adam },
-  muon: { name: "Muon (SVD)", who: "Muon", rate: 0.1, momentum: 0, update: (M, { near }) => polar(M, near.M) },
+  muon: { name: "Muon", who: "Muon", rate: 0.1, momentum: 0, update: (M, { near }) => polar(M, near.M) },
   ns: { name: "Muon (five steps)", who: "Muon", rate: 0.1, momentum: 0, update: (M) => newtonSchulz(M) },
   normuon: { name: "NorMuon", who: "NorMuon", rate: 0.1, momentum: 0, update: norMuon },
 };
@@ -118,14 +130,17 @@ function gaussian(d, K, source) {
 }
 
 // Keys E and values (d, K): own axes, K of them or, if there are too few, random directions; turned from 0,
-// over 1, coupled in threes (matrix.js), to 2, a random rotation.
+// over 1, coupled in threes (matrix.js), to 2, at random. Between two turns of opposite determinants something
+// is squashed to 0; so the random one has a row flipped where it must, which no optimizer here notices.
 function embeddings({ facts: K, dimension: d, axes, draw }) {
   const { keys, values } = coupled(Math.min(axes, 1));
   return [keys, values].map((block, stream) => {
     const source = numbers(draw, stream);
     const threes = matrix(d, d, (i, j) => (Math.floor(i / 3) === Math.floor(j / 3) ? block[i % 3][j % 3] : 0));
-    const Q = axes > 1 ? polar(mix(2 - axes, threes, axes - 1, polar(gaussian(d, d, source)))) : threes;
-    return times(Q, K <= d ? matrix(d, K, (i, j) => Number(i === j)) : gaussian(d, K, source));
+    const own = K <= d ? matrix(d, K, (i, j) => Number(i === j)) : gaussian(d, K, source);
+    if (axes <= 1) return times(threes, own);
+    const chance = polar(gaussian(d, d, source)), mirror = determinant(chance) < 0 ? -1 : 1; // that of threes is 1
+    return times(polar(mix(2 - axes, threes, axes - 1, entries(chance, (x, k) => (k < d ? mirror * x : x)))), own);
   });
 }
 
@@ -165,7 +180,8 @@ function run(state, rule, rate, momentum) {
       surprise.at[j * K + j] = (wrong / sum) * seen[j];
     }
     const G = times(times(values, surprise), flip(E)); // −∇L
-    const spectra = { W: svd(W, 1e-6, near.W).values, G: svd(G, 1e-6, near.G).values };
+    let found;
+    const spectra = () => (found ??= { W: svd(W, 1e-6, near.W).values, G: svd(G, 1e-6, near.G).values }); // where one looks
     const known = correct.filter((share) => share > 0.5).length;
     return { W, G, correct, loss, spectra, best: Math.max(...correct), worst: Math.min(...correct), known };
   }
@@ -177,4 +193,44 @@ function run(state, rule, rate, momentum) {
   }
   points.push(at(matrix(d, d)));
   return { points, next, p };
+}
+
+// --- step sizes -----------------------------------------------------------------------------------
+
+// The step size with which a side's best known fact reaches probability 0.9 at the step `pace`: where both sides
+// have it, neither is merely faster. Null where there is none: facts that disturb each other come and go.
+// The first three do not notice how the axes are turned.
+const LEVEL = ["gd", "muon", "ns"], KNOWN = 0.9, KEPT = new Map();
+
+function pacedKey(state, side) {
+  const { facts, dimension, tail, batch, axes, draw, pace } = state, level = LEVEL.includes(state[side]);
+  const alike = level && !batch && facts <= dimension;
+  const data = { facts, dimension, tail, batch, axes: level ? 0 : axes, draw: alike ? 1 : draw };
+  return JSON.stringify([data, state[side], state[`${side}-momentum`], pace]);
+}
+
+function paced(state, side) {
+  const key = pacedKey(state, side);
+  if (!KEPT.has(key)) KEPT.set(key, search(...JSON.parse(key)));
+  return KEPT.get(key);
+}
+
+// False position: what is looked for is nearly straight in the step size, and its value at 0 is known.
+function search(data, rule, momentum, pace) {
+  const logit = (share) => Math.log(share / Math.max(1e-9, 1 - share));
+  const best = (rate, steps) => {
+    const { points, next } = run(data, rule, rate, momentum);
+    while (points.length <= steps) next();
+    return Math.max(...points.map((point) => point.best));
+  };
+  const over = (rate) => [rate, logit(best(rate, pace)) - logit(KNOWN)];
+  let low = [0, logit(1 / data.facts) - logit(KNOWN)], high = over((40 * RULES[rule].rate) / pace);
+  for (let i = 0; high[1] < 0 && i < 12; i++) [low, high] = [high, over(2 * high[0])];
+  for (let i = 0, kept = 0; high[1] > 0.003 && i < 30; i++) { // 0.9003, at most
+    const [rate, value] = over((low[0] * high[1] - high[0] * low[1]) / (high[1] - low[1]));
+    if (value >= 0) [low, high, kept] = [kept > 0 ? [low[0], low[1] / 2] : low, [rate, value], 1];
+    else [low, high, kept] = [[rate, value], kept < 0 ? [high[0], high[1] / 2] : high, -1];
+  }
+  const before = best(high[0], pace - 2);
+  return high[1] >= 0 && high[1] <= 0.003 && before < KNOWN ? high[0] : null;
 }
