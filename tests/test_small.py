@@ -25,3 +25,38 @@ def test_a_study_writes_its_parts_as_they_come(name, tmp_path):
     study = json.loads(path.read_text())[name]
     assert study["parts"]
     assert {"code", "torch", "utc"} <= study["provenance"].keys()
+
+
+RECORDED = json.loads(small.PATH.read_text())
+SIZES = {
+    "rotations": (8, 100),  # ways to step, rotations
+    "race": (16, 5),  # settings times ranks, rules
+    "many": (4, None),
+    "balance": (18, None),
+    "hunt": (25, 6),  # rates times bugs, seeds
+    "tail": (7, 2),  # rates, seeds
+    "angles": (8, 3),  # rates, kinds and optimizers, measurements
+    "logits": (21, 5),  # arms times seeds, numbers of each
+}
+
+
+def test_every_study_is_recorded_by_committed_code():
+    assert RECORDED.keys() == small.STUDIES.keys() == SIZES.keys() == TOY.keys()
+    for study in RECORDED.values():
+        assert not study["provenance"]["code"].endswith("-dirty")
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_a_study_is_recorded_to_its_end(name):
+    parts, (count, deep) = RECORDED[name]["parts"], SIZES[name]
+    assert len(parts) == count
+    assert deep is None or {len(value) for value in parts.values()} == {deep}
+
+
+def test_the_races_runs_and_draws_are_as_many_as_the_page_says():
+    race, many, tail, logits = (RECORDED[n]["parts"] for n in ("race", "many", "tail", "logits"))
+    assert {len(seeds) for rules in race.values() for seeds in rules.values()} == {8}
+    rates = [found for name in ("SGD", "Adam", "Muon") for found in many[name].values()]
+    assert {len(steps) for steps in (*rates, many["drawn"])} == {13}
+    assert {run[-1][0] for runs in tail.values() for run in runs} == {150}
+    assert {len(arm["logit"]) for arm in logits.values()} == {12}
