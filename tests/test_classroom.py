@@ -440,7 +440,7 @@ def test_a_failing_cell_is_named_and_the_old_notebook_stays(text, monkeypatch, c
     )
     assert release.main(["02"]) == 1
     said = capsys.readouterr().err
-    assert "lesson 02-test, cell 02-003" in said
+    assert "02-test, cell 02-003" in said
     assert "deliberate" in said
     assert "\x1b" not in said
     assert source.notebook_path(text).read_bytes() == old

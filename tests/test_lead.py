@@ -101,7 +101,7 @@ def test_the_page_shows_the_race_as_the_records_have_it():
 
 
 def test_the_page_says_of_the_card_what_was_timed():
-    told = json.loads((store.RESULTS / "bench-h200.json").read_text())
+    told = json.loads((store.RESULTS / "gpu-h200.json").read_text())
     assert not re.search(r'"[^"]*(/home|/root|/work|/tmp|:\\\\)', json.dumps(told))
     small, _, large = cells(gpu.optimizer_step())
     assert [float(ms) for ms in small[1]] == [17.5, 8.07, 12.0, 0.22, 0.15]

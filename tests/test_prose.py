@@ -35,9 +35,6 @@ CITED: dict[str, dict[str, str]] = {
     },
     "04": {
         "10 %": "e to the power 0.1, less 1",
-        "6.24": "the natural logarithm of 512",
-        "2.262": "Student's t, nine degrees of freedom",
-        "4,096": "the tokens of docs, muonlab.data",
         **dict.fromkeys(("1.4", "0.1", "1.1", "1.2"), "arXiv 2509.02046, section 4"),
     },
     "05": {"4,096": "the tokens of docs, muonlab.data"},

@@ -73,7 +73,7 @@ def unfinished() -> str:
 @cache
 def timings() -> dict[str, Any]:
     """Returns what was timed on the card."""
-    return json.loads((RESULTS / "bench-h200.json").read_text(encoding="utf-8"))
+    return json.loads((RESULTS / "gpu-h200.json").read_text(encoding="utf-8"))
 
 
 def timed() -> str:

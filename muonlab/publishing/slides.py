@@ -71,7 +71,8 @@ def deck(notebook: NotebookNode) -> NotebookNode:
     models = dict(notebook.metadata.widgets[STATE]["state"])
     found = list(_slides(notebook.cells, models))
     kept = sorted(range(len(found)), key=lambda place: found[place].rank)[: MOST - 1]
-    cells = _question(notebook.cells[0].source)
+    begin = (cell.source for cell in notebook.cells[:6] if cell.cell_type == "markdown")
+    cells = _question("\n\n".join(begin))  # a picture may stand before the minutes
     for slide in (found[place] for place in sorted(kept)):
         cells += _cells(slide)
     views = {view for cell in cells for out in cell.get("outputs", []) if (view := _view(out))}
