@@ -112,7 +112,7 @@ def test_of_too_many_slides_the_last_figures_go_and_what_is_needed_stays():
 def test_a_lesson_without_its_minutes_is_named():
     broken = lesson_of(0)
     broken.cells[0].source = "# Why?"
-    with pytest.raises(ValueError, match=r"its question and its minutes, not '# Why\?'"):
+    with pytest.raises(ValueError, match=r"its question and its minutes, not '# Why\?"):
         slides.deck(broken)
 
 

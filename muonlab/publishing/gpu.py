@@ -63,7 +63,7 @@ def source(told: dict[str, Any]) -> str:
 def unfinished() -> str:
     """Returns which phases for the card have some of their runs, and which none."""
     phases = {name: phase for study in ON_IT for name, phase in LEAD[study].phases().items()}
-    found = {name: len(recorded(name)) for name in UNFINISHED}
+    found = {name: len(recorded(name)) for name in UNFINISHED if name in phases}
     some = [f"`{n}` has {k} of {len(phases[n](HERE))} runs" for n, k in found.items()]
     none = [f"`{name}`" for name in phases if not path_of(name).exists()]
     told = {"Unfinished": some, "Not begun": none}

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from muonlab.studies.facts import FACTS_1200, whose
+from muonlab.studies.facts import FACTS_400, FACTS_1200, whose
 from muonlab.studies.protocol import ADAMW, MUON, OUTER, RIVALS, SETTING, knobs, partly, tuned
 from muonlab.studies.races import AGAIN, RACE, judging, shorter
 from muonlab.studies.table1 import ALL_GROUPS
@@ -185,7 +185,7 @@ LEAD = {
     "warmups": Study(RACE[1200].tunings, {"warmups": other_warmups}),
     "unseen": Study(RACE[1200].tunings, {"unseen": again}),
     "facts-squares": Study(
-        (*FACTS_1200.tunings, MEMORIES),
+        (*FACTS_400.tunings, *FACTS_1200.tunings, MEMORIES),
         {"facts-squares": lambda at: cross(MEMORIES.best(at), seed=[11, 12, 13, 14, 15])},
     ),
     "normuon-rms": tuned(EVEN_LENGTH, seeds=10, first=11, before=(RACE[1200], AGAIN)),
