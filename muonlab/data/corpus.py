@@ -98,7 +98,7 @@ class Corpus:
 
     @cached_property
     def unseen(self) -> Tensor:
-        """Which held-out tokens end a SPAN that is nowhere in the training text: (tokens,) bool.
+        """Which held-out tokens (tokens,) end a SPAN that is nowhere in the training text.
 
         Spans are compared by 64 bits of a hash. The first SPAN - 1 tokens count as seen.
         """
