@@ -71,7 +71,7 @@ class Comparison:
 
     @property
     def trials(self) -> str:
-        """How many trials each side had, or "none", where its settings are those of another study."""
+        """How many trials each side had, or "none", where another study tuned them."""
         return str(sum(self._tuned.rounds)) if self._tuned else "none"
 
     def interval(self, measure: Measure = OVERALL) -> Interval:
