@@ -211,3 +211,11 @@ def test_the_address_of_the_book_comes_from_the_environment(site, expected, monk
     config = SimpleNamespace()
     book._configure(SimpleNamespace(events=SimpleNamespace(listeners={})), config)
     assert config.ogp_site_url == expected
+
+
+def test_a_page_of_several_widgets_has_one_loader():
+    """Each loader draws all of them."""
+    page = book.fill("<!-- made: playground -->\n\n<!-- made: lead_map -->")
+    assert page.count(book.VIEW) == 2
+    assert page.count(book.LOADER) == 1
+    assert page.rstrip().endswith(book.LOADER)

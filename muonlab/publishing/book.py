@@ -48,6 +48,7 @@ MOVED = {  # pages that people may have kept a link to, and what holds their num
 FORWARD = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Moved</title>
 <meta http-equiv="refresh" content="0; url={0}"><a href="{0}">This page has moved.</a></html>
 """
+LOADER = '<script src="../live/widgets.js"></script>'
 VIEW = STATE.replace("state", "view")
 SLIDES = '<p class="muonlab-source"><a href="../slides/{}.html">This lesson as slides</a></p>'
 
@@ -177,7 +178,7 @@ def widget(name: str, model: dict[str, Any], css: str = "") -> str:
     parts = {VIEW: {"model_id": name}, STATE: {"state": {name: {"state": model}}}}
     texts = {kind: json.dumps(data).replace("</", "<\\/") for kind, data in parts.items()}
     scripts = [f'<script type="{kind}">{text}</script>' for kind, text in texts.items()]
-    return "\n".join([*scripts, '<script src="../live/widgets.js"></script>'])
+    return "\n".join([*scripts, LOADER])
 
 
 MADE: dict[str, Callable[..., str]] = {
@@ -228,7 +229,10 @@ def fill(text: str) -> str:
             raise ValueError(f"nothing makes the part {name!r}; there are {', '.join(MADE)}")
         return MADE[name](*filter(None, [argument]))
 
-    return PART.sub(made, text)
+    whole = PART.sub(made, text)
+    return whole.replace(
+        LOADER, "", max(0, whole.count(LOADER) - 1)
+    )  # each draws all widgets of the page
 
 
 def source_line(page: str, repository: str) -> str:
