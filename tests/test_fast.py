@@ -269,22 +269,26 @@ def test_training_follows_the_same_curve(monkeypatch, options, dtype):
     assert (fast - readable).abs().max() < tolerance
 
 
+GROUP = {"kernels": False, "ns_coefficients": "jordan", "ns_dtype": None}
+
+
 def test_stacks_hold_equal_shapes_and_no_more_than_fits():
     shapes = [(64, 32), (32, 64), (64, 32), (4, 64, 32), (64, 2, 4, 4)]
     params = [torch.empty(s) for s in shapes] + [torch.empty(64, 32, dtype=torch.bfloat16)]
     order = {id(p): i for i, p in enumerate(params)}
-    found = [[order[id(p)] for p in stack] for stack, _ in as_stacks(params)]
+    found = [[order[id(p)] for p in stack] for [stack], _ in as_stacks(params, GROUP)]
     assert found == [[0, 2], [1], [3], [4], [5]]
 
 
 @pytest.mark.parametrize(("dtype", "most"), [(torch.bfloat16, STACK), (None, STACK_ELSE)])
 def test_a_stack_is_no_larger_than_the_cache(dtype, most):
     large = [torch.empty(1, most // 8 + 1, device="meta") for _ in range(9)]
-    stacks = [stack for stack, _ in as_stacks(large, dtype)]
+    stacks = [stack for [stack], _ in as_stacks(large, GROUP | {"ns_dtype": dtype})]
     assert sum(map(len, stacks)) == 9
     assert all(len(stack) * large[0].numel() <= most for stack in stacks)
     huge = [torch.empty(1, 2 * most, device="meta") for _ in range(2)]
-    assert [len(stack) for stack, _ in as_stacks(huge, dtype)] == [1, 1]
+    stacks = as_stacks(huge, GROUP | {"ns_dtype": dtype})
+    assert [len(stack) for [stack], _ in stacks] == [1, 1]
 
 
 def test_many_matrices_are_stepped_as_one_is():

@@ -1,13 +1,13 @@
 """Newton-Schulz at the speed of the machine: the function of `orthogonalize`, in another order.
 
-A processor is fast at large products, and slow at small products and at each pass over memory.
-So this module
+A processor is fast at large products, and slow at small products, at each pass over memory and, on
+a GPU, at each launch. So this module
 
-* multiplies a stack of matrices of one shape at once;
-* reads the norm off the first Gram matrix A = XXᵀ: ‖X‖_F² = tr A, Schatten-4 is ‖A‖_F^½;
-* works on A where X is wide. Each step multiplies X by a polynomial in A, so several steps can be
-  gathered into one k×k factor Q, and X is multiplied once: X ← QX. Rounding in A grows from step
-  to step, so after a few steps A is made anew from X (see `steps_together`);
+* multiplies a stack of matrices of one shape at once, and what is done to k×k matrices is done for
+  all stacks whose short side is k;
+* works on A = XXᵀ where X is wide. Each step multiplies X by a polynomial in A, so several steps
+  can be gathered into one k×k factor Q, and X is multiplied once: X ← QX. Rounding in A grows from
+  step to step, so after a few steps A is made anew from X (see `steps_together`);
 * writes into memory that it has used before (`Scratch`).
 
 Source: arXiv 2506.10935, section 3.4 (Schatten-4); Dao-AILab, Gram Newton-Schulz (2026).
@@ -15,6 +15,7 @@ Source: arXiv 2506.10935, section 3.4 (Schatten-4); Dao-AILab, Gram Newton-Schul
 
 import math
 from collections.abc import Sequence
+from itertools import chain
 
 import torch
 from torch import Tensor
@@ -26,6 +27,7 @@ from muonlab.optim.orthogonalize import DTYPES, NORMS, Norm, check_matrix, large
 
 STACK = 2**23  # entries in one stack in bf16: enough for all cores, and it stays in the cache
 STACK_ELSE = 2**21  # in float32, whose products are slower, less is enough
+GPU_BYTES = 2**30  # of scratch memory for a stack on a GPU, which takes one of each shape at once
 GRAM_ASPECT = 2  # from n = 2k on, products of k×k matrices cost less than those with X
 GRAM_ERROR = 0.04  # what two steps on a bf16 Gram matrix may add to a singular value from k = 32 on
 
@@ -44,12 +46,17 @@ class Scratch:
 
         The next call with this name returns the same memory, unless torch.compile plans it.
         """
-        if torch.compiler.is_compiling():
-            return torch.empty(shape, dtype=like.dtype, device=like.device)
-        key, size = (name, like.dtype, like.device), math.prod(shape)
-        if key not in self.blocks or self.blocks[key].numel() < size:
-            self.blocks[key] = torch.empty(size, dtype=like.dtype, device=like.device)
-        return self.blocks[key][:size].view(shape)
+        return self.cut(name, [shape], like)[0]
+
+    def cut(self, name: str, shapes: Sequence[Sequence[int]], like: Tensor) -> list[Tensor]:
+        """Returns tensors of those shapes in one such block."""
+        sizes = [math.prod(shape) for shape in shapes]
+        key = name, like.dtype, like.device
+        blocks = {} if torch.compiler.is_compiling() else self.blocks
+        if key not in blocks or blocks[key].numel() < sum(sizes):
+            blocks[key] = torch.empty(sum(sizes), dtype=like.dtype, device=like.device)
+        parts = blocks[key][: sum(sizes)].split_with_sizes(sizes)
+        return [part.view(shape) for part, shape in zip(parts, shapes, strict=True)]
 
     @property
     def nbytes(self) -> int:
@@ -75,49 +82,98 @@ def fast_newton_schulz(
         return G.clone()
     matrices = G.reshape(-1, *G.shape[-2:])
     result, scratch = torch.empty_like(matrices), Scratch()
-    count = matrices_at_once(matrices[0].numel(), dtype)
-    for some, their_result in zip(matrices.split(count), result.split(count), strict=True):
-        some = some if G.dtype == torch.float64 else some.float()
-        D = torch.div(some, largest_entry(some), out=scratch.empty("D", some.shape, like=some))
-        X = scratch.empty("X", some.shape, like=D.new_empty(0, dtype=dtype)).copy_(D)
-        their_result.copy_(iterate(X, triples, norm, scratch))
+    count = matrices_at_once(matrices[0].numel(), dtype, G.device)
+    precise = torch.promote_types(G.dtype, torch.float32)
+    for part, its_result in zip(matrices.split(count), result.split(count), strict=True):
+        D = scratch.empty("D", part.shape, like=G.new_empty(0, dtype=precise)).copy_(part)
+        its_result.copy_(orthogonalized([D], dtype, triples, norm, scratch)[0])
     return result.view(G.shape)
 
 
-def entries_at_once(dtype: torch.dtype) -> int:
+def launches_cost(device: torch.device) -> bool:
+    """Returns whether a launch there costs more than a pass over memory."""
+    return device.type == "cuda"
+
+
+def entries_at_once(dtype: torch.dtype, device: torch.device) -> int:
     """Returns how many entries make a good stack of matrices."""
+    if launches_cost(device):  # for each, D in float32, and X, Y and at most A, P, Z in dtype
+        return GPU_BYTES // (4 + 5 * dtype.itemsize)
     return STACK if dtype == torch.bfloat16 else STACK_ELSE
 
 
-def matrices_at_once(entries: int, dtype: torch.dtype) -> int:
+def matrices_at_once(entries: int, dtype: torch.dtype, device: torch.device) -> int:
     """Returns how many matrices of so many entries make a good stack."""
-    count = max(1, entries_at_once(dtype) // entries)
-    if torch.compiler.is_compiling() or count < (threads := torch.get_num_threads()):
+    count = max(1, entries_at_once(dtype, device) // entries)
+    if launches_cost(device) or torch.compiler.is_compiling():
         return count
-    return count - count % threads  # one too many would keep one core busy and the others idle
+    threads = torch.get_num_threads()  # one matrix too many would keep one busy, the others idle
+    return count if count < threads else count - count % threads
 
 
-def iterate(X: Tensor, triples: Schedule, norm: Norm, scratch: Scratch) -> Tensor:
-    """Returns X / ‖X‖ after one Newton-Schulz step for each triple, in X's memory or the scratch's.
+def orthogonalized(
+    Ds: list[Tensor], dtype: torch.dtype, triples: Schedule, norm: Norm, scratch: Scratch
+) -> list[Tensor]:
+    """Returns stacks D (b, m, n), as in `iterate`, orthogonalized, in the scratch."""
+    Xs = scratch.cut("X", [D.shape for D in Ds], like=Ds[0].new_empty(0, dtype=dtype))
+    for D, size, X in zip(Ds, _sizes(Ds), Xs, strict=True):
+        torch.div(D, size, out=X)
+    return iterate(Xs, triples, norm, scratch)
 
-    X is (b, m, n) in the precision of the products, float16 excepted, and is overwritten. The
-    largest entry of each matrix is 1, which keeps fourth powers within the range of float32.
+
+def _sizes(Ds: list[Tensor]) -> Sequence[Tensor]:
+    """Returns what divides D (b, m, n), (b, 1, 1): a Frobenius norm, or on a CPU a largest entry.
+
+    Squares of 1e30 do not fit in float32. A GPU takes them in float64 as it reads, all matrices in
+    one launch; a CPU would copy D for that. Above 0 even for zeros.
     """
-    k, n = sorted(X.shape[-2:])
-    tall = X.size(-2) > k
-    Y = scratch.empty("Y", X.shape, X)
-    A = scratch.empty("A", (len(X), k, k), X)
-    together = steps_together(k, n, X.dtype, triples)
-    for first in range(0, max(len(triples), 1), together):
-        torch.bmm(X.mT, X, out=A) if tall else torch.bmm(X, X.mT, out=A)
-        if first == 0:
+    if not launches_cost(Ds[0].device):
+        return [largest_entry(D) for D in Ds]
+    norms = torch.stack(torch._foreach_norm([*chain(*Ds)], 2, torch.float64))
+    precise = torch.promote_types(Ds[0].dtype, torch.float32)
+    norms = norms.to(precise).clamp_(min=torch.finfo(precise).tiny)[:, None, None]
+    return norms.split_with_sizes([len(D) for D in Ds])
+
+
+def iterate(Xs: list[Tensor], triples: Schedule, norm: Norm, scratch: Scratch) -> list[Tensor]:
+    """Returns X after one Newton-Schulz step for each triple, in X's memory or the scratch's.
+
+    Xs are stacks (b, m, n) of one short side k, the widest last, in the precision of the products,
+    float16 excepted, divided by their `_sizes`, which keeps fourth powers in float32's range.
+    """
+    k, counts, triples = min(Xs[0].shape[1:]), [len(X) for X in Xs], triples or ((1.0, 0.0, 0.0),)
+    together = [steps_together(k, max(X.shape[1:]), X.dtype, triples) for X in Xs]
+    most = together[-1]
+    begin = together.index(most)  # stacks before it have A made anew at each step
+    start, end = sum(counts[:begin]), sum(counts)
+    A, P, Z = (scratch.empty(name, (end, k, k), Xs[0]) for name in "APZ")
+    gathered = (end - start) * (most > 1), k, k
+    Q, B, C = P[start:], *(scratch.empty(name, gathered, Xs[0]) for name in "BC")
+    As, Xs, Ys = A.split_with_sizes(counts), [*Xs], scratch.cut("Y", [X.shape for X in Xs], Xs[0])
+    factors: Sequence[Tensor] = ()
+    for step, triple in enumerate(triples):
+        for X, gram, steps in zip(Xs, As, together, strict=True):
+            if step % steps == 0:
+                torch.bmm(*((X.mT, X) if X.size(1) > k else (X, X.mT)), out=gram)
+        if step % most:  # the Gram matrices of PX
+            torch.bmm(P[start:], A[start:], out=B)
+            torch.bmm(B, P[start:], out=A[start:])
+        if step == 0 and (norm == "schatten4" or not launches_cost(A.device)):
             shrink = _inverse_square(A, norm)
-            Q = _factor(A.mul_(shrink), triples[:together], scratch).mul_(shrink.sqrt())
-        else:
-            Q = _factor(A, triples[first : first + together], scratch)
-        torch.bmm(X, Q, out=Y) if tall else torch.bmm(Q, X, out=Y)
-        X, Y = Y, X
-    return X
+            A.mul_(shrink)
+            factors = shrink.sqrt().split_with_sizes(counts)
+        _polynomial(A, *triple, out=Z)
+        Q = torch.bmm(Z[start:], Q, out=B) if step % most else Z[start:]
+        B, C = C, B
+        Qs = [*Z.split_with_sizes(counts)[:begin], *Q.split_with_sizes(counts[begin:])]
+        for i, X in enumerate(Xs):
+            if step + 1 == len(triples) or (step + 1) % together[i] == 0:
+                if factors and step < together[i]:
+                    Qs[i].mul_(factors[i])
+                Q_and_X = (X, Qs[i]) if X.size(1) > k else (Qs[i], X)
+                Xs[i], Ys[i] = torch.bmm(*Q_and_X, out=Ys[i]), X
+        P, Z = Z, P
+    return Xs
 
 
 def steps_together(k: int, n: int, dtype: torch.dtype, triples: Schedule) -> int:
@@ -130,7 +186,7 @@ def steps_together(k: int, n: int, dtype: torch.dtype, triples: Schedule) -> int
 
 
 def _inverse_square(A: Tensor, norm: Norm) -> Tensor:
-    """Returns 1 / ‖X‖² (b, 1, 1) from A = XXᵀ (b, k, k).
+    """Returns 1 / ‖X‖² (b, 1, 1) from A = XXᵀ (b, k, k): ‖X‖_F² = tr A, Schatten-4 is ‖A‖_F^½.
 
     It stays in A's dtype: a bf16 stack times a float32 number is 25 times slower than by a bf16
     one. Rounding it moves all singular values of a matrix by the same 0.2 % at most.
@@ -140,21 +196,6 @@ def _inverse_square(A: Tensor, norm: Norm) -> Tensor:
     else:
         square = A.diagonal(dim1=-2, dim2=-1).sum(-1)[:, None, None]
     return square.clamp(min=torch.finfo(A.dtype).tiny).reciprocal()
-
-
-def _factor(A: Tensor, triples: Schedule, scratch: Scratch) -> Tensor:
-    """Returns the Q (b, k, k) for which QX is X after these steps; A = XXᵀ is overwritten."""
-    Q, Z, B = (scratch.empty(name, A.shape, A) for name in "QZB")
-    if not triples:
-        return Q.copy_(torch.eye(A.size(-1)))
-    P = _polynomial(A, *triples[0], out=Q)
-    for triple in triples[1:]:
-        torch.bmm(P, A, out=B)
-        torch.bmm(B, P, out=A)  # the Gram matrix of PX
-        P = _polynomial(A, *triple, out=Z)
-        torch.bmm(P, Q, out=B)
-        Q, B = B, Q
-    return Q
 
 
 def _polynomial(A: Tensor, a: float, b: float, c: float, out: Tensor) -> Tensor:

@@ -6,11 +6,12 @@ One step for a matrix W with gradient G (Keller Jordan 2024; torch.optim.Muon):
     D = μ M + (1 − μ) G             Nesterov's look ahead (D = M without it)
     O = newton_schulz(D)            the same directions, all singular values near 1
     W ← (1 − lr λ) W − lr s O       s from `lr_scale`, by the shape of W
+
+`step.muon_step` says so in code. Here it is done to many matrices by few calls.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 import torch
@@ -18,20 +19,13 @@ from torch import Tensor
 from torch.optim.adamw import adamw
 
 from muonlab import checks
-from muonlab.exchange import add_up, at_owners, check_rows, group_of, is_sharded, own, plan
-from muonlab.optim import update
+from muonlab.exchange import check_rows, is_sharded, own
+from muonlab.optim import options, sharding, update
 from muonlab.optim.coefficients import JORDAN, Schedule, Triple
-from muonlab.optim.fast import Scratch, entries_at_once
-from muonlab.optim.options import (
-    check_keys,
-    check_numbers,
-    check_once,
-    check_options,
-    named,
-    parameters,
-)
+from muonlab.optim.fast import Scratch
 from muonlab.optim.orthogonalize import Norm, is_finite
-from muonlab.optim.update import Group, LRScale, gradient, is_stack, lr_scale, matrix_shape
+from muonlab.optim.sharding import by_rows, over_rows
+from muonlab.optim.update import Group, LRScale, cut, gradient, lr_scale, matrix_shape, stack_shape
 
 ADAMW_STATE = ("exp_avg", "exp_avg_sq", "step")
 
@@ -63,6 +57,8 @@ class Muon(torch.optim.Optimizer):
         ns_norm: the norm that Newton-Schulz divides by, "frobenius" or "schatten4". The second,
             with ns_coefficients="polar_express", comes closest to the polar factor.
         ns_dtype: precision of the products, None for the fastest safe one here (torch: bf16).
+        capturable: reads nothing back from the device, so that a CUDA graph can take the step. Then
+            nothing is checked, as in a compiled step; "exact" is not for it.
         own: for a subclass: further options of a group, with their defaults.
 
     `torch.compile(optimizer.step, fullgraph=True)` takes the whole step, which pays on a GPU; with
@@ -89,13 +85,14 @@ class Muon(torch.optim.Optimizer):
         *,
         ns_norm: Norm = "frobenius",
         ns_dtype: torch.dtype | None = None,
+        capturable: bool = False,
         own: dict[str, Any] | None = None,
     ) -> None:
         defaults: Group = {"rule": "muon", "kernels": False, "lr": lr, "weight_decay": weight_decay}
         defaults |= {"momentum": momentum, "nesterov": nesterov, "eps": eps, "ns_steps": ns_steps}
         defaults |= {"ns_coefficients": ns_coefficients, "ns_norm": ns_norm, "ns_dtype": ns_dtype}
-        defaults |= {"adjust_lr_fn": adjust_lr_fn, **(own or {})}
-        super().__init__(parameters(params), defaults)
+        defaults |= {"adjust_lr_fn": adjust_lr_fn, "capturable": capturable, **(own or {})}
+        super().__init__(options.parameters(params), defaults)
         if not any(p.requires_grad for group in self.param_groups for p in group["params"]):
             raise ValueError("expected parameters, of which a gradient is asked; none asks for one")
         self.scratch = Scratch()
@@ -116,11 +113,11 @@ class Muon(torch.optim.Optimizer):
         if param_group.get("rule") == "adamw":
             # `fused` also tells torch's load_state_dict to keep the step counter on the device
             param_group = {"eps": 1e-8, "betas": (0.9, 0.95), "fused": True, **param_group}
-        check_keys(param_group, {*self.defaults, "params", "betas", "fused"})
+        options.check_keys(param_group, {*self.defaults, "params", "betas", "fused"})
         super().add_param_group(param_group)
         try:
             self._check_group(len(self.param_groups) - 1)
-            check_once(self.param_groups[-1])
+            options.check_once(self.param_groups[-1])
         except ValueError:
             self.param_groups.pop()
             raise
@@ -163,10 +160,11 @@ class Muon(torch.optim.Optimizer):
             checks.kind("a closure, a function that gives the loss", closure, Callable)
             with torch.enable_grad():
                 loss = closure()
-        if not torch.compiler.is_compiling():  # a compiled step cannot stop half-way
+        # these cannot stop half-way
+        if not (torch.compiler.is_compiling() or any(g["capturable"] for g in self.param_groups)):
             for number in range(len(self.param_groups)):
                 self._check_group(number)
-            check_numbers(self.param_groups, first=not any(self.state.values()))
+            options.check_numbers(self.param_groups, first=not any(self.state.values()))
         for group in self.param_groups:
             step = self._adamw_step if group["rule"] == "adamw" else self._muon_step
             step(group)
@@ -175,7 +173,7 @@ class Muon(torch.optim.Optimizer):
     def _check_state(self, state_dict: dict[str, Any]) -> None:
         """Raises ValueError unless a saved state fits these parameters; nothing is loaded yet."""
         numbers = [number for group in state_dict["param_groups"] for number in group["params"]]
-        places = [(g, *pair) for n, g in enumerate(self.param_groups) for pair in named(g, n)]
+        places = [(g, *q) for n, g in enumerate(self.param_groups) for q in options.named(g, n)]
         for number, (group, name, p) in zip(numbers, places, strict=False):  # torch counts them
             if state_dict["state"] and p.requires_grad and number not in state_dict["state"]:
                 told = "had it no gradient yet, give it {} there"
@@ -216,65 +214,51 @@ class Muon(torch.optim.Optimizer):
 
     def _muon_step(self, group: Group) -> None:
         """Steps the matrices of a group: average, orthogonalize, rescale, add."""
-        orthogonalized = partial(update.orthogonalize, group=group, scratch=self.scratch)  # D → O
-        wanted = torch.float64 if group["ns_coefficients"] == "exact" else group["ns_dtype"]
-        sharded: dict[Any, list[Tensor]] = defaultdict(list)
-        for stack, dtype in update.as_stacks(with_gradient(group), wanted):
-            if by_rows(stack[0], group):
-                sharded[dtype, group_of(stack[0])] += stack
-            else:
-                self._add(orthogonalized(self._average(stack, group), dtype), stack, group)
-        for (dtype, processes), params in sharded.items():
-            # of XXᵀ, up to a factor
-            costs = {p: p.numel() * min(matrix_shape(p, group["kernels"])) for p in params}
-            entries, most = {p: p.numel() for p in params}, entries_at_once(dtype)
-            owner_of, pieces = plan(costs, entries, processes.size(), most)
-            for piece in pieces:
-                alike: dict[Any, list[Tensor]] = defaultdict(list)
-                for p in piece:
-                    alike[p.shape, p.dtype].append(p)
-                stacks = list(alike.values())
-                # copied, as the next average takes the same scratch
-                averages = [self._average(stack, group).to(dtype, copy=True) for stack in stacks]
-                orthogonal = partial(orthogonalized, dtype=dtype)
-                results = at_owners(stacks, averages, owner_of, orthogonal)
-                for stack, result in zip(stacks, results, strict=True):
-                    self._add(result, stack, group)
+        params = with_gradient(group)
+        for stacks, dtype in update.as_stacks([p for p in params if not by_rows(p, group)], group):
+            Ds = self._average(stacks, group)
+            self._add(update.orthogonalize(Ds, dtype, group, self.scratch), stacks, group)
+        sharding.step(self, [p for p in params if by_rows(p, group)], group)
 
-    def _average(self, stack: list[Tensor], group: Group) -> Tensor:
+    def _average(self, stacks: list[list[Tensor]], group: Group) -> list[Tensor]:
         """Moves the momenta on; returns what to orthogonalize, (b, e, m, n), in the scratch."""
-        parts, kernels = [own(p) for p in stack], group["kernels"]
-        e = len(parts[0]) if is_stack(parts[0], kernels) else 1
-        shape = (len(stack), e, *matrix_shape(parts[0], kernels))
-        D = self.scratch.empty("D", shape, like=parts[0])
-        for p, part, direction in zip(stack, parts, D, strict=True):
-            M = own(self.state_of(p, group)["momentum_buffer"])
-            update.average(part, M, group, out=direction.view(part.shape))
-        return D
+        parts, kernels = [[own(p) for p in stack] for stack in stacks], group["kernels"]
+        shapes = [(len(ps), *stack_shape(ps[0], kernels)) for ps in parts]
+        Ds, params = self.scratch.cut("D", shapes, like=parts[0][0]), [*chain(*parts)]
+        Ms = [own(self.state_of(p, group)["momentum_buffer"]) for p in chain(*stacks)]
+        update.average(params, Ms, views(Ds, params), group)
+        return Ds
 
-    def _add(self, result: Tensor, stack: list[Tensor], group: Group) -> None:
-        """Adds orthogonalized averages (b, e, m, n), rescaled, to the parameters of a stack."""
-        parts = [own(p) for p in stack]
-        updates = self.scratch.empty("D", result.shape, like=parts[0]).copy_(result)
-        self.rescale(updates, stack, group)
-        for part, change in zip(parts, updates, strict=True):
-            update.add(part, change, group)
+    def _add(self, results: list[Tensor], stacks: list[list[Tensor]], group: Group) -> None:
+        """Adds orthogonalized averages (b, e, m, n), rescaled, to the parameters of stacks."""
+        params = [own(p) for p in chain(*stacks)]
+        updates = results
+        if results[0].dtype != params[0].dtype:
+            updates = self.scratch.cut("D", [X.shape for X in results], like=params[0])
+            torch._foreach_copy_(updates, results)
+        self.rescale(updates, [*chain(*stacks)], group)
+        update.add(params, views(updates, params), group)
 
-    def rescale(self, O: Tensor, stack: list[Tensor], group: Group) -> None:  # noqa: E741
-        """Makes updates of O (b, e, m or fewer, n) in place: −lr s O, or −lr s O / ‖O‖."""
-        shape = matrix_shape(stack[0], group["kernels"])
-        size = -group["lr"] * lr_scale(group["adjust_lr_fn"], *shape)
-        if group["adjust_lr_fn"] == "update_rms":
-            precise = torch.promote_types(O.dtype, torch.float32)
-            norm = torch.linalg.vector_norm(O, dim=(-2, -1), keepdim=True, dtype=precise)
-            norm = over_rows(norm.square(), stack[0], group).sqrt()
-            size = size / torch.where(norm > 0, norm, 1.0)
-        O.mul_(size)
+    def rescale(self, Os: list[Tensor], params: list[Tensor], group: Group) -> None:
+        """Makes updates of stacks O (b, e, m or fewer, n) in place: −lr s O, or −lr s O / ‖O‖.
+
+        The parameters are those of all stacks, in order.
+        """
+        firsts, name = [stack[0] for stack in cut(params, Os)], group["adjust_lr_fn"]
+        shapes = [matrix_shape(p, group["kernels"]) for p in firsts]
+        sizes = [-group["lr"] * lr_scale(name, *shape) for shape in shapes]
+        if name == "update_rms":
+            precise = torch.promote_types(Os[0].dtype, torch.float32)
+            norms = [torch.linalg.vector_norm(X, 2, (-2, -1), True, dtype=precise) for X in Os]
+            norms = [over_rows(norm, p, group) for norm, p in zip(norms, firsts, strict=True)]
+            torch._foreach_clamp_min_(norms, torch.finfo(precise).tiny)  # O may be zero
+            torch._foreach_div_(Os, norms)
+        torch._foreach_mul_(Os, sizes)
 
     def _check_group(self, number: int) -> None:
         group = self.param_groups[number]
-        check_options(group)
-        for name, p in named(group, number):
+        options.check_options(group)
+        for name, p in options.named(group, number):
             if not p.is_floating_point() or p.dtype.itemsize == 1:
                 raise ValueError(f"expected real floating-point, 16+ bits; {name!r} is {p.dtype}")
             if group["rule"] == "muon" and p.ndim < 2:
@@ -298,23 +282,19 @@ class Muon(torch.optim.Optimizer):
         params = with_gradient(group)
         states = [self.state_of(p, group) for p in params]
         means, squares, steps = ([s[name] for s in states] for name in ADAMW_STATE)
-        options = {name: group[name] for name in ("lr", "weight_decay", "eps")}
-        options |= zip(("beta1", "beta2"), group["betas"], strict=True)
+        settings = {name: group[name] for name in ("lr", "weight_decay", "eps")}
+        settings |= zip(("beta1", "beta2"), group["betas"], strict=True)
         # one pass over memory, 3 times as fast as the loop on a CPU; torch.compile fuses itself
-        options["fused"] = group["fused"] and not torch.compiler.is_compiling()
-        options |= {"amsgrad": False, "maximize": False}
+        settings["fused"] = group["fused"] and not torch.compiler.is_compiling()
+        settings |= {"amsgrad": False, "maximize": False}
         gradients = [gradient(p).to(p.dtype) for p in params]  # as in `update.average`
-        adamw(params, gradients, means, squares, [], steps, **options)
+        adamw(params, gradients, means, squares, [], steps, **settings)
 
 
-def by_rows(p: Tensor, group: Group) -> bool:
-    """Returns whether others keep rows of p's matrix; a sharded stack is cut between matrices."""
-    return is_sharded(p) and not is_stack(p, group["kernels"])
-
-
-def over_rows(sums: Tensor, p: Tensor, group: Group) -> Tensor:
-    """Returns the sums over all rows of p's matrices, wherever they are kept."""
-    return add_up(sums, p) if by_rows(p, group) else sums
+def views(stacks: Sequence[Tensor], params: list[Tensor]) -> list[Tensor]:
+    """Returns what stacks (b, …) hold of each of all their parameters, in its shape."""
+    parts = chain(*(stack.unbind() for stack in stacks))
+    return [part.view(p.shape) for part, p in zip(parts, params, strict=True)]
 
 
 def with_gradient(group: Group) -> list[Tensor]:

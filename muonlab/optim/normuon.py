@@ -9,7 +9,7 @@ Orthogonalization evens out the singular values, not the rows. With O from Muon 
 Source: Li et al., arXiv 2510.05491, Algorithm 1.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any
 
@@ -18,8 +18,9 @@ from torch import Tensor
 
 from muonlab import checks
 from muonlab.exchange import own
-from muonlab.optim.muon import Muon, over_rows
-from muonlab.optim.update import Group, is_stack, lr_scale, matrix_shape
+from muonlab.optim.muon import Muon, views
+from muonlab.optim.sharding import over_rows
+from muonlab.optim.update import Group, LRScale, cut, is_stack, lr_scale, matrix_shape, shares
 
 SCALES = ("paper", "released")
 ROWS = "row_mean_square"
@@ -90,30 +91,40 @@ class NorMuon(Muon):
             state[ROWS] = torch.zeros_like(column, dtype=precise)
         return state
 
-    def rescale(self, O: Tensor, stack: list[Tensor], group: Group) -> None:  # noqa: E741
-        """Makes updates of O (b, e, m, n), row by row and in place; the v of all rows move on.
+    def rescale(self, Os: list[Tensor], params: list[Tensor], group: Group) -> None:
+        """Makes updates of stacks O (b, e, m or fewer, n) in place; the v of all rows move on.
 
-        ‖O‖ and ‖Ô‖ follow from the squares of the rows.
+        ‖O‖ and ‖Ô‖ follow from the lengths of the rows.
         """
-        p, kept = stack[0], [own(self.state_of(p, group)[ROWS]) for p in stack]
-        v = torch.stack(kept).view(O.shape[:-1])
-        m, n = matrix_shape(p, group["kernels"])
-        length = torch.linalg.vector_norm(O, dim=-1, dtype=v.dtype)  # of each row
-        square = length.square()
-        before = over_rows(square.sum(-1, keepdim=True), p, group)  # ‖O‖²
-        moving = before.sign()  # 0 for an expert without tokens, whose v would fade
-        v.lerp_(square / n, (1 - group["beta2"]) * moving)
-        for mine, new in zip(kept, v, strict=True):
-            mine.copy_(new.view(mine.shape))
-        factor = (v.sqrt() + group["row_eps"]).reciprocal_()
-        evened = (length * factor).square_().sum(-1, keepdim=True)
-        after = over_rows(evened, p, group).sqrt()  # ‖Ô‖
-        if group["scale"] == "paper" or group["adjust_lr_fn"] == "update_rms":
-            norm = torch.full_like(before, lr_scale("update_rms", m, n))
-        else:
-            norm = lr_scale(group["adjust_lr_fn"], m, n) * before.sqrt()
-        size = -group["lr"] * norm / torch.where(after > 0, after, 1.0)
-        O.mul_((size * factor).unsqueeze(-1))
+        kept = [own(self.state_of(p, group)[ROWS]) for p in params]
+        firsts = [stack[0] for stack in cut(params, Os)]
+        shapes = [matrix_shape(p, group["kernels"]) for p in firsts]
+        lengths = [torch.linalg.vector_norm(X, dim=-1, dtype=kept[0].dtype) for X in Os]
+
+        def norms(rows: Sequence[Tensor]) -> list[Tensor]:
+            """Returns the norms (b, e, 1) of matrices, from the lengths of their rows (b, e, m)."""
+            found = [torch.linalg.vector_norm(length, dim=-1, keepdim=True) for length in rows]
+            return [over_rows(norm, p, group) for norm, p in zip(found, firsts, strict=True)]
+
+        ns = [float(n) for _, n in shapes]
+        squares = torch._foreach_div(torch._foreach_mul(lengths, lengths), ns)
+        pace, moving = 1 - group["beta2"], shares([own(p) for p in params], group)
+        # the v of an expert without tokens would fade
+        paces = [pace * share.squeeze(-1).to(kept[0].dtype) for share in moving]
+        torch._foreach_lerp_(kept, views(squares, kept), paces or pace)
+        roots = [torch.stack(v).view(X.shape[:-1]) for v, X in zip(cut(kept, Os), Os, strict=True)]
+        torch._foreach_sqrt_(roots)
+        torch._foreach_add_(roots, group["row_eps"])
+        after = norms(torch._foreach_div(lengths, roots))  # ‖Ô‖
+        torch._foreach_clamp_min_(after, 1e-6)  # O may be zero, else ‖Ô‖ is far above
+        divisors = torch._foreach_mul(roots, after)
+        paper = group["scale"] == "paper" or group["adjust_lr_fn"] == "update_rms"
+        name: LRScale | None = "update_rms" if paper else group["adjust_lr_fn"]
+        sizes: Any = [-group["lr"] * lr_scale(name, *shape) for shape in shapes]
+        if not paper:
+            sizes = torch._foreach_mul(norms(lengths), sizes)  # ‖O‖
+        divisors = torch._foreach_div(divisors, sizes)
+        torch._foreach_div_(Os, [divisor.unsqueeze(-1) for divisor in divisors])
 
     def _check_group(self, number: int) -> None:
         super()._check_group(number)

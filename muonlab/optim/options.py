@@ -1,5 +1,6 @@
 """What `Muon` is given, checked: its parameters, the options of its groups, and their numbers."""
 
+import math
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
@@ -19,6 +20,7 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "ns_dtype": DTYPES,
     "kernels": (True, False),
     "nesterov": (True, False),
+    "capturable": (True, False),
 }
 LARGEST = torch.finfo(torch.float32).max  # a rate above is infinite where weights are counted
 OTHERS = {"wd": "weight_decay", "decay": "weight_decay", "learning_rate": "lr", "mu": "momentum"}
@@ -106,11 +108,12 @@ def check_numbers(groups: list[Group], first: bool) -> None:
     if first:
         own_ones = [(name, own(p.detach())) for name, p in everything if not p.is_meta]
         held += [(f"parameter {name!r}", p, "draw or load it again") for name, p in own_ones]
-    # NaN and Inf survive a sum; one look at all sums, so a GPU is waited for once
-    sums = torch.stack([t.sum().to(anyone.device, torch.float32) for _, t, _ in held])
-    if add_up(sums, anyone).isfinite().all():
+    # NaN and Inf survive a norm; one look at the sum of all norms, so a GPU is waited for once
+    norms = torch._foreach_norm([t for _, t, _ in held])
+    total = torch.stack([norm.to(anyone.device, torch.float32) for norm in norms]).sum()
+    if math.isfinite(add_up(total, anyone).item()):
         return
-    broken = add_up(sums.new_tensor([not is_finite(t) for _, t, _ in held]), anyone)
+    broken = add_up(total.new_tensor([not is_finite(t) for _, t, _ in held]), anyone)
     for (what, _, then), parts in zip(held, broken.tolist(), strict=True):
         if parts:
             raise NotFinite(f"{what} holds NaN or Inf: nothing was updated; {then}")

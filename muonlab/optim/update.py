@@ -1,7 +1,8 @@
 """The pieces of one Muon step, as functions that keep no state.
 
 Equal shapes are stacked, because a processor multiplies several matrices in less time each than
-one (see `fast`). Every pass over memory here is one that Muon needs.
+one (see `fast`). What is done entry by entry is done to all of them by one call, which a GPU takes
+as one launch; a CPU counts passes over memory, so that there a loop may cost less.
 """
 
 import math
@@ -15,9 +16,10 @@ from torch import Tensor
 from muonlab import checks
 from muonlab.machine import work_dtype
 from muonlab.optim.coefficients import schedule
-from muonlab.optim.fast import Scratch, iterate, matrices_at_once
-from muonlab.optim.orthogonalize import largest_entry, polar
+from muonlab.optim.fast import Scratch, launches_cost, matrices_at_once, orthogonalized
+from muonlab.optim.orthogonalize import polar
 
+Stacks = list[list[Tensor]]
 Group = dict[str, Any]  # the options of `Muon`, and its parameters
 LRScale = Literal["original", "match_rms_adamw", "spectral", "update_rms"]
 
@@ -53,48 +55,58 @@ def lr_scale(name: LRScale | None, rows: int, columns: int) -> float:
     return factors[name or "original"]
 
 
-def average(p: Tensor, M: Tensor, group: Group, out: Tensor) -> Tensor:
-    """Moves the momentum M of p on; returns, in `out`, the direction to be orthogonalized."""
-    mu, moving = group["momentum"], share(p, group)  # 1; or 0 for experts that wait
-    G = gradient(p).to(p.dtype)  # it may be kept in half precision
-    M.lerp_(G, (1 - mu) * moving)
-    if group["nesterov"]:
-        torch.lerp(G, M, mu, out=out)
+def average(params: list[Tensor], Ms: list[Tensor], Ds: list[Tensor], group: Group) -> None:
+    """Moves the momenta M on; makes D the directions to be orthogonalized."""
+    mu, moving = group["momentum"], shares(params, group)  # 1; or 0 for experts that wait
+    Gs = [gradient(p).to(p.dtype) for p in params]  # it may be kept in half precision
+    torch._foreach_lerp_(Ms, Gs, [(1 - mu) * share for share in moving] or 1 - mu)
+    if group["nesterov"] and not launches_cost(Ds[0].device):  # a pass over memory costs more
+        for G, M, D in zip(Gs, Ms, Ds, strict=True):
+            torch.lerp(G, M, mu, out=D)
     else:
-        out.copy_(M)
-    return out.mul_(moving) if isinstance(moving, Tensor) else out
+        torch._foreach_copy_(Ds, Gs if group["nesterov"] else Ms)
+        if group["nesterov"]:
+            torch._foreach_lerp_(Ds, Ms, mu)
+    if moving:
+        torch._foreach_mul_(Ds, moving)
 
 
-def orthogonalize(D: Tensor, dtype: torch.dtype, group: Group, scratch: Scratch) -> Tensor:
-    """Returns D (b, e, m, n), each matrix orthogonalized in that dtype; D is overwritten."""
-    D.div_(largest_entry(D))  # a common factor has no effect on the result
-    X = scratch.empty("X", D.shape, like=D.new_empty(0, dtype=dtype)).copy_(D)
+def orthogonalize(
+    Ds: list[Tensor], dtype: torch.dtype, group: Group, scratch: Scratch
+) -> list[Tensor]:
+    """Returns D (b, e, m, n), each matrix orthogonalized in that dtype; D may be overwritten."""
     if group["ns_coefficients"] == "exact":
-        return polar(X)
+        return [polar(D.to(dtype)) for D in Ds]
     triples = schedule(group["ns_coefficients"], group["ns_steps"])
-    return iterate(X.flatten(0, 1), triples, group["ns_norm"], scratch).view(D.shape)
+    matrices = [D.flatten(0, 1) for D in Ds]
+    results = orthogonalized(matrices, dtype, triples, group["ns_norm"], scratch)
+    return [X.unflatten(0, D.shape[:2]) for X, D in zip(results, Ds, strict=True)]
 
 
-def add(p: Tensor, update: Tensor, group: Group) -> None:
-    """Shrinks p by its weight decay and adds the update, which holds −lr already."""
-    update = update.view(p.shape)
-    shrink = 1 - group["lr"] * group["weight_decay"] * share(p, group)
-    if isinstance(shrink, Tensor):
-        p.mul_(shrink).add_(update)
-    else:  # the same, W ← shrink · W + update, in one pass over memory
-        torch.add(update, p, alpha=shrink, out=p)
+def add(params: list[Tensor], updates: list[Tensor], group: Group) -> None:
+    """Shrinks parameters by their weight decay and adds the updates, which hold −lr already."""
+    decay, moving = group["lr"] * group["weight_decay"], shares(params, group)
+    if moving or isinstance(decay, Tensor):
+        torch._foreach_mul_(params, [1 - decay * share for share in moving] or 1 - decay)
+        torch._foreach_add_(params, updates)
+    elif launches_cost(params[0].device):  # the same, W ← shrink · W + update, rounded once
+        torch._foreach_add_(updates, params, alpha=1 - decay)
+        torch._foreach_copy_(params, updates)
+    else:  # in one pass over memory
+        for p, update in zip(params, updates, strict=True):
+            torch.add(update, p, alpha=1 - decay, out=p)
 
 
-def share(p: Tensor, group: Group) -> float | Tensor:
-    """Returns how much of its step p takes: 1, or for a stack (e, m, n) 1s and 0s, (e, 1, 1).
+def shares(params: list[Tensor], group: Group) -> list[Tensor]:
+    """Returns how much of its step each stack (e, m, n) takes, 1s and 0s (e, 1, 1); [] of matrices.
 
     An expert that saw no token has a gradient of zeros, and Muon's update does not fade with the
     momentum: it would repeat the last direction at full size. So it gets a 0 and waits, as a
     parameter without gradient does. (A single matrix moves on, as in torch.)
     """
-    if not is_stack(p, group["kernels"]):
-        return 1.0
-    return gradient(p).ne(0).flatten(1).any(1).to(p.dtype)[:, None, None]
+    if not is_stack(params[0], group["kernels"]):
+        return []
+    return [gradient(p).ne(0).flatten(1).any(1).to(p.dtype)[:, None, None] for p in params]
 
 
 def gradient(p: Tensor) -> Tensor:
@@ -116,16 +128,35 @@ def matrix_shape(p: Tensor, kernels: bool = False) -> tuple[int, int]:
     return len(p), math.prod(p.shape[1:])
 
 
-def as_stacks(
-    params: list[Tensor], ns_dtype: torch.dtype | None = None
-) -> Iterator[tuple[list[Tensor], torch.dtype]]:
-    """Yields parameters alike in shape, dtype and device, and ns_dtype or their `work_dtype`."""
-    alike = defaultdict(list)
+def stack_shape(p: Tensor, kernels: bool = False) -> tuple[int, int, int]:
+    """Returns how many matrices are in p, and their `matrix_shape`."""
+    return (len(p) if is_stack(p, kernels) else 1, *matrix_shape(p, kernels))
+
+
+def as_stacks(params: list[Tensor], group: Group) -> Iterator[tuple[Stacks, torch.dtype]]:
+    """Yields stacks to be stepped at once, and a dtype for their products.
+
+    In a stack are parameters alike in shape, dtype and device. A CPU takes one at once, which
+    stays in its cache; a GPU one of each shape with the same short side, the widest last.
+    """
+    alike, together = defaultdict(list), defaultdict(list)
     for p in params:
         alike[p.shape, p.dtype, p.device, getattr(p, "device_mesh", None)].append(p)
+    wanted = torch.float64 if group["ns_coefficients"] == "exact" else group["ns_dtype"]
+    kernels = group["kernels"]
     for same in alike.values():
-        size = same[0].numel()
-        dtype = ns_dtype or work_dtype(same[0].dtype, same[0].device, len(same) * size)
-        count = matrices_at_once(size, dtype)
+        p, device, shape = same[0], same[0].device, matrix_shape(same[0], kernels)
+        dtype = wanted or work_dtype(p.dtype, device, len(same) * p.numel())
+        count = matrices_at_once(p.numel(), dtype, device)
         for first in range(0, len(same), count):
-            yield same[first : first + count], dtype
+            key = min(shape) if launches_cost(device) else p.shape, first // count
+            stack = max(shape), same[first : first + count]
+            together[dtype, p.dtype, device, is_stack(p, kernels), key].append(stack)
+    for (dtype, *_), stacks in together.items():
+        yield [stack for _, stack in sorted(stacks, key=lambda pair: pair[0])], dtype
+
+
+def cut(params: list[Tensor], like: list[Tensor]) -> Stacks:
+    """Returns the parameters of each of several stacks (b, …), of all of them in order."""
+    rest = iter(params)
+    return [[next(rest) for _ in range(len(stack))] for stack in like]
