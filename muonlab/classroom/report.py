@@ -270,6 +270,8 @@ def _measures(hypothesis: Hypothesis, runs: Sequence[Record]) -> str:
     rows, sides = [], both_sides(hypothesis, runs)
     ends = [tables.measures(run) for side in sides for run in side.values()]
     for metric in ends[0]:
+        if metric == "unseen_share":  # of the text, not of a run
+            continue
         if all(end.get(metric) is not None for end in ends):
             found = judge(dataclasses.replace(hypothesis, metric=metric), runs)
             predicted = "yes" if metric == hypothesis.metric else "no"

@@ -22,6 +22,7 @@ from muonlab.training.config import TrainConfig
 STATEMENT, RUNS = "hypothesis.json", "runs.jsonl"
 PLAN = ("trials a side", "pairs", "spread", "truth", "hours")  # what is planned
 LOSSES = ("overall", "head", "middle", "tail")  # on a text
+LOSSES += tuple(f"unseen_{name}" for name in LOSSES)  # where it does not repeat its training text
 MEASURED = {"facts": ("overall", r"accuracy \d+"), "regression": ("overall",)}
 Setting = Mapping[str, Any]  # some fields of TrainConfig
 
@@ -32,8 +33,9 @@ class Hypothesis:
 
     What only one of the two names has its default in the other. What nobody names is tuned for each
     side (`search`), or has its default. The metric is one that the task measures: the loss
-    "overall", or on "head", "middle" or "tail"; on regression "overall" is the squared error; on
-    facts there is "accuracy 9", that of the tenth group. More is better for accuracy alone.
+    "overall", or on "head", "middle" or "tail", and "unseen_overall", … where the text is new; on
+    regression "overall" is the squared error; on facts there is "accuracy 9", that of the tenth
+    group. More is better for accuracy alone.
 
     Args:
         shared: fields of both sides, such as the text and the steps.
