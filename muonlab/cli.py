@@ -3,6 +3,7 @@
 import argparse
 import dataclasses
 import os
+import shlex
 import subprocess
 import sys
 import warnings
@@ -28,6 +29,7 @@ from muonlab.studies.finding import judge
 from muonlab.studies.grids import PHASES, PRESETS, STUDIES, phases
 from muonlab.studies.hypothesis import Hypothesis
 from muonlab.studies.lead import UNFINISHED
+from muonlab.sweeps import pool
 from muonlab.sweeps.results import problems, read_runs, recorded
 from muonlab.sweeps.search import outcome
 from muonlab.sweeps.study import Place
@@ -97,7 +99,10 @@ def _parser() -> argparse.ArgumentParser:
     ablate.add_argument("--pieces", type=int, metavar="N", help=text)
     text = "where the runs go: local, one after the other here; ray, a Ray cluster; slurm, a queue"
     ablate.add_argument("--engine", default="local", help=text)
-    ablate.add_argument("--workers", type=int, metavar="N", help="runs at once on ray or slurm")
+    text = "runs at once: on ray or slurm, or in processes of this machine, which share it"
+    ablate.add_argument("--workers", type=int, metavar="N", help=text)
+    text = "begin no run that would end later; what is not done is done by the next call"
+    ablate.add_argument("--minutes", type=float, metavar="M", help=text)
     results = _verb(verbs, "results", _results, "print recorded runs, or check that all are whole")
     text = "a phase that has been run: lesson-04-seeds, or on FineWeb lesson-04-seeds-fineweb"
     results.add_argument("name", nargs="?", help=f"{text}; no name: list them all")
@@ -237,6 +242,9 @@ def _ablate(options: argparse.Namespace) -> int:
         print(*(f"{name}: {', '.join(s.phases())}" for name, s in STUDIES.items()), sep="\n")
         return 0
     at = Place(options.results, options.corpus, options.pieces)
+    own = options.engine == "local" and options.workers is not None
+    if own or options.minutes is not None:
+        return _ablate_together(options, at)
     for phase, grid in phases(options.name).items():
         configs, path = grid(at), prepare_file(at.path(phase))
         # refuses wrong options before time is spent on an estimate; nothing runs yet
@@ -251,6 +259,24 @@ def _ablate(options: argparse.Namespace) -> int:
         if at.folder.resolve() == RESULTS.resolve():
             write_manifest()
     return 0
+
+
+def _ablate_together(options: argparse.Namespace, at: Place) -> int:
+    """Shares the phases among processes of this machine, or does what ends in the minutes."""
+    if options.engine != "local":
+        raise ValueError(f"--minutes is for this machine: a run on {options.engine} may still wait")
+    chosen, status = phases(options.name), 0
+    if options.workers is None:
+        for record in pool.work(chosen, at, options.minutes):
+            tqdm.write(record.summary())
+    else:
+        line = [sys.executable, "-m", *shlex.split(at.command(options.name))]
+        line += [] if options.minutes is None else ["--minutes", str(options.minutes)]
+        status = pool.share(line, options.workers, lambda: pool.count(chosen, at))
+    print(f"{options.name}: {pool.count(chosen, at)} runs are recorded")
+    if at.folder.resolve() == RESULTS.resolve():
+        write_manifest()
+    return status
 
 
 def _results(options: argparse.Namespace) -> int:

@@ -21,8 +21,8 @@ from muonlab.training.config import TrainConfig
 
 STATEMENT, RUNS = "hypothesis.json", "runs.jsonl"
 PLAN = ("trials a side", "pairs", "spread", "truth", "hours")  # what is planned
-LOSSES = ("overall", "head", "middle", "tail")  # on a text
-LOSSES += tuple(f"unseen_{name}" for name in LOSSES)  # where it does not repeat its training text
+TOKENS = ("overall", "head", "middle", "tail")
+LOSSES = (*TOKENS, *(f"unseen_{name}" for name in TOKENS))  # all of a text; what is new in it
 MEASURED = {"facts": ("overall", r"accuracy \d+"), "regression": ("overall",)}
 Setting = Mapping[str, Any]  # some fields of TrainConfig
 

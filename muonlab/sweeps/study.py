@@ -89,6 +89,12 @@ class Place:
 
 
 HERE = Place()
+
+
+class Unrecorded(ValueError):
+    """The trials that a phase follows from are not all recorded."""
+
+
 Phase = Callable[[Place], Grid]
 Contest = tuple[str, ...] | Callable[[TrainConfig], tuple[Any, ...]]
 
@@ -117,17 +123,17 @@ class Tuning:
         return tuple(getattr(trial, field) for field in self.contest)
 
     def recorded(self, at: Place) -> dict[TrainConfig, Record]:
-        """Returns the trials with their records; ValueError if some are not recorded there."""
+        """Returns the trials with their records; Unrecorded if some are not there."""
         trials, runs = self.grid(at), known(at.path(self.name)).read()
         if missing := sum(trial not in runs for trial in trials):
-            raise ValueError(
+            raise Unrecorded(
                 f"{missing} of the trials are not in {at.path(self.name)}: "
                 f"run `{at.command(self.name)}` first"
             )
         return {trial: runs[trial] for trial in trials}
 
     def best(self, at: Place, *more: "Tuning") -> Grid:
-        """Returns the best trial of each contestant, here and in more; ValueError as `recorded`."""
+        """Returns the best trial of each contestant, here and in more; errors as `recorded`."""
         rivals: dict[tuple[Any, ...], list[Record]] = {}
         for tuning in (self, *more):
             for trial, run in tuning.recorded(at).items():

@@ -59,7 +59,7 @@ def sweep(
     if engine == "local":
         raise ValueError(
             "workers are those of ray or slurm: to do several runs at once on this machine, "
-            "start the same command several times"
+            "use `muonlab ablate NAME --workers N`, or start the command several times"
         )
     checks.choice("engine", engine, ("local", *ENGINES))
     if workers is not None:
@@ -80,7 +80,7 @@ def spread(configs: Iterable[TrainConfig], path: Path | str, engine: Here) -> It
     process costs the runs in progress. Lost names the runs whose workers died TRIES times, once
     all others are recorded.
     """
-    driver = _Driver(configs, path, engine)
+    driver = Driver(configs, path, engine)
     try:
         yield from driver.run_all()
     finally:  # an error, or a reader that wants no more
@@ -98,7 +98,9 @@ def spread(configs: Iterable[TrainConfig], path: Path | str, engine: Here) -> It
         )
 
 
-class _Driver:
+class Driver:
+    """Gives the runs that a file lacks to an engine, each under a lock of its own."""
+
     def __init__(self, configs: Iterable[TrainConfig], path: Path | str, engine: Here) -> None:
         self.path, self.engine, self.known = path, engine, Known(path)
         self.waiting = deque(configs)

@@ -1,0 +1,133 @@
+"""Processes of one machine share a study: first things first, an end in time, kills."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+
+import pytest
+
+from muonlab import cli
+from muonlab.records import record as records
+from muonlab.sweeps import engines, pool
+from muonlab.sweeps.study import Place, Study, Tuning, cross
+from muonlab.training.config import TrainConfig
+from tests.test_sweep import slow_train
+
+BASE = TrainConfig(steps=2, batch=2, context=8, eval_every=2, eval_tokens=64, device="cpu")
+TUNING = Tuning("small-tuning", cross(BASE, lr=[0.01, 0.02]), contest=("muon",))
+SMALL = Study((TUNING,), {"small-seeds": 2, "small-more": lambda at: cross(BASE, seed=[8, 9])})
+
+WORKER = """
+import sys, time
+from pathlib import Path
+from muonlab.sweeps import engines, pool
+from muonlab.sweeps.study import Place
+from tests.test_pool import SMALL
+from tests.test_sweep import slow_train
+
+folder = Path(sys.argv[1])
+
+def train(config, corpus, **options):
+    with (folder / "begun.txt").open("a") as file:
+        file.write("x")
+    return slow_train(config, corpus)
+
+engines.train, engines.load_corpus = train, lambda name: None
+list(pool.work(SMALL.phases(), Place(folder), progress=False))
+"""
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Runs that take no time, and the order in which they are done."""
+    order = []
+
+    def train(config, corpus, **options):
+        order.append(config)
+        return slow_train(config, corpus)
+
+    monkeypatch.setattr(engines, "train", train)
+    monkeypatch.setattr(engines, "load_corpus", lambda name: None)
+    return order
+
+
+def test_what_matters_most_is_done_first_and_all_is_done(tmp_path, quick):
+    phases = dict(reversed(SMALL.phases().items()))
+    assert [*phases] == ["small-more", "small-seeds", "small-tuning"]
+    done = [*pool.work(phases, Place(tmp_path))]
+    assert [config.seed for config in quick] == [8, 9, 0, 0, 1, 2]  # the trials make seeds ready
+    assert len(done) == 6
+    assert [*pool.work(phases, Place(tmp_path))] == []
+    assert len(quick) == 6
+
+
+def test_no_run_begins_that_cannot_end_in_time(tmp_path, quick, monkeypatch):
+    now = iter(range(0, 10_000, 10))
+    monkeypatch.setattr(pool.time, "monotonic", lambda: next(now))
+    done = [*pool.work(SMALL.phases(), Place(tmp_path), minutes=1)]  # a run takes 10 s
+    assert 1 <= len(done) < 4
+    assert len(quick) == len(done)
+
+
+def test_another_process_begins_a_phase_while_the_trials_of_the_first_still_run(tmp_path, quick):
+    with records.lock(tmp_path / "small-tuning.jsonl", records.run_id(TUNING.grid(Place())[0])):
+        done = pool.work(SMALL.phases(), Place(tmp_path))
+        assert [next(done).config["seed"] for _ in range(3)] == [0, 8, 9]
+    assert [run.config["seed"] for run in done] == [0, 1, 2]
+
+
+DRIVER = """
+import sys
+from pathlib import Path
+from muonlab.sweeps import pool
+from tests.test_pool import SMALL, WORKER, Place
+folder = Path(sys.argv[1])
+pool.DEATHS, pool.POLL = 100, 0.05
+command = [sys.executable, "-c", WORKER, sys.argv[1]]
+sys.exit(pool.share(command, 2, lambda: pool.count(SMALL.phases(), Place(folder))))
+"""
+
+
+def children(process):
+    listed = ["pgrep", "-P", str(process.pid)]
+    return [*map(int, subprocess.run(listed, capture_output=True, check=False).stdout.split())]
+
+
+@pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.slow)])
+def test_kills_lose_nothing_and_double_nothing(tmp_path, kills):
+    """A worker, or each third time the driver, is killed after something has begun."""
+    begun, seen, chance = tmp_path / "begun.txt", 0, random.Random(0)
+    begun.touch()
+    start = [sys.executable, "-c", DRIVER, str(tmp_path)]
+    process = subprocess.Popen(start)
+    for kill in range(kills):
+        while process.poll() is None and (begun.stat().st_size == seen or not children(process)):
+            time.sleep(0.01)
+        seen = begun.stat().st_size
+        time.sleep(0.2 * chance.random())
+        if process.poll() is not None:
+            break
+        if kill % 3 == 2:
+            process.kill()
+            process.wait()
+            process = subprocess.Popen(start)
+        else:
+            for child in children(process)[:1]:
+                os.kill(child, signal.SIGKILL)
+    assert process.wait(300) == 0
+    runs = [run for path in tmp_path.glob("*.jsonl") for run in records.read(path)]
+    counts = Counter(TrainConfig(**run.config) for run in runs)
+    assert len(counts) == 6
+    assert {*counts.values()} == {1}
+
+
+def test_the_command_shares_a_study_among_workers(tmp_path, capfd):
+    call = ["ablate", "pilot", "--results", str(tmp_path), "--minutes", "1e-9"]
+    assert cli.main([*call, "--workers", "2"]) == 0
+    assert "pilot: 0 runs" in capfd.readouterr().out
+    for wrong in (["--workers", "0"], ["--minutes", "0"], ["--minutes", "1", "--engine", "slurm"]):
+        assert cli.main([*call[:4], *wrong]) == 2
