@@ -1,12 +1,14 @@
 """The numbers of the page "The answer in one page", made from records."""
 
+import json
 from operator import itemgetter
 
 import numpy as np
 
 from muonlab.publishing.claims import table
 from muonlab.records.runs import curves, grouped, leads_in_time
-from muonlab.statistics import Interval, mean_interval
+from muonlab.records.store import RESULTS
+from muonlab.statistics import Interval, mean_interval, paired_interval
 from muonlab.studies import comparisons
 from muonlab.studies.comparisons import GPU, LAPTOP, Comparison
 from muonlab.studies.evidence import SEARCHES
@@ -60,6 +62,14 @@ def saved(phase: str) -> str:
     if share is None:
         raise ValueError(f"in {phase} Muon reaches AdamW's end at no measurement, or at the first")
     return f"{share.mean:.0%}"
+
+
+def unseen() -> str:
+    """Returns the lead of the race on a GPU on targets that the training text does not have."""
+    ends: dict[str, list[float]] = {}
+    for run in json.loads((RESULTS / "race-gpu-clean.json").read_text("utf-8"))["runs"]:
+        ends.setdefault(run["contestant"], []).append(run["unseen_overall"])
+    return f"{paired_interval(ends['AdamW'], ends['Muon']).mean:.2f}"
 
 
 def directions(matrix: str) -> str:

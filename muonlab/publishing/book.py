@@ -211,6 +211,7 @@ MADE: dict[str, Callable[..., str]] = {
     "answer": answer.answer,
     "ended": answer.ended,
     "saved": answer.saved,
+    "unseen": answer.unseen,
     "directions": answer.directions,
     "rates": answer.rates,
     "picture": picture.in_page,
