@@ -10,8 +10,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from muonlab.data.corpus import Corpus
+from muonlab.data.load import load_corpus
 from muonlab.models import gpt
 from muonlab.records.record import read
 from muonlab.studies.races import RACE
@@ -27,6 +29,15 @@ from muonlab.training.run import Diverged, Run, load_model, pretrained, tensors,
 
 VOCABULARY = 50
 CONFIG = TrainConfig(steps=7, batch=4, context=16, eval_every=3, eval_tokens=256, device="cpu")
+
+
+class NoReads(TorchDispatchMode):
+    """Refuses what makes the host wait for the device."""
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        name = function.overloadpacket.__name__
+        assert name not in {"_local_scalar_dense", "is_nonzero", "equal", "nonzero"}
+        return function(*args, **(kwargs or {}))
 
 
 class Cycle:
@@ -521,3 +532,56 @@ def test_a_run_that_does_not_do_what_is_asked_says_so(change, options, told):
     task.held_out = range(100 if "eval_tokens" in change else 10_000)
     with pytest.warns(UserWarning, match=told):
         train(replace(CONFIG, steps=1, **change), task, progress=False, **options)
+
+
+@pytest.fixture
+def as_on_a_gpu(monkeypatch):
+    for place in ("optim.fast", "optim.update", "training.run"):
+        monkeypatch.setattr(f"muonlab.{place}.launches_cost", lambda device: True)
+
+
+@pytest.mark.parametrize("options", [{}, {"grad_clip": 0.5}, {"pieces": 2}, {"rule": "normuon"}])
+def test_where_launches_cost_the_host_waits_for_no_step(as_on_a_gpu, monkeypatch, options):
+    monkeypatch.setattr(gpt.GPT, "_check", lambda self, tokens: None)  # on a CPU alone
+    run = Run(replace(CONFIG, **options), Cycle())
+    run.train_step()
+    with NoReads():
+        for _ in range(3):
+            run.advance()
+    assert (run.step, len(run.train_loss)) == (4, 1)
+    assert math.isfinite(run.read())
+    assert len(run.train_loss) == len(run.step_seconds) == 4
+
+
+def test_losses_read_late_are_those_read_at_once(monkeypatch):
+    at_once = quiet(replace(CONFIG, steps=7))
+    monkeypatch.setattr(train_module, "launches_cost", lambda device: True)
+    late = quiet(replace(CONFIG, steps=7))
+    assert late.train_loss == at_once.train_loss
+    assert [end["overall"] for end in late.held_out] == [end["overall"] for end in at_once.held_out]
+
+
+def test_a_divergence_that_is_read_late_names_its_step(as_on_a_gpu):
+    run = Run(CONFIG, Cycle())
+    run.advance()
+    with torch.no_grad():
+        run.model.head.weight.fill_(math.nan)
+    for _ in range(3):
+        run.advance()
+    with pytest.raises(Diverged, match="diverged at step 1: the training loss is nan") as error:
+        run.read()
+    assert len(error.value.record.train_loss) == 1
+
+
+def test_a_text_goes_to_the_device_and_its_windows_stay_the_same():
+    text = load_corpus("facts-9")
+    there = train_module.on_device(text, torch.device("cpu"))
+    for one, other in zip(text.batch(3, 4, 8, 0), there.batch(3, 4, 8, 0), strict=True):
+        assert torch.equal(one, other)
+    meta = train_module.on_device(text, torch.device("meta"))
+    assert {t.device.type for t in meta.batch(3, 4, 8, 0)} == {"meta"}
+
+
+def test_a_compiled_model_learns_as_the_plain_one_does():
+    plain, compiled = (quiet(replace(CONFIG, steps=3, compile=c)) for c in (False, True))
+    np.testing.assert_allclose(compiled.train_loss, plain.train_loss, rtol=1e-3)

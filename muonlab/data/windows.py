@@ -18,7 +18,9 @@ def chance(seed: int, step: int) -> torch.Generator:
 
 def windows(tokens: Tensor, start: Tensor, context: int) -> tuple[Tensor, Tensor]:
     """Returns the windows that begin at `start` (B,), and the same one token on: (B, T) each."""
-    window = tokens[start[:, None] + torch.arange(context + 1)].long()  # (B, T + 1)
+    start = start.to(tokens.device, non_blocking=True)
+    places = start[:, None] + torch.arange(context + 1, device=tokens.device)
+    window = tokens[places].long()  # (B, T + 1)
     return window[:, :-1].contiguous(), window[:, 1:].contiguous()
 
 

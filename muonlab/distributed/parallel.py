@@ -155,12 +155,12 @@ class Shared:
         return torch.cat(found)[:count]
 
 
-def mean(loss: Tensor) -> float:
-    """Returns the mean over all processes of a number."""
+def mean(loss: Tensor) -> Tensor:
+    """Returns the mean over all processes of a number, (), where it is: the host does not wait."""
     loss = loss.detach().clone()
     if size() > 1:
         dist.all_reduce(loss)
-    return loss.item() / size()
+    return loss / size()
 
 
 @torch.no_grad()

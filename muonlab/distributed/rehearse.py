@@ -105,7 +105,7 @@ def train_step(
     loss.backward()
     optimizer.step() if sharded else parallel.step_shared(optimizer)
     optimizer.zero_grad()
-    return parallel.mean(loss)
+    return parallel.mean(loss).item()
 
 
 def batch(number: int, shape: GPTConfig) -> tuple[Tensor, Tensor]:

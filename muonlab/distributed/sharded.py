@@ -7,7 +7,6 @@ knows such parameters: `muonlab.exchange` says how; `orthogonalize_apart` shows 
     torchrun --nproc-per-node=2 --no-python muonlab train --shard …
 """
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +21,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from muonlab import checks
 from muonlab.distributed.parallel import size
+from muonlab.exchange import own
 from muonlab.models.gpt import GPT
 from muonlab.optim.orthogonalize import polar
 
@@ -120,10 +120,11 @@ def clip(model: nn.Module, largest: float) -> None:
     What that does to Muon stands at `TrainConfig`.
     """
     gradients = [p.grad for p in model.parameters() if p.grad is not None]
-    norm = whole(nn.utils.get_total_norm(gradients)).item()
-    if largest < norm < math.inf:
-        for gradient in gradients:
-            gradient.mul_(largest / norm)
+    norm = whole(nn.utils.get_total_norm(gradients)).double()
+    too_large = norm.isfinite() & (norm > largest)  # decided there: the host does not wait
+    share = torch.where(too_large, largest / norm, 1.0)
+    for gradient in gradients:
+        own(gradient).mul_(share)
 
 
 def whole(p: Tensor) -> Tensor:

@@ -95,6 +95,7 @@ class TrainConfig:
     pieces: int = _option(1, "equal pieces of a batch, one after the other, for smaller memories")
     grad_clip: float = _option(0.0, "largest norm of all gradients together; 0: any")
     precision: str = _option("auto", "fp32, bf16, or auto: bf16 where it is faster")
+    compile: bool = _option(False, "torch.compile makes one program of the model")
     device: str = _option("auto", "cpu, cuda, or auto: the GPU where there is one")
 
     def __post_init__(self) -> None:

@@ -20,6 +20,7 @@ from muonlab.distributed import parallel, sharded
 from muonlab.machine import keep_freed_memory, pick_device
 from muonlab.models.gpt import GPT, SIZES, GPTConfig
 from muonlab.models.regressor import build
+from muonlab.optim.fast import launches_cost
 from muonlab.optim.muon import Muon
 from muonlab.optim.options import NotFinite
 from muonlab.records.provenance import code_version, now, provenance
@@ -32,6 +33,8 @@ from muonlab.training.pretraining import first_run
 
 CURVES = ("train_loss", "step_seconds", "held_out", "spectra")  # lists that grow in a run
 STATE = ("step", "cpu_seconds", *CURVES)  # what a run goes on from, beside tensors
+READ_EVERY = 20  # steps that a GPU is given before the host waits for their losses
+ON_DEVICE = 2**30  # bytes: a longer text stays in the host's memory
 
 
 class Diverged(ArithmeticError):
@@ -67,7 +70,8 @@ def train(
         progress: show a bar; the environment variable TQDM_DISABLE=1 hides it too.
 
     Raises:
-        Diverged: the loss became NaN or Inf; the message names the step and a rate to lower.
+        Diverged: the loss became NaN or Inf; the message names the step and a rate to lower. On a
+            GPU the run ends up to READ_EVERY steps later.
         ValueError: the checkpoint is damaged, or belongs to another configuration.
         OSError: a checkpoint cannot be written there; found out before the first step.
         UserWarning: options that change nothing, or more eval_tokens than the text holds out.
@@ -94,12 +98,15 @@ def train(
         silent = {} if progress and parallel.rank() == 0 else {"disable": True}
         with tqdm(total=config.steps, initial=run.step, unit="step", **silent) as bar:
             while run.step < config.steps:
-                loss = run.train_step()
+                run.advance()
                 bar.update()
-                bar.set_postfix_str(f"loss {loss:.3f}", refresh=False)
-                if config.spectra_every and run.step % config.spectra_every == 0:
+                judged = run.step % config.eval_every == 0 or run.step == config.steps
+                looked_at = config.spectra_every and run.step % config.spectra_every == 0
+                if judged or looked_at or run.step % READ_EVERY == 0 or run.reads_each:
+                    bar.set_postfix_str(f"loss {run.read():.3f}", refresh=False)
+                if looked_at:
                     run.measure_spectra()
-                if run.step % config.eval_every == 0 or run.step == config.steps:
+                if judged:
                     run.evaluate()
                     if checkpoint is not None:
                         run.save(checkpoint)
@@ -122,6 +129,14 @@ def tensors(model: nn.Module, optimizer: Muon) -> dict[str, Tensor]:
             for key, t in optimizer.state_of(p, group).items():
                 found[f"optimizer.{names[p]}.{key}"] = t
     return found
+
+
+def on_device(corpus: Task, device: torch.device) -> Task:
+    """Returns the task with its training text on the device, where windows are then cut."""
+    text = getattr(corpus, "train", None)
+    if not isinstance(text, Tensor) or text.nbytes > ON_DEVICE:
+        return corpus
+    return dataclasses.replace(corpus, train=text.to(device))  # type: ignore[type-var]
 
 
 @lru_cache(maxsize=2)  # a sweep starts from the same weights many times
@@ -170,7 +185,15 @@ class Run:
         if config.pretraining:
             sharded.fill(self.model, pretrained(first_run(config)))
         self.replica = self.model if shard else parallel.replicate(self.model)
+        if config.compile:
+            self.replica.compile()
         self.optimizer = build_optimizer(config, self.model)
+        self.reads_each = not launches_cost(self.device)  # steps; reading costs nothing then
+        for group in self.optimizer.param_groups:
+            group["capturable"] = not self.reads_each
+        self.data = corpus if self.reads_each else on_device(corpus, self.device)
+        self.unread: list[Tensor] = []  # losses of the last steps
+        self.clocks = (0.0, 0.0)  # when they began: seconds, and those of all threads
         self.step, self.cpu_seconds = 0, 0.0  # of all threads: other programs do not count
         self._set_rates()
         self.train_loss: list[float] = []
@@ -180,8 +203,15 @@ class Run:
 
     def train_step(self) -> float:
         """Returns the loss on the next batch, after one update of the weights."""
-        config, start, worked = self.config, time.perf_counter(), time.process_time()
-        batch = self.corpus.batch(self.step, config.batch, config.context, config.seed)
+        self.advance()
+        return self.read()
+
+    def advance(self) -> None:
+        """Updates the weights once; on a GPU without waiting for it, so `read` tells the loss."""
+        config = self.config
+        if not self.unread:
+            self.clocks = time.perf_counter(), time.process_time()
+        batch = self.data.batch(self.step, config.batch, config.context, config.seed)
         inputs, targets = (parallel.share(t, config.pieces).to(self.device) for t in batch)
         losses: list[Tensor] = []
         for piece in zip(inputs.split(self.rows), targets.split(self.rows), strict=True):
@@ -191,34 +221,54 @@ class Run:
                     loss = self.replica(*piece) / config.pieces
                 loss.backward()
             losses.append(loss.detach())
-        value = parallel.mean(torch.stack(losses).sum())
-        if not math.isfinite(value):
-            raise self._diverged(f"the training loss is {value}")
+        self.unread.append(parallel.mean(torch.stack(losses).sum()))
+        if self.reads_each:
+            self._check_losses()  # before the weights are touched
         if config.grad_clip:
             sharded.clip(self.model, config.grad_clip)
         try:
             self.optimizer.step() if self.shard else parallel.step_shared(self.optimizer)
         except NotFinite as error:  # looked for before the optimizer changes anything
-            raise self._diverged(str(error)) from error
+            self.unread.clear()
+            raise self._diverged(str(error), self.step) from error
         self.optimizer.zero_grad()
-        if self.device.type == "cuda":
-            torch.cuda.synchronize()  # or the clock stops before the work does
         self.step += 1
         self._set_rates()
-        self.train_loss.append(value)
-        self.step_seconds.append(time.perf_counter() - start)
-        self.cpu_seconds += time.process_time() - worked
-        return value
+
+    def read(self) -> float:
+        """Waits for all steps so far and returns the last one's loss; Diverged if one has none."""
+        if self.unread:
+            values = self._check_losses()
+            if self.device.type == "cuda":
+                torch.cuda.synchronize()  # or the clock stops before the last update is made
+            began, worked = self.clocks
+            self.train_loss += values
+            self.step_seconds += [(time.perf_counter() - began) / len(values)] * len(values)
+            self.cpu_seconds += time.process_time() - worked
+            self.unread.clear()
+        return self.train_loss[-1] if self.train_loss else math.nan
+
+    def _check_losses(self) -> list[float]:
+        """Returns the losses that nobody has read yet; the host waits for the device."""
+        values = torch.stack(self.unread).tolist()
+        for number, value in enumerate(values):
+            if not math.isfinite(value):
+                self.unread.clear()
+                self.train_loss += values[:number]
+                at = len(self.train_loss)
+                raise self._diverged(f"the training loss is {value}", at)
+        return values
 
     def evaluate(self) -> dict[str, Any]:
         """Returns and keeps what the held-out text, or the questions, say about the model now."""
+        self.read()
         sizes = (self.config.batch, self.config.context, self.config.eval_tokens)
         with torch.no_grad(), self._precision():
             rows = self.rows if self.config.pieces > 1 else None
             model = parallel.Shared(self.model, self.config.eval_batch or rows)
             found = self.corpus.measure(model, *sizes)
         if not math.isfinite(found["overall"]):
-            raise self._diverged(f"the held-out loss is {found['overall']}")
+            raise self._diverged(f"the held-out loss is {found['overall']}", self.step)
         clocks = {"seconds": sum(self.step_seconds), "cpu_seconds": self.cpu_seconds}
         self.held_out.append({"step": self.step, **clocks, **found})
         return self.held_out[-1]
@@ -231,6 +281,7 @@ class Run:
 
     def record(self) -> Record:
         """Returns what has been measured so far, with its provenance."""
+        self.read()
         config, copies = self.config, self.replicas
         shared = " --shard" * self.shard + f" --replicas {copies}" * (copies > 1)
         origin = {
@@ -250,6 +301,7 @@ class Run:
 
     def save(self, path: Path | str) -> None:
         """Writes a checkpoint; under torchrun every process calls it."""
+        self.read()
         if not self.shard:
             parallel.gather_state(self.optimizer)
         # batches depend on (seed, step) alone, so the position in the data needs no state
@@ -289,7 +341,7 @@ class Run:
     def _precision(self) -> torch.autocast:
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.autocast)
 
-    def _diverged(self, what: str) -> Diverged:
+    def _diverged(self, what: str, step: int) -> Diverged:
         named = dict(self.model.named_parameters())
         largest = {name: sharded.whole(p.detach()).abs().max() for name, p in named.items()}
         name = max(largest, key=lambda name: largest[name].nan_to_num(nan=math.inf).item())
@@ -297,7 +349,7 @@ class Run:
         rate, warmup = rates[named[name]], self.config.warmup
         record = self.record()
         record.failure = (
-            f"diverged at step {self.step}: {what}. The largest weight is in {name!r}: lower "
+            f"diverged at step {step}: {what}. The largest weight is in {name!r}: lower "
             f"{rate} (now {getattr(self.config, rate):g}), or lengthen the warm-up (now {warmup:g})"
         )
         return Diverged(record.failure, record)
