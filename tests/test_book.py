@@ -1,5 +1,6 @@
 """The built book in a real Chromium, from file://, with the network cut. `make book` first."""
 
+import json
 import re
 from functools import cache
 from html.parser import HTMLParser
@@ -387,6 +388,28 @@ def test_search_finds_a_term(visit):
     page.goto(f"{(HTML / 'search.html').as_uri()}?q=isotropy")
     # Results are inserted one by one: the lesson's may come after the first.
     page.locator('#search-results li a[href*="09-isotropy"]').first.wait_for()
+
+
+@pytest.mark.parametrize("width", [1280, 375])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_magnifier_stands_beside_what_one_types(visit, width, theme):
+    page = visit(HTML / "search.html", width=width, theme=theme)
+    form = page.locator("form.bd-search").locator("visible=true")
+    icon, field = form.locator(".fa-magnifying-glass"), form.locator("input[type=search]")
+    assert icon.bounding_box()["width"] > 10
+    assert icon.bounding_box()["x"] + icon.bounding_box()["width"] <= field.bounding_box()["x"]
+
+
+def test_the_page_of_all_claims_is_in_no_answer_of_the_search():
+    """It holds nearly every word, and would come first whatever one asks."""
+    text = (HTML / "searchindex.js").read_text(encoding="utf-8")
+    index = json.loads(text.removeprefix("Search.setIndex(").removesuffix(")"))
+    page, other = map(index["docnames"].index, ("book/claims", "book/glossary"))
+    pages = set()
+    for numbers in (*index["terms"].values(), *index["titleterms"].values()):
+        pages |= {numbers} if isinstance(numbers, int) else set(numbers)
+    assert other in pages
+    assert page not in pages
 
 
 def test_all_claims_are_on_their_page_and_lead_to_their_cells():
