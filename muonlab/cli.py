@@ -40,6 +40,9 @@ from muonlab.training.run import train
 
 LESSONS = course() / "lessons"
 LONGEST = 10_000  # characters in a line of an error
+DEFAULTS = Path(__file__).parent / "jupyter"  # of JupyterLab: its first start asks nothing
+SPOILERS = ("checks", "claims", "explorers", "quizzes", "text", "variants")  # beside the lessons
+UNLISTED = ("__pycache__", "*.pyc", "*.pyo", ".DS_Store", "*~")  # Jupyter's, which ours replace
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -73,6 +76,8 @@ def _parser() -> argparse.ArgumentParser:
     lab = _verb(verbs, "lab", _lab, "open JupyterLab at lesson 00")
     text = "show what notebooks have stored, also in those that did not come with this package"
     lab.add_argument("--trust", action="store_true", help=text)
+    text = f"list the folders beside the lessons, too, which hold answers: {', '.join(SPOILERS)}"
+    lab.add_argument("--answers", action="store_true", help=text)
     text = "say what this machine has, and what to do about the rest"
     _verb(verbs, "doctor", lambda options: doctor.main(), text)
     text = "the claims of the lessons: value, bound, verdict"
@@ -209,7 +214,13 @@ def _lab(options: argparse.Namespace) -> int:
         print(f"{len(notebooks) - len(ours)} notebooks are not as this package came with them:")
         print("their stored figures show after you run the cells. --trust shows all, at your risk")
     root = ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []  # a container
-    return subprocess.run([*jupyter, "lab", *root, str(notebooks[0])], check=False).returncode
+    hidden = () if options.answers else (*UNLISTED, *SPOILERS)
+    listing = [f"--ContentsManager.hide_globs={name}" for name in hidden]
+    lab = [*jupyter, "lab", *root, *listing, str(notebooks[0])]
+    # our defaults, after those of the learner's own JUPYTER_CONFIG_PATH
+    paths = filter(None, (os.environ.get("JUPYTER_CONFIG_PATH"), str(DEFAULTS)))
+    environment = {**os.environ, "JUPYTER_CONFIG_PATH": os.pathsep.join(paths)}
+    return subprocess.run(lab, check=False, env=environment).returncode
 
 
 def _train(options: argparse.Namespace) -> int:

@@ -216,6 +216,13 @@ def test_the_lab_trusts_ours_alone_unless_told(monkeypatch, capsys):
     assert len([word for word in trust if word.endswith(".ipynb")]) >= 17
 
 
+def test_a_teacher_asks_for_the_folders_that_hold_answers(monkeypatch):
+    """`test_lab` asks a learner's server what it lists."""
+    hidden = "--ContentsManager.hide_globs=quizzes"
+    assert hidden in asked_for(monkeypatch)[-1]
+    assert not [word for word in asked_for(monkeypatch, "--answers")[-1] if "hide_globs" in word]
+
+
 def test_the_lab_runs_no_code_of_the_working_folder(tmp_path, monkeypatch):
     with monkeypatch.context() as patched:
         commands = asked_for(patched)

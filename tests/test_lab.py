@@ -1,0 +1,69 @@
+"""`muonlab lab`, started as a learner starts it: what JupyterLab opens, lists and asks first."""
+
+import json
+import os
+import subprocess
+import sys
+from urllib.request import urlopen
+
+import psutil
+import pytest
+from test_browser import browser, free_port, open_page, wait_until_up  # noqa: F401  a fixture
+
+
+@pytest.fixture(scope="module")
+def started(tmp_path_factory):
+    """The address of its server, and the page that sends a browser to what it opens."""
+    folder = tmp_path_factory.mktemp("lab")
+    names = "JUPYTER_CONFIG_DIR JUPYTER_DATA_DIR JUPYTER_RUNTIME_DIR IPYTHONDIR MUONLAB_HOME"
+    places = {name: str(folder / name.lower()) for name in names.split()}
+    for name in ("SETTINGS", "WORKSPACES"):
+        places[f"JUPYTERLAB_{name}_DIR"] = str(folder / name.lower())
+    server = {"ip": "127.0.0.1", "port": free_port(), "open_browser": False}
+    config = {"ServerApp": server, "IdentityProvider": {"token": ""}}
+    (folder / "jupyter_config_dir").mkdir()
+    path = folder / "jupyter_config_dir" / "jupyter_server_config.json"
+    path.write_text(json.dumps(config), encoding="utf-8")
+    address = f"http://127.0.0.1:{server['port']}"
+    with (folder / "log.txt").open("w") as log:
+        lab = subprocess.Popen(
+            [sys.executable, "-m", "muonlab", "lab"],
+            env={**os.environ, **places},
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        wait_until_up(address, lab)
+        (opens,) = (folder / "jupyter_runtime_dir").glob("jpserver-file-to-run-*-open.html")
+        yield address, opens.read_text(encoding="utf-8")
+    finally:
+        for process in psutil.Process(lab.pid).children(recursive=True):
+            process.terminate()  # the server, and with it the command that waits for it
+        lab.wait(timeout=20)
+
+
+def test_it_opens_lesson_00_and_asks_for_no_news(started):
+    address, opens = started
+    assert "/lab/tree/00-start-here.ipynb" in opens
+    with urlopen(f"{address}/lab/api/settings/@jupyterlab/apputils-extension:notification") as page:
+        settings = json.load(page)["schema"]["properties"]
+    assert settings["fetchNews"]["default"] == "false", "Jupyter's own default is to ask"
+
+
+def test_a_learner_sees_lessons_and_evidence_and_no_answers(started):
+    with urlopen(f"{started[0]}/api/contents/?content=1") as answer:
+        listed = json.load(answer)["content"]
+    assert {entry["name"] for entry in listed if entry["type"] == "directory"} == {"evidence"}
+    assert "16-capstone.ipynb" in {entry["name"] for entry in listed}
+
+
+@pytest.mark.browser
+def test_the_first_screen_is_the_top_of_lesson_00_and_nothing_lies_on_it(started, browser):  # noqa: F811
+    page = open_page(browser)
+    page.goto(f"{started[0]}/lab/tree/00-start-here.ipynb")
+    title = page.locator(".jp-Notebook h1").first
+    title.wait_for()
+    page.locator(".jp-StatusBar-Widget", has_text="| Idle").wait_for()  # news would be there now
+    assert 0 < title.bounding_box()["y"] < 200
+    assert page.locator(".Toastify__toast, .jp-Dialog").count() == 0
+    page.context.close()
