@@ -8,8 +8,9 @@ import pytest
 
 from muonlab.classroom.claims import VERDICTS, Claim
 from muonlab.files import course
-from muonlab.publishing import paper
-from muonlab.publishing.claims import claims_table, plain
+from muonlab.models.gpt import SIZES
+from muonlab.publishing import book, gpu, paper
+from muonlab.publishing.claims import brief, claims_table, plain
 from muonlab.publishing.paper import Paper
 from muonlab.publishing.release import LESSONS
 from muonlab.statistics import Interval, mean_interval, paired_interval
@@ -80,6 +81,65 @@ def test_the_best_reproduction_and_the_worst_contradiction_stand_at_the_head():
     assert "04-c17" in opposite
     shown = [id for id, _ in FOUND.findall(paper.paper().against())]
     assert sorted(shown) == sorted(against | opposite)
+
+
+def test_ten_rows_made_from_claims_and_records_stand_first_and_the_rest_is_folded():
+    """No number but the counts of what was counted is typed into them."""
+    text = PAGE.read_text(encoding="utf-8")
+    first, rest = text.split("\n## ", 1)
+    short = rows(first)[1:]
+    assert len(short) == 10
+    for row in short:
+        assert "<!-- made: " in row[2], row[0]
+        assert re.fullmatch(r"<!-- made: word [\w -]+ -->", row[3]), row[0]
+        typed = re.sub(r"<!--.*?-->", "", " ".join(row))
+        assert set(re.findall(r"\d+", typed)) <= {"384", "24"}, row[0]
+        assert book.fill(row[3]) in VERDICTS
+    open_text = re.sub(r"^::::\{dropdown\}.*?^::::$", "", rest, flags=re.DOTALL | re.MULTILINE)
+    open_lines = [line for line in open_text.splitlines()[1:] if line and line[:3] != "## "]
+    assert open_lines == ["<!-- made: verdicts -->"], "which makes its own folds"
+    made = paper.paper().sections()
+    assert made.count("::::{dropdown} ") == made.count("\n::::\n") + 1
+    assert made.startswith("::::{dropdown} ")
+    assert made.endswith("\n::::")
+
+
+def test_what_the_short_table_says_in_words_is_so():
+    known = paper.paper().stored
+    value = {id: known[id][0].value[0] for id in ("04-c22", "16-c13", "04-c23", "04-c20", "15-c19")}
+    assert value["04-c22"].low > value["16-c13"].high > 0
+    assert value["04-c23"].low > 0 > value["04-c20"].high, "there on rare tokens, here not"
+    assert value["15-c19"].low > 0, "it grows"
+    trials = [r for n in ("race-gpu-1", "race-gpu-2", "table-gpu-tuning") for r in recorded(n)]
+    adamw, qk = (
+        min(r.held_out[-1]["overall"] for r in trials if r.config["muon"] == muon)
+        for muon in ([], ["QK"])
+    )
+    assert gpu.row("QK") == f"{adamw - qk:+.3f}"
+    width = SIZES[gpu.GPU.config.size].width
+    assert f"of {width}: <!-- made: directions" in PAGE.read_text(encoding="utf-8")
+
+
+def test_a_row_of_several_claims_has_the_verdict_on_which_they_agree_or_partly():
+    known = stored("partly", "reproduced", "other experiment", "open")
+    known["99-c5"] = (an_effect(AT, verdict="", id="99-c5"), "99-end")
+    known["99-c1"] = (an_effect(AT, verdict="partly", id="99-c1"), "99-end")
+    made = page([], {}, known, {"99-c1": 0.9})
+    for asked, verdict in (
+        ("99-c1", "partly"),
+        ("99-c1 99-c5", "partly"),  # the same effect, judged by the paper's
+        ("99-c1 99-c2", "partly"),
+        ("99-c4 99-c2", "partly"),
+        ("99-c3 99-c2", "other experiment"),
+    ):
+        assert made.word(asked) == verdict
+
+
+def test_a_number_of_the_short_table_is_the_mean_of_its_claim_and_a_link():
+    value = paper.paper().stored["16-c13"][0].value[0]
+    assert re.sub(r"<.*?>", "", brief("16-c13")) == f"{value.mean:+.3f}"
+    assert 'html#claim-11-c16">' in brief("11-c16 1")
+    assert re.sub(r"<.*?>", "", brief("09-c15")) == "24"
 
 
 AT = Interval(0.1, 0.05, 0.15, 5)  # above 0

@@ -22,7 +22,7 @@ from muonlab.classroom.output import Table
 from muonlab.classroom.widget import Widget, script
 from muonlab.files import course
 from muonlab.publishing import answer, gpu, picture, refresher, route
-from muonlab.publishing.claims import claims_table, link, measured
+from muonlab.publishing.claims import brief, claims_table, link, measured
 from muonlab.publishing.fold import fold
 from muonlab.publishing.paper import counts, gap, paper, table1
 from muonlab.publishing.source import STATE
@@ -185,6 +185,7 @@ MADE: dict[str, Callable[..., str]] = {
     "claims": claims,
     "tiers": tiers,
     "measured": measured,
+    "brief": brief,
     "count": lambda: counts(paper().all()),
     "trained": lambda: counts(paper().trained()),
     "factor": lambda factor: paper().trained_by(float(factor)),
@@ -193,8 +194,10 @@ MADE: dict[str, Callable[..., str]] = {
     "against": lambda: paper().against(),
     "results": lambda: paper().summary(),
     "verdicts": lambda: paper().sections(),
+    "word": lambda ids: paper().word(ids),
     "gap": gap,
     "gpu_race": gpu.race,
+    "gpu_row": gpu.row,
     "gpu_setting": gpu.setting,
     "gpu_unfinished": gpu.unfinished,
     "gpu_timed": gpu.timed,

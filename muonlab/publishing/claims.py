@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from functools import cache
-from re import compile
+from re import compile, sub
 
 from muonlab.classroom.claims import HEADS, Claim, stored_claims
 from muonlab.classroom.output import Table
@@ -49,6 +49,11 @@ def claims_table(claims: Iterable[Found], notes: Mapping[str, str] = {}) -> str:
         measured += f" · {plain(how)}" if how else ""
         rows.append((link((claim, lesson)), verdict, sentence, measured, theirs))
     return table(HEADS, rows, "claims")
+
+
+def brief(asked: str) -> str:
+    """Returns what `measured` does; of an effect, its mean alone."""
+    return sub(r" \[[^<]*", "", measured(asked))
 
 
 def measured(asked: str) -> str:

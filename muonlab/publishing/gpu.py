@@ -33,14 +33,27 @@ def race() -> str:
     """Returns AdamW's loss minus Muon's by how rare the token is; one row a set of matrices."""
     judged = [plain(str(GPU.interval(itemgetter(part)))) for part in PARTS.values()]
     rows = [["all", *judged, f"{GPU.interval().n}, new"]]
+    for name, gaps in _below().items():
+        shown = (f"{gaps[part]:+.3f}" for part in PARTS.values())
+        rows.append([name, *shown, "1, the search's"])
+    return Table(("Muon steps", *PARTS, "seeds"), rows).markdown
+
+
+def row(name: str) -> str:
+    """Returns one number of that table: over all tokens, at the search's seed, as of "VO + FFN"."""
+    return f"{_below()[name]['overall']:+.3f}"
+
+
+def _below() -> dict[str, dict[str, float]]:
+    """Returns how far the best trial of each set of matrices ends below AdamW's, in nats."""
     trials = {c: run for t in (*SEARCH.tunings, GPU_TABLE) for c, run in t.recorded(HERE).items()}
     adamw, muon = SEARCH.best(HERE)
     best = {"all": muon} | {" + ".join(c.muon): c for c in GPU_TABLE.best(HERE)}
-    for name, config in best.items():
-        ends, theirs = (trials[c].held_out[-1] for c in (config, adamw))
-        gaps = (theirs[part] - ends[part] for part in PARTS.values())
-        rows.append([name, *(f"{gap:+.3f}" for gap in gaps), "1, the search's"])
-    return Table(("Muon steps", *PARTS, "seeds"), rows).markdown
+    theirs = trials[adamw].held_out[-1]
+    return {
+        name: {part: theirs[part] - trials[config].held_out[-1][part] for part in PARTS.values()}
+        for name, config in best.items()
+    }
 
 
 def setting() -> str:

@@ -116,6 +116,18 @@ class Paper:
         mixed = "partly" if found & {"reproduced", "partly"} else "open"
         return found.pop() if len(found) == 1 else mixed
 
+    def word(self, asked: str) -> str:
+        """Returns one verdict on some claims, such as "16-c13 04-c22".
+
+        A claim without a verdict is judged by the first one's effect: in its unit and direction.
+        """
+        first, *others = (self.stored[id][0] for id in asked.split())
+        found = {first.judged}
+        for claim in others:
+            found.add(claim.judged or self.rule(replace(claim, id=first.id)))
+        kinds = ("other experiment", "partly" if found & {"reproduced", "partly"} else "open")
+        return found.pop() if len(found) == 1 else kinds["other experiment" not in found]
+
     def how(self, id: str) -> tuple[str, str]:
         """Returns a claim's protocol, "" where nothing was tuned, and its steps and protocol."""
         studies = [study for study, ids in self.runs.items() if id in ids]
@@ -175,11 +187,12 @@ class Paper:
         return f"the paper's effect: {effect}{' (small)' * (id in self.little)}" if effect else ""
 
     def sections(self) -> str:
-        """Returns all claims, a section for each result of the paper."""
+        """Returns all claims, a fold for each result of the paper."""
         parts = []
         for item in self.ranked():
             if ours := self.answers(item):
-                parts.append(f"### {plain(item['item'])}\n\n{counts(ours)}\n\n{self.rows(ours)}")
+                title = f"{plain(item['item'])}: {counts(ours)}"
+                parts.append(f"::::{{dropdown}} {title}\n{self.rows(ours)}\n::::")
         return "\n\n".join(parts)
 
     def against(self) -> str:
