@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import re
+import struct
 import subprocess
 from importlib import metadata
 from operator import itemgetter
@@ -19,7 +20,7 @@ from packaging.utils import canonicalize_name
 
 from muonlab.classroom import by_contestant, contestant
 from muonlab.models.gpt import GPT, SIZES
-from muonlab.publishing import book, route
+from muonlab.publishing import book, picture, route
 from muonlab.publishing.claims import stored
 from muonlab.statistics import corrected, paired_interval
 from muonlab.studies import comparisons
@@ -286,10 +287,10 @@ def test_the_readme_says_how_much_disk_the_setup_takes():
 PAGE = "Home\n====\n\nWhat a visitor reads about this page, in one sentence or two.\n"
 
 
-def test_a_book_with_an_address_has_whole_links_in_its_previews(tmp_path, monkeypatch):
+@pytest.mark.parametrize("site", ["https://example.org/lab/", ""])
+def test_a_book_with_an_address_has_whole_links_in_its_previews(tmp_path, monkeypatch, site):
     app = pytest.importorskip("sphinx.application")
-    monkeypatch.setenv("MUONLAB_SITE", "https://example.org/lab/")
-    monkeypatch.setattr(book.picture, "as_png", lambda: b"a picture")
+    monkeypatch.setenv("MUONLAB_SITE", site)
     (tmp_path / "index.rst").write_text(PAGE, encoding="utf-8")
     config = yaml.safe_load((ROOT / "book" / "_config.yml").read_text("utf-8"))["sphinx"]["config"]
     (tmp_path / "conf.py").write_text("", encoding="utf-8")
@@ -298,11 +299,13 @@ def test_a_book_with_an_address_has_whole_links_in_its_previews(tmp_path, monkey
     where = [str(tmp_path)] * 2 + [str(tmp_path / "html"), str(tmp_path / "trees")]
     app.Sphinx(*where, "html", confoverrides=settings, status=None).build()
     page = (tmp_path / "html" / "index.html").read_text("utf-8")
-    told = dict(re.findall(r'<meta property="og:(\S+)" content="([^"]*)"', page))
-    assert told["image"] == "https://example.org/lab/og.png"
-    assert told["url"] == "https://example.org/lab/index.html"
+    told = dict(re.findall(r'<meta (?:property|name)="(?:og:)?(\S+)" content="([^"]*)"', page))
+    assert told["image"] == f"{site}og.png"
+    assert told["url"] == f"{site}index.html"
+    assert told["twitter:card"] == "summary_large_image"
+    size = picture.CARD.read_bytes()[16:24]
+    assert (int(told["image:width"]), int(told["image:height"])) == struct.unpack(">II", size)
     assert told["description"].startswith("What a visitor reads")
-    assert (tmp_path / "html" / "og.png").read_bytes() == b"a picture"
 
 
 @pytest.mark.parametrize(

@@ -26,12 +26,12 @@ from muonlab.theory import rotation, scalar_map
 pytestmark = pytest.mark.browser
 browser = browser  # the fixture of test_browser
 VIEW = STATE.replace("state", "view")
-THEMES = {  # of sphinx-book-theme and JupyterLab: what widgets.css may lean on
-    "book, light": ("", "--pst-color-text-base:#222832;--pst-color-background:#fff;"
-                    "--pst-color-surface:#f3f4f5;--pst-color-border:#d1d5da", "#fff"),
+THEMES = {  # of the book's style sheet and of JupyterLab: what widgets.css may lean on
+    "book, light": ("", "--pst-color-text-base:#16213a;--pst-color-background:#fffdf8;"
+                    "--pst-color-surface:#f5f1e8;--pst-color-border:#d8d3c7", "#fffdf8"),
     "book, dark": ("document.documentElement.dataset.theme = 'dark'",
-                   "--pst-color-text-base:#ced6dd;--pst-color-background:#14181e;"
-                   "--pst-color-surface:#29313d;--pst-color-border:#48566b", "#14181e"),
+                   "--pst-color-text-base:#e9e6df;--pst-color-background:#10151f;"
+                   "--pst-color-surface:#1c2431;--pst-color-border:#3c475a", "#10151f"),
     "lab, light": ("document.body.dataset.jpThemeLight = 'true'",
                    "--jp-ui-font-color1:rgba(0,0,0,.87);--jp-layout-color0:#fff;"
                    "--jp-layout-color1:#fff;--jp-layout-color2:#eee", "#fff"),

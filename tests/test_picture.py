@@ -1,10 +1,18 @@
-"""The README's picture is the one that the records give."""
+"""The stored pictures are those that the records give."""
 
+import io
+import math
+import re
+
+import numpy as np
 import pytest
+import torch
+from matplotlib import image
 
 from muonlab.classroom import explorer_data
 from muonlab.data.facts import selections
 from muonlab.data.load import load_corpus
+from muonlab.optim.orthogonalize import polar
 from muonlab.publishing import picture
 from muonlab.records import store
 from muonlab.records.record import contestant
@@ -19,6 +27,26 @@ def test_a_stored_picture_is_drawn_from_the_records(name):
     assert (picture.ASSETS / f"{name}.svg").read_bytes() == picture.as_svg(name), (
         "run `make lessons`"
     )
+
+
+def test_the_social_picture_is_drawn_from_the_records():
+    stored = image.imread(picture.CARD)
+    assert stored.shape == (630, 1200, 4)
+    drawn = image.imread(io.BytesIO(picture.as_png()))
+    assert np.abs(stored - drawn).max() < 0.01, "run `make lessons`"
+
+
+def test_the_mark_is_a_gradients_ellipse_on_the_circle_of_muons_step():
+    assert picture.MARK.read_bytes() == picture.mark(), "run `make lessons`"
+    number = {k: float(v) for k, v in re.findall(r'\b(r[xy]?)="([\d.]+)"', picture.mark().decode())}
+    turn = math.radians(-float(re.search(r"rotate\(([-\d.]+)\)", picture.mark().decode())[1]))
+    axis = torch.tensor([math.cos(turn), math.sin(turn)], dtype=torch.float64)
+    across = torch.stack([-axis[1], axis[0]])
+    scale = number["r"] * (2 / picture.GRADIENT.square().sum()).sqrt()
+    for direction, half in ((axis, "rx"), (across, "ry")):
+        reach = (direction @ picture.GRADIENT).norm() * scale
+        assert number[half] == pytest.approx(float(reach), abs=0.1)
+    assert polar(picture.GRADIENT).double().svd().S.tolist() == pytest.approx([1, 1])
 
 
 def test_its_curves_are_the_means_of_the_measurements_and_its_bars_the_leads():

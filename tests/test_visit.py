@@ -3,17 +3,16 @@
 import functools
 import http.server
 import re
-import struct
 import threading
 
 import pytest
 from test_book import HTML, serious
 from test_browser import browser, open_page  # noqa: F401  a fixture
 
-from muonlab.publishing import book
+from muonlab.publishing import book, picture
 
 pytestmark = pytest.mark.browser
-MOST = 1e6  # bytes of a page without formulas, with all that it loads
+MOST = {"book/intro.html": 7.5e5}  # bytes of a page without formulas, with all that it loads
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -46,13 +45,52 @@ def heaviest():
     return max(plain, key=lambda path: path.stat().st_size).relative_to(HTML).as_posix()
 
 
+HERE = "node => node.checkVisibility() && node.getBoundingClientRect().toJSON()"
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (1280, 720), (390, 844)])
+def test_homes_first_screen_is_headline_figure_and_what_moves_it(site, page, size):
+    width, height = size
+    page.set_viewport_size({"width": width, "height": height})
+    page.emulate_media(reduced_motion="reduce")
+    page.goto(f"{site}/book/intro.html")
+    page.locator(".muonlab-sentence", has_text="Step 40.").wait_for()
+    names = ["h1", "h1 + p", ".muonlab-facts", ".muonlab-play", ".muonlab-drive input"]
+    names += [".muonlab-three button", ".muonlab-sentence"]
+    names += [".muonlab-go"] * (width > 1000)
+    for name in names:
+        boxes = [node.evaluate(HERE) for node in page.locator(f"article {name}").all()]
+        assert len(boxes) == {".muonlab-facts": 2, ".muonlab-three button": 3}.get(
+            name, 3 * (name == ".muonlab-go") or 1
+        )
+        for box in boxes:
+            assert 0 <= box["left"] < box["right"] <= width
+            assert 48 <= box["top"] < box["bottom"] <= height, name
+    facts = page.locator(".muonlab-facts").first.evaluate(HERE)
+    assert facts["width"] > 0.65 * width, "nothing stands beside the figure"
+    for sign in (".muonlab-home .bd-sidebar-secondary", ".dropdown-download-buttons"):
+        assert page.locator(sign).locator("visible=true").count() == 0
+
+
+def test_the_button_of_the_contents_shows_them_on_home_and_search_is_there(site, page):
+    page.goto(f"{site}/book/intro.html")
+    contents = page.locator("#pst-primary-sidebar")
+    assert not contents.is_visible()
+    page.locator(".primary-toggle").click()
+    assert contents.get_by_role("link", name="The map", exact=True).is_visible()
+    page.locator(".primary-toggle").click()
+    contents.wait_for(state="hidden")
+    page.locator(".bd-header-article .search-button").click()
+    page.locator("#pst-search-dialog input").wait_for()
+
+
 @pytest.mark.parametrize("path", ["book/intro.html", "search.html", None])
 def test_a_page_without_formulas_loads_less_than_a_megabyte(site, page, path):
     loaded = {}
     page.on("requestfinished", lambda r: loaded.update({r.url: r.sizes()["responseBodySize"]}))
     page.goto(f"{site}/{path or heaviest()}", wait_until="networkidle")
     assert sum(loaded.values()) > 3e5, "less than the theme alone"
-    assert sum(loaded.values()) < MOST, sorted(loaded, key=loaded.get)[-3:]
+    assert sum(loaded.values()) < MOST.get(path, 1e6), sorted(loaded, key=loaded.get)[-3:]
     assert page.faults == []
 
 
@@ -143,8 +181,8 @@ def test_every_page_has_a_name_and_a_preview():
         assert len(told["image:alt"]) > 20
         assert len(told["description"]) > 30, path
         assert not re.search(r"[a-z]\+\d", told["description"])
-        assert '<link rel="icon"' in head
+        (icon,) = re.findall('<link rel="icon" href="([^"]*)"', head)
+        assert (path.parent / icon).read_bytes() == picture.mark()
         names.setdefault(title, []).append(path.stem)
     assert [both for both in names.values() if len(both) > 1] == []
-    picture = (HTML / "og.png").read_bytes()
-    assert struct.unpack(">II", picture[16:24]) == (1200, 630)
+    assert (HTML / "og.png").read_bytes() == picture.CARD.read_bytes()

@@ -175,8 +175,8 @@ function render({ el }) {
     element("div", { class: "muonlab-buttons" }, copy, copied));
   el.append(
     ...rows.map((one) => one.node), element("p", { class: "muonlab-often", "aria-hidden": "true" }, element("span", {}, "asked often"), element("span", {}, "asked rarely")),
-    element("div", { class: "muonlab-drive muonlab-buttons" }, toggle, back, element("div", { class: "muonlab-controls" }, axes.node)), sentence, spoken,
-    element("div", { class: "muonlab-buttons muonlab-three", role: "group", "aria-label": "Three settings worth seeing" }, ...front),
+    element("div", { class: "muonlab-drive muonlab-buttons" }, toggle, back, element("div", { class: "muonlab-controls" }, axes.node)),
+    element("div", { class: "muonlab-buttons muonlab-three", role: "group", "aria-label": "Three settings worth seeing" }, ...front), sentence, spoken,
     element("p", { class: "muonlab-note" }, "A bar a fact: the probability of its right answer, from 0 to 1, full above one half. The line: how often it is asked. ", rule), more);
 
   function set(some) {

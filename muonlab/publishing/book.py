@@ -35,7 +35,16 @@ PART = re.compile(r"<!-- made: (\w+) ?([^>]*?) -->")
 TITLE = re.compile(r"^# (.*)$", re.MULTILINE)
 HEADER = re.compile(r"^> Read (\d+) min · do (\d+) min · needs ([^·]*)", re.MULTILINE)
 THEBE = ("init_thebe_core", "update_thebe_context")
-SIGNS = {"mathjax": 'class="math', "mystnb": 'class="cell', "design": 'class="sd-'}
+SIGNS = {
+    "mathjax": 'class="math',
+    "mystnb": 'class="cell ',
+    "design": 'class="sd-',
+    "tabs": 'class="sd-tab',
+    "clipboard": 'class="highlight',
+    "copybutton": 'class="highlight',
+    "thebe": "thebe",
+}
+ICON = re.compile(r'(?:\.fa-[\w-]+:before,?)+\{content:"[^"]*"\}')
 PLAYGROUND = course() / "book" / "playground"
 PLAIN = """<div id="playground"></div>
 <noscript><p>Here stands a figure that moves. It needs JavaScript, which is off in your browser. The
@@ -284,6 +293,9 @@ def _add_source(app: Any, page: str, template: str, context: dict[str, Any], tre
         if page.startswith("lessons/") and not page.startswith(f"lessons/{EVIDENCE}/"):
             context["body"] += SLIDES.format(page.removeprefix("lessons/"))
         context["body"] += source_line(page, os.environ.get("MUONLAB_REPOSITORY", ""))
+    if "metatags" in context and not app.config.ogp_site_url:  # a picture beside this page
+        own = context["pathto"]("og.png", resource=True)
+        context["metatags"] = context["metatags"].replace('content="og.png"', f'content="{own}"')
     if "metatags" in context:  # which joins what it takes for punctuation to the word before it
         context["metatags"] = re.sub(r"(?<=\w)\+(?=\d)", " +", context["metatags"])
     for files in (context["script_files"], context["css_files"]):
@@ -302,8 +314,9 @@ def _finish(app: Any, error: Exception | None) -> None:
             place = Path(app.outdir) / f"{page}.html"
             place.parent.mkdir(exist_ok=True)
             place.write_text(FORWARD.format(f"../{now}.html"), encoding="utf-8")
-    if error is None:
-        (Path(app.outdir) / "og.png").write_bytes(picture.as_png())
+        # two thousand icons, of which icons.css draws those that pages have: a fifth of the sheet
+        for sheet in Path(app.outdir).glob("_static/styles/pydata-sphinx-theme.css"):
+            sheet.write_text(ICON.sub("", sheet.read_text("utf-8")), encoding="utf-8")
 
 
 def setup(app: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The pictures of README and home, from records: `python -m muonlab.publishing.picture`."""
+"""The mark, and the pictures of README and home: `python -m muonlab.publishing.picture`."""
 
 import io
 import math
@@ -7,10 +7,12 @@ from operator import itemgetter
 import matplotlib.pyplot as plt
 import seaborn as sns
 import torch
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Ellipse
 
 from muonlab.classroom import axes, figures, svg
-from muonlab.classroom.looks import INK, looks
+from muonlab.classroom.looks import CONTESTANTS, DARK, INK, looks
 from muonlab.files import course, replace_file
 from muonlab.optim.orthogonalize import polar
 from muonlab.records.runs import curves, grouped
@@ -21,10 +23,13 @@ from muonlab.studies.lead import GPU_TABLE
 from muonlab.sweeps.study import HERE, badness
 
 ASSETS = course() / "book" / "assets"
+MARK = course() / "book" / "static" / "mark.svg"
+CARD = ASSETS / "og.png"
+GRADIENT = torch.tensor([[1.0, 0.55], [0.25, 0.45]], dtype=torch.float64)
 CLASSES = {"frequent": "head", "middle": "middle", "rare": "tail"}  # of tokens, half, 40 %, a tenth
 NAMES = ("AdamW", "Muon")
 RACES = {"on a GPU": GPU, "on a laptop": LAPTOP}
-TITLE = "Does Muon train language models better than Adam, and why?"
+TITLE = "Does Muon train language models\nbetter than Adam, and why?"
 ALT = (
     "Left: held-out loss of a small language model over 1,000 steps on a GPU; Muon's curve lies "
     "below AdamW's all along. Right: Muon's lead at the end, on a GPU larger the rarer the tokens, "
@@ -36,11 +41,17 @@ MAP_ALT = (
 )
 
 
-def race(title: str = "") -> Figure:
+def race() -> Figure:
     """Returns the race on a GPU: held-out loss by step, and the lead by how rare a token is."""
     axes.style()
-    runs = grouped(GPU.runs, preset=GPU.phase)
     figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.2), width_ratios=(3, 2))
+    _draw_race(left, right)
+    axes.legend(figure, "both sides tuned; band: all 5 seeds; bars: mean, 95 % interval")
+    return figure
+
+
+def _draw_race(left: Axes, right: Axes) -> None:
+    runs = grouped(GPU.runs, preset=GPU.phase)
     steps = curves(runs["Muon"])[0]
     axes.draw_lines(left, steps, {name: curves(runs[name])[1] for name in NAMES})
     left.set(xlabel="step", ylabel="held-out loss, nats a token", xticks=steps[1::2])
@@ -55,9 +66,6 @@ def race(title: str = "") -> Figure:
         right.bar_label(bars, [f"{height:.2f}" for height in heights], padding=5, fontsize=9.5)
     right.set_xticks(range(len(CLASSES)), [f"{name}" for name in CLASSES])
     right.set(xlabel="tokens", ylabel="Muon's lead, nats", ylim=(0, 0.7))
-    told = "both sides tuned; band: all 5 seeds; bars: mean, 95 % interval"
-    axes.legend(figure, f"{title}\n{told}".strip())
-    return figure
 
 
 def lead_map() -> Figure:
@@ -72,8 +80,7 @@ def build() -> Figure:
     figure, panels = plt.subplots(1, 3, figsize=(3.6, 1.5))
     angle = torch.linspace(0, 2 * math.pi, 200, dtype=torch.float64)
     circle = torch.stack([angle.cos(), angle.sin()])
-    gradient = torch.tensor([[1.0, 0.55], [0.25, 0.45]], dtype=torch.float64)
-    drawn = {"inputs": torch.eye(2), "gradient": gradient, "Muon": polar(gradient)}
+    drawn = {"inputs": torch.eye(2), "gradient": GRADIENT, "Muon": polar(GRADIENT)}
     for panel, (name, matrix) in zip(panels, drawn.items(), strict=True):
         x, y = (matrix.double() @ circle).tolist()
         panel.plot(x, y, color=looks([name])[0]["color"], linewidth=2)
@@ -86,7 +93,7 @@ def understand() -> Figure:
     """Returns what a memory of facts answers: before training, after a gradient, after Muon."""
     axes.style()
     figure, panels = plt.subplots(1, 3, figsize=(3.6, 1.5))
-    facts = 12
+    facts = 8
     often = 1 / torch.arange(1, facts + 1, dtype=torch.float64)
     often /= often.sum()
     gradient = torch.diag(often) - often.expand(facts, facts) / facts  # E = I: keys are axes
@@ -146,13 +153,58 @@ def in_page(name: str) -> str:
     return f'<div class="cell_output">{svg.inline(draw(), alt)}</div>'
 
 
+def ellipse() -> tuple[tuple[float, float], float]:
+    """Returns the half axes of what GRADIENT makes of a circle, and its turn in degrees.
+
+    Of unit root mean square, so that the ellipse and the circle of Muon's step are equally long.
+    """
+    out, stretch, _ = torch.linalg.svd(GRADIENT)
+    long, short = (stretch * (2 / stretch.square().sum()).sqrt()).tolist()
+    return (long, short), math.degrees(math.atan2(out[1, 0], out[0, 0]) % math.pi)
+
+
+def mark() -> bytes:
+    """Returns the course's mark as SVG: a gradient's ellipse, and the circle that Muon makes."""
+    (long, short), turn = ellipse()
+    size = 10  # of the circle, in a square of 32
+    rules = {name: CONTESTANTS[name]["light"] for name in NAMES}
+    light = "".join(f".{name}{{stroke:{colour}}}" for name, colour in rules.items())
+    dark = "".join(f".{name}{{stroke:{DARK[colour]}}}" for name, colour in rules.items())
+    return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="-16 -16 32 32" fill="none">
+<style>{light}@media (prefers-color-scheme:dark){{{dark}}}</style>
+<circle class="Muon" r="{size}" stroke-width="4"/>
+<ellipse class="AdamW" rx="{size * long:.1f}" ry="{size * short:.1f}" stroke-width="2.6"
+  transform="rotate({-turn:.1f})"/>
+</svg>
+""".encode()
+
+
 def as_png() -> bytes:
     """Returns the race in the shape that pages which link to the book show: 1200 x 630."""
+    axes.style()
+    figure = plt.figure(figsize=(8, 4.2), layout="none")
+    _draw_race(figure.add_axes((0.09, 0.13, 0.5, 0.54)), figure.add_axes((0.7, 0.13, 0.28, 0.54)))
+    left, right = figure.axes
+    left.set_ylabel("loss, nats a token")
+    sides = (("left", "bottom", 6), ("right", "top", -6))  # the curves fall: there they are not
+    for line, (ha, va, off) in zip(left.lines, sides, strict=True):
+        at = [float(values[3]) for values in (line.get_xdata(), line.get_ydata())]
+        text = {"color": line.get_color(), "fontsize": 16, "fontweight": "bold"}
+        left.annotate(str(line.get_label()), at, (off, off), "data", "offset points", **text)
+        left.texts[-1].set(horizontalalignment=ha, verticalalignment=va)
+    right.legend(loc="upper left", handlelength=1, borderaxespad=0, fontsize=9.5)
+    badge = figure.add_axes((0.02, 0.76, 0.12, 0.12 * 8 / 4.2), aspect="equal")
+    badge.set(xlim=(-1.6, 1.6), ylim=(-1.6, 1.6))
+    badge.axis("off")
+    (long, short), turn = ellipse()
+    for name, (wide, high), width in (("Muon", (1, 1), 7), ("AdamW", (long, short), 4.5)):
+        look = {"edgecolor": CONTESTANTS[name]["light"], "linewidth": width, "fill": False}
+        badge.add_patch(Ellipse((0, 0), 2 * wide, 2 * high, angle=turn, **look))
+    figure.text(0.16, 0.96, TITLE, fontsize=21, fontweight="bold", va="top", linespacing=1.25)
+    told = "muonlab: a course, and its measurements. Both sides tuned."
+    figure.text(0.16, 0.745, told, fontsize=12, va="top", color="#4d5870")
     buffer = io.BytesIO()
-    figure = race(TITLE)
-    figure.set_size_inches(8, 8 * 630 / 1200)
-    figure.draw_without_rendering()
-    figure.savefig(buffer, format="png", dpi=1200 / 8, facecolor="white")
+    figure.savefig(buffer, format="png", dpi=150, facecolor="white")
     plt.close(figure)
     return buffer.getvalue()
 
@@ -163,6 +215,9 @@ def main() -> None:
     for name in PICTURES:
         replace_file(ASSETS / f"{name}.svg", as_svg(name))
         print(f"{name}.svg: written")
+    replace_file(MARK, mark())
+    replace_file(CARD, as_png())
+    print(f"{MARK.name}, {CARD.name}: written")
 
 
 if __name__ == "__main__":
