@@ -49,8 +49,11 @@ def test_the_mark_is_a_gradients_ellipse_on_the_circle_of_muons_step():
     assert polar(picture.GRADIENT).double().svd().S.tolist() == pytest.approx([1, 1])
 
 
-def test_its_curves_are_the_means_of_the_measurements_and_its_bars_the_leads():
-    left, right = picture.race().axes
+@pytest.mark.parametrize(
+    "drawn", [lambda: picture.race().axes, lambda: [f.axes[0] for f in picture.race_in_two()]]
+)
+def test_its_curves_are_the_means_of_the_measurements_and_its_bars_the_leads(drawn):
+    left, right = drawn()
     ends = {"AdamW": [], "Muon": []}
     for line, name in zip(left.lines, ends, strict=True):
         runs = [r for r in recorded("race-gpu") if contestant(r.config) == name]

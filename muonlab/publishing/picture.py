@@ -5,6 +5,7 @@ import math
 from operator import itemgetter
 
 import matplotlib.pyplot as plt
+import numpy as np
 import seaborn as sns
 import torch
 from matplotlib.axes import Axes
@@ -30,11 +31,12 @@ CLASSES = {"frequent": "head", "middle": "middle", "rare": "tail"}  # of tokens,
 NAMES = ("AdamW", "Muon")
 RACES = {"on a GPU": GPU, "on a laptop": LAPTOP}
 TITLE = "Does Muon train language models\nbetter than Adam, and why?"
-ALT = (
-    "Left: held-out loss of a small language model over 1,000 steps on a GPU; Muon's curve lies "
-    "below AdamW's all along. Right: Muon's lead at the end, on a GPU larger the rarer the tokens, "
-    "on a laptop small on all."
+LOSS_ALT = (
+    "Held-out loss of a small language model over 1,000 steps on a GPU; Muon's curve lies below "
+    "AdamW's all along."
 )
+LEAD_ALT = "Muon's lead at the end, on a GPU larger the rarer the tokens, on a laptop small on all."
+ALT = f"Left: {LOSS_ALT[0].lower()}{LOSS_ALT[1:]} Right: {LEAD_ALT}"
 MAP_ALT = (
     "Muon's lead in every race, by tokens a step and by the size of the model: largest in the race "
     "on a GPU, where both are largest, and there larger on rare tokens than on all."
@@ -45,27 +47,46 @@ def race() -> Figure:
     """Returns the race on a GPU: held-out loss by step, and the lead by how rare a token is."""
     axes.style()
     figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.2), width_ratios=(3, 2))
-    _draw_race(left, right)
+    _draw_losses(left)
+    _draw_leads(right)
     axes.legend(figure, "both sides tuned; band: all 5 seeds; bars: mean, 95 % interval")
     return figure
 
 
-def _draw_race(left: Axes, right: Axes) -> None:
+def race_in_two() -> tuple[Figure, Figure]:
+    """Returns the two halves of `race`, which a phone shows one below the other."""
+    axes.style()
+    halves = []
+    for width, draw, drawn in (
+        (4.8, _draw_losses, "both sides tuned; band: all 5 seeds"),
+        (3.2, _draw_leads, "bars: mean, 95 % interval"),
+    ):
+        figure, panel = plt.subplots(figsize=(width, 3.2))
+        draw(panel)
+        axes.legend(figure, drawn)
+        halves.append(figure)
+    return halves[0], halves[1]
+
+
+def _draw_losses(panel: Axes) -> None:
     runs = grouped(GPU.runs, preset=GPU.phase)
     steps = curves(runs["Muon"])[0]
-    axes.draw_lines(left, steps, {name: curves(runs[name])[1] for name in NAMES})
-    left.set(xlabel="step", ylabel="held-out loss, nats a token", xticks=steps[1::2])
+    axes.draw_lines(panel, steps, {name: curves(runs[name])[1] for name in NAMES})
+    panel.set(xlabel="step", ylabel="held-out loss, nats a token", xticks=steps[1::2])
+
+
+def _draw_leads(panel: Axes) -> None:
     colours = looks([f"a race {where}" for where in RACES])
     for shift, ((where, comparison), look) in enumerate(zip(RACES.items(), colours, strict=True)):
         leads = [comparison.interval(itemgetter(part)) for part in CLASSES.values()]
         places = [place + 0.4 * shift - 0.2 for place in range(len(leads))]
         heights = [lead.mean for lead in leads]
         reach = [lead.high - lead.mean for lead in leads]
-        bars = right.bar(places, heights, 0.36, color=look["color"], label=f"lead {where}")
-        right.errorbar(places, heights, reach, color=INK, fmt="none", linewidth=1)
-        right.bar_label(bars, [f"{height:.2f}" for height in heights], padding=5, fontsize=9.5)
-    right.set_xticks(range(len(CLASSES)), [f"{name}" for name in CLASSES])
-    right.set(xlabel="tokens", ylabel="Muon's lead, nats", ylim=(0, 0.7))
+        bars = panel.bar(places, heights, 0.36, color=look["color"], label=f"lead {where}")
+        panel.errorbar(places, heights, reach, color=INK, fmt="none", linewidth=1)
+        panel.bar_label(bars, [f"{height:.2f}" for height in heights], padding=5, fontsize=9.5)
+    panel.set_xticks(range(len(CLASSES)), [f"{name}" for name in CLASSES])
+    panel.set(xlabel="tokens", ylabel="Muon's lead, nats", ylim=(0, 0.7))
 
 
 def lead_map() -> Figure:
@@ -149,6 +170,10 @@ def as_svg(name: str) -> bytes:
 
 def in_page(name: str) -> str:
     """Returns one of PICTURES as a page holds it."""
+    if name == "first-result":
+        halves = zip(race_in_two(), (LOSS_ALT, LEAD_ALT), strict=True)
+        parts = "".join(svg.inline(figure, alt) for figure, alt in halves)
+        return f'<div class="cell_output"><div class="muonlab-halves">{parts}</div></div>'
     draw, alt = PICTURES[name]
     return f'<div class="cell_output">{svg.inline(draw(), alt)}</div>'
 
@@ -183,15 +208,28 @@ def as_png() -> bytes:
     """Returns the race in the shape that pages which link to the book show: 1200 x 630."""
     axes.style()
     figure = plt.figure(figsize=(8, 4.2), layout="none")
-    _draw_race(figure.add_axes((0.09, 0.13, 0.5, 0.54)), figure.add_axes((0.7, 0.13, 0.28, 0.54)))
-    left, right = figure.axes
+    left, right = (
+        figure.add_axes((x, 0.13, width, 0.54)) for x, width in ((0.09, 0.5), (0.7, 0.28))
+    )
+    _draw_losses(left)
+    _draw_leads(right)
     left.set_ylabel("loss, nats a token")
-    sides = (("left", "bottom", 6), ("right", "top", -6))  # the curves fall: there they are not
-    for line, (ha, va, off) in zip(left.lines, sides, strict=True):
-        at = [float(values[3]) for values in (line.get_xdata(), line.get_ydata())]
-        text = {"color": line.get_color(), "fontsize": 16, "fontweight": "bold"}
-        left.annotate(str(line.get_label()), at, (off, off), "data", "offset points", **text)
-        left.texts[-1].set(horizontalalignment=ha, verticalalignment=va)
+    # the curves fall: there they are not
+    for line, (ha, va, off) in zip(
+        left.lines, (("left", "bottom", 6), ("right", "top", -6)), strict=True
+    ):
+        x, y = (float(np.asarray(values)[3]) for values in line.get_data())
+        left.annotate(
+            str(line.get_label()),
+            (x, y),
+            xytext=(off, off),
+            textcoords="offset points",
+            horizontalalignment=ha,
+            verticalalignment=va,
+            color=line.get_color(),
+            fontsize=16,
+            fontweight="bold",
+        )
     right.legend(loc="upper left", handlelength=1, borderaxespad=0, fontsize=9.5)
     badge = figure.add_axes((0.02, 0.76, 0.12, 0.12 * 8 / 4.2), aspect="equal")
     badge.set(xlim=(-1.6, 1.6), ylim=(-1.6, 1.6))
