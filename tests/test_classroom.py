@@ -13,6 +13,8 @@ from matplotlib import pyplot as plt
 from muonlab import files
 from muonlab.classroom import (
     Lesson,
+    built,
+    kinds,
     lines,
     output,
     predict,
@@ -199,6 +201,121 @@ def test_an_unknown_exercise_names_those_that_exist(lesson):
         lesson.check("01-e1", stub)
     with pytest.raises(ValueError, match="no lesson '99' has checks"):
         Lesson("99").check("99-e1", stub)
+
+
+# --- what a learner has built ------------------------------------------------------------------
+
+CELL = """
+import math
+from math import prod as product
+
+ONE, lesson = 1.0, None
+started = math.sqrt(2)  # a call is not repeated
+steep = 3.5
+
+
+def largest(values):
+    return values[0] * ONE
+
+
+def my_spread(matrix):
+    values = torch.linalg.svdvals(matrix)
+    return product([largest(values), 1]) / values[-1]
+
+
+lesson.check("02-e4", 0)
+"""
+HALF = "def my_spread(matrix):\n    return my_values(matrix)[0] / my_values(matrix)[-1]\n"
+
+
+def typed(path, cell, name="my_spread", **names):
+    """The function that a cell of a notebook defines; its last call is not run."""
+    path.write_text(cell, encoding="utf-8")
+    names |= {"torch": torch}
+    exec(compile(cell.partition("\n\nlesson.")[0], path, "exec"), names)
+    return names[name]
+
+
+@pytest.fixture
+def first_lesson(monkeypatch):
+    def spread(answer):
+        """Right."""
+        wide = torch.diag(torch.tensor([6.0, 3.0, 2.0]))
+        check.compare(answer, [(wide,)], lambda _: (torch.tensor(3.0), ()), returns=kinds.number)
+
+    monkeypatch.setattr(check, "checks", lambda *_: {"e1": spread})
+    return Lesson("00")
+
+
+def told(shown):
+    return shown[-1]["text/plain"]
+
+
+def given_back(lesson, name="spread"):
+    """The function that a later lesson gets, and what it says."""
+    shown = []
+    with mock.patch.object(output, "display", shown.append):
+        function = lesson.mine(name, torch.linalg.cond)
+    return function, shown[0].text
+
+
+def test_what_was_built_runs_in_a_later_lesson_and_else_the_librarys_own(first_lesson, tmp_path):
+    function, said = given_back(first_lesson)
+    assert function is torch.linalg.cond
+    assert "library's own stands in for `my_spread`" in said
+    answer = typed(tmp_path / "cell.py", CELL)
+    assert "is kept" in told(outputs(first_lesson.check, "00-e1", answer))
+    function, said = given_back(Lesson("04"))
+    assert function(torch.diag(torch.tensor([8.0, 2.0]))) == 4
+    assert "your own `my_spread` runs" in said
+    kept = (predict.home() / "built" / "spread.py").read_text(encoding="utf-8")
+    assert "check" not in kept
+    assert "sqrt" not in kept
+
+
+@pytest.mark.parametrize("cell", [CELL.replace("my_", "no_"), CELL.replace("[-1]", "[1]")])
+def test_a_wrong_answer_and_one_of_another_name_are_not_kept(first_lesson, tmp_path, cell):
+    name = "no_spread" if "no_" in cell else "my_spread"
+    answer = typed(tmp_path / "cell.py", cell, name)
+    assert len(outputs(first_lesson.check, "00-e1", answer)) == 1
+    assert not (predict.home() / "built").exists()
+
+
+def test_what_needs_another_cell_is_not_kept_unless_that_was_built_too(first_lesson, tmp_path):
+    answer = typed(tmp_path / "cell.py", HALF, my_values=torch.linalg.svdvals)
+    shown = told(outputs(first_lesson.check, "00-e1", answer))
+    assert "not kept" in shown
+    assert "my_values" in shown
+    folder = predict.home() / "built"
+    folder.mkdir(parents=True)
+    (folder / "values.py").write_text("def my_values(matrix): return torch.linalg.svdvals(matrix)")
+    assert "is kept" in told(outputs(first_lesson.check, "00-e1", answer))
+    assert given_back(first_lesson)[0](torch.eye(2)) == 1
+
+
+def test_a_function_without_a_source_and_a_full_disk_stop_nothing(
+    first_lesson, tmp_path, monkeypatch
+):
+    answer = typed(tmp_path / "cell.py", CELL)
+    monkeypatch.setattr(built, "replace_file", mock.Mock(side_effect=OSError(28, "no room")))
+    assert "no room" in told(outputs(first_lesson.check, "00-e1", answer))
+    exec(HALF, names := {"my_values": torch.linalg.svdvals})
+    assert "not kept" in told(outputs(first_lesson.check, "00-e1", names["my_spread"]))
+
+
+@pytest.mark.parametrize("damaged", ["def my_spread(:", "1 / 0", "def other(): ...", "\udcff"])
+def test_a_kept_file_that_was_damaged_is_named_and_the_library_stands_in(first_lesson, damaged):
+    folder = predict.home() / "built"
+    folder.mkdir(parents=True)
+    (folder / "spread.py").write_text(damaged, encoding="utf-8", errors="surrogateescape")
+    function, said = given_back(first_lesson)
+    assert function is torch.linalg.cond
+    assert "spread.py" in said
+
+
+def test_a_built_function_has_a_plain_name(first_lesson):
+    with pytest.raises(ValueError, match="'polar'"):
+        first_lesson.mine("../predictions", torch.linalg.cond)
 
 
 # --- figures -----------------------------------------------------------------------------------

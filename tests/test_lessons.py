@@ -267,6 +267,18 @@ def test_no_cell_needs_the_answer_of_an_exercise(lesson):
     assert not rest & {name for cell in exercises for name in defined(cell)}
 
 
+def test_what_a_lesson_asks_back_is_built_in_an_exercise_of_a_lesson_before():
+    built, asked = {}, []
+    for lesson, text in TEXTS.items():
+        notebook = read(text)
+        for name in set().union(*map(defined, stubs(notebook).values()), set()):
+            built[name] = lesson
+        code = "\n".join(sources(notebook, "code"))
+        asked += [(lesson, n) for n in re.findall(r'lesson\.mine\(\s*"(\w+)"', code)]
+    late = [(lesson, n) for lesson, n in asked if built.get(f"my_{n}", "99") > lesson]
+    assert not late
+
+
 def first_code(notebook):
     return next(cell for cell in notebook.cells if cell.cell_type == "code")
 

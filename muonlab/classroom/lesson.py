@@ -3,7 +3,7 @@
 import os
 import platform
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
@@ -13,7 +13,7 @@ from IPython.display import display
 from matplotlib.figure import Figure
 
 from muonlab import checks
-from muonlab.classroom import axes, claims, exercise, figures, handin, output, svg
+from muonlab.classroom import axes, built, claims, exercise, figures, handin, output, svg
 from muonlab.classroom.explore import Explorer
 from muonlab.classroom.predict import Prediction
 from muonlab.classroom.quiz import Quiz
@@ -178,8 +178,9 @@ class Lesson:
     def check(self, id: str, answer: Any, grade: bool = False) -> None:
         """Shows a verdict on an answer to an exercise; a wrong answer stops nothing.
 
-        With `grade`, an answer that is wrong or not there raises NotRight, an AssertionError that
-        says the same, for the machine that grades.
+        A right one whose name begins with my_ is kept for later lessons: see `mine`. With `grade`,
+        an answer that is wrong or not there raises NotRight, an AssertionError that says the same,
+        for the machine that grades.
         """
         self._own(id, "e")
         verdict = exercise.judge(id, answer)
@@ -187,6 +188,17 @@ class Lesson:
             raise exercise.NotRight(verdict)
         self.checks[id] = verdict.status
         output.show(repr(verdict), {exercise.MIME: asdict(verdict)}, html=verdict.html)
+        if verdict.status == "right" and not grade and (kept := built.keep(id, answer)):
+            self.say(kept)
+
+    def mine(self, name: str, library: Callable[..., Any]) -> Callable[..., Any]:
+        """Returns the function my_NAME that you built in an exercise, or `library`; says which.
+
+        lesson.mine("polar", polar) gives your my_polar, once the check of its exercise has passed.
+        """
+        function, told = built.given_back(name, library)
+        self.say(told)
+        return function
 
     def quiz(self) -> None:
         """Shows the lesson's quiz."""

@@ -1,0 +1,90 @@
+"""What a learner has built: a function called my_NAME whose check passes is kept as text.
+
+It lies as `built/NAME.py` in the learner's own folder. A later lesson runs it as the learner's own
+cell was run, in the learner's own notebook; nothing else reads it.
+"""
+
+import ast
+import inspect
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import muonlab
+from muonlab import checks
+from muonlab.classroom.exercise import judge
+from muonlab.classroom.predict import home
+from muonlab.files import replace_file
+
+PREFIX = "my_"
+KNOWN = {name: getattr(muonlab, name) for name in muonlab.__all__} | {"torch": torch, "math": math}
+DEFINES = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Assign)
+
+
+def keep(exercise: str, answer: Callable[..., Any]) -> str:
+    """Keeps a right answer called my_NAME; returns a line on what came of it, or "" for others.
+
+    Kept is what the answer's cell defines without a call, if the check accepts it alone, too.
+    """
+    own = getattr(answer, "__name__", "")
+    if not own.startswith(PREFIX):
+        return ""
+    path = _path(own.removeprefix(PREFIX))
+    try:
+        source = _definitions(answer)
+        alone = judge(exercise, _run(source, path))
+        if alone.status != "right":
+            raise ValueError(f"without your other cells, {alone.message}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, source.encode())
+    except Exception as error:  # whatever a learner's code or disk raises must not stop the lesson
+        return f"`{own}` is not kept for later lessons. {_said(error)}"
+    return f"`{own}` is kept: later lessons run it."
+
+
+def given_back(name: str, library: Callable[..., Any]) -> tuple[Callable[..., Any], str]:
+    """Returns the learner's my_NAME, or `library` without one; and a line that says which."""
+    checks.word("what you built", name, "polar", r"[a-z_]+")
+    path, own = _path(name), f"`{PREFIX}{name}`"
+    if not path.is_file():
+        return library, f"Here the library's own stands in for {own}, which you have not built yet."
+    try:
+        return _run(path.read_text(encoding="utf-8"), path), f"Here your own {own} runs."
+    except Exception as error:  # the learner may have edited the file
+        return library, f"Here the library's own stands in for {own}. {path}: {_said(error)}"
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".replace("<", "&lt;")  # it is shown as Markdown
+
+
+def _path(name: str) -> Path:
+    return home() / "built" / f"{name}.py"
+
+
+def _definitions(answer: Callable[..., Any]) -> str:
+    """Returns what the answer's cell defines; of assignments only those that call nothing."""
+    lines, _ = inspect.findsource(inspect.unwrap(answer))
+    kept = []
+    for node in ast.parse("".join(lines)).body:
+        calls = any(isinstance(part, ast.Call) for part in ast.walk(node))
+        if isinstance(node, DEFINES) and not (isinstance(node, ast.Assign) and calls):
+            decorators = getattr(node, "decorator_list", [])
+            first = min(part.lineno for part in (node, *decorators))
+            kept.append("".join(lines[first - 1 : node.end_lineno]).rstrip() + "\n")
+    return "\n\n".join(kept)
+
+
+def _run(source: str, path: Path) -> Callable[..., Any]:
+    """Returns the function of a kept source; it knows what the course's lessons import."""
+    names = {**KNOWN, "__name__": path.stem}
+    read = {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
+    others = {n: _path(n.removeprefix(PREFIX)) for n in read if n.startswith(PREFIX)}
+    for name, other in others.items():
+        if other != path and other.is_file():
+            names[name] = _run(other.read_text(encoding="utf-8"), other)
+    exec(compile(source, path, "exec"), names)
+    return names[f"{PREFIX}{path.stem}"]
