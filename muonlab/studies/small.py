@@ -176,7 +176,7 @@ def _arm(corpus: Any, rule: str, rate: float, seed: int, steps: int) -> dict[str
     return dict(zip(names, short([rate, *means]), strict=True))
 
 
-TOYS = (toys.rotations, toys.race, toys.many, toys.balance)
+TOYS = (toys.rotations, toys.race, toys.unequal, toys.many, toys.balance)
 STUDIES = {study.__name__: study for study in (*TOYS, hunt, tail, angles, logits)}
 
 

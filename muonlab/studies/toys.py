@@ -3,7 +3,7 @@
 Each yields what it measured, part by part, for `small` to write down.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import product
 from typing import Any
@@ -65,24 +65,37 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
+RULES: dict[str, Callable[[Tensor], Tensor] | None] = {
+    "gradient": lambda G: G,
+    "normalized": lambda G: G / matrix_norm(G, keepdim=True).clamp_min(1e-30),
+    "sign": torch.sign,
+    "polar": polar,
+    "adam": None,
+}
+AVERAGES = torch.tensor([0, 0.5, 0.8, 0.9])
+
+
 def race(seeds: int = 8, ranks: Sequence[int] = (16, 1), cases: int = 8) -> Found:
     """Lesson 01's race with Adam in it: by rule, the lowest loss of all settings, one a seed."""
-    rules: dict[str, Callable[[Tensor], Tensor]] = {
-        "gradient": lambda G: G,
-        "normalized": lambda G: G / matrix_norm(G, keepdim=True).clamp_min(1e-30),
-        "sign": torch.sign,
-        "polar": polar,
-    }
-    averages = torch.tensor([0, 0.5, 0.8, 0.9])
     for (case, how), rank in product([*CASES.items()][:cases], ranks):
-        lowest: dict[str, list[Any]] = {}
-        for seed in range(seeds):
-            for name, rule in rules.items():
-                grid = torch.cartesian_prod(RATES, averages)
-                lowest.setdefault(name, []).append(_best(_race(grid, rule, rank, seed, **how)))
-            grid = torch.cartesian_prod(RATES, averages, torch.tensor([0.9, 0.99, 0.999]))
-            lowest.setdefault("adam", []).append(_best(_race(grid, None, rank, seed, **how), 3))
-        yield f"{case}, rank {rank}", lowest
+        yield f"{case}, rank {rank}", _lowest(RULES, rank, seeds, **how)
+
+
+def unequal(seeds: int = 8, weakest: Sequence[float] = (0, -0.3, -0.6, -1, -1.5, -2)) -> Found:
+    """U Vᵀ and Adam in lesson 01's race, by how many times stronger the strongest input is."""
+    for power in weakest:
+        yield f"{10**-power:.0f}", _lowest(("polar", "adam"), 16, seeds, weakest=power)
+
+
+def _lowest(names: Iterable[str], rank: int, seeds: int, **how: Any) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for seed, name in product(range(seeds), names):
+        squares = [torch.tensor([0.9, 0.99, 0.999])] if name == "adam" else []
+        losses = _race(
+            torch.cartesian_prod(RATES, AVERAGES, *squares), RULES[name], rank, seed, **how
+        )
+        found.setdefault(name, []).append(_best(losses, 3 if squares else 1))
+    return found
 
 
 def _best(losses: Tensor, betas: int = 1) -> list[float]:
