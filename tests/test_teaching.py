@@ -265,23 +265,23 @@ def test_a_study_of_ones_own_is_graded_by_a_person():
 
 
 def test_a_hidden_test_grades_in_a_kernel_of_another_course_too(tmp_path, monkeypatch):
-    asked = task("00-e1", "a")
-    notebook = export.source("00", {"00-e1": asked}, "a")
+    asked = task("00-e2", "a")
+    notebook = export.source("00", {"00-e2": asked}, "a")
     nbformat.write(notebook, tmp_path / "00-a.ipynb")
     monkeypatch.chdir(tmp_path)
-    grading.grade("00-e1", "a")
-    cell = next(c for c in notebook.cells if c.metadata.nbgrader.grade_id == "00-e1")
+    grading.grade("00-e2", "a")
+    cell = next(c for c in notebook.cells if c.metadata.nbgrader.grade_id == "00-e2")
     for source, words in (
-        ("def flatness(matrix):\n    ...", "Write your code in place of the dots"),
-        ("def flatness(matrix) return 1", "no function `flatness`.* cannot be read"),
+        ("def stretched(G):\n    ...", "Write your code in place of the dots"),
+        ("def stretched(G) return 1", "no function `stretched`.* cannot be read"),
         ("import os\nos._exit(0)", "ended the program"),
-        ("%time 1\ndef flatness(matrix):\n    return 1 / 0", "ZeroDivisionError"),
+        ("%time 1\ndef stretched(G):\n    return 1 / 0", "ZeroDivisionError"),
     ):
         cell.source = source
         with pytest.raises(NotRight, match=words):
-            grading.grade("00-e1", "a", notebook)
+            grading.grade("00-e2", "a", notebook)
     cell.source = "%matplotlib inline\n" + asked.code
-    grading.grade("00-e1", "a", notebook)
+    grading.grade("00-e2", "a", notebook)
 
 
 @pytest.mark.parametrize("exercise", ["03-e1", "05-e4"])  # in place; in double precision
@@ -295,7 +295,7 @@ def test_a_script_is_told_that_its_calls_need_a_guard(guarded, tmp_path):
     lines = [
         "from muonlab.teaching import grading, variants",
         'if __name__ == "__main__":' if guarded else "if True:",
-        '    asked = variants.task("00-e1", "a")',
+        '    asked = variants.task("00-e2", "a")',
         "    print(grading.verdict(asked, [asked.code]).status)",
     ]
     script = tmp_path / "grades.py"

@@ -26,14 +26,13 @@ Rows = Iterable[Iterable[Any]] | Mapping[Any, Iterable[Any]]
 
 
 def start(lesson: str) -> "Lesson":
-    """Returns the lesson; seeds torch, sets its threads, and shows what the lesson runs on."""
+    """Returns the lesson; seeds torch, sets its threads and the look of figures."""
     checks.word("a lesson, by two digits,", lesson, "02", r"\d\d")
     claims.defined(lesson)  # it says if there is no such lesson
     torch.manual_seed(SEED)
     if "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(min(2, os.cpu_count() or 1))
     axes.style()
-    _show_machine()
     return Lesson(lesson)
 
 
@@ -43,19 +42,6 @@ def start_evidence(page: str) -> "Evidence":
     torch.manual_seed(SEED)
     axes.style()
     return Evidence(page)
-
-
-def _show_machine() -> None:
-    facts = {
-        "muonlab": version("muonlab"),
-        "torch": version("torch").split("+")[0],
-        "Python": platform.python_version(),
-        "threads": str(torch.get_num_threads()),
-        "device": torch.cuda.get_device_name(0) if torch.cuda.is_available() else "CPU",
-        "seed": str(SEED),
-    }
-    table = output.Table(list(facts), [list(facts.values())])
-    output.show(table.text, html=table.html())
 
 
 def _cell(value: Any, digits: int) -> str:
@@ -200,6 +186,19 @@ class Lesson:
         self.say(told)
         return function
 
+    def machine(self) -> None:
+        """Shows what the lesson runs on: versions, threads, device and seed."""
+        facts = {
+            "muonlab": version("muonlab"),
+            "torch": version("torch").split("+")[0],
+            "Python": platform.python_version(),
+            "threads": str(torch.get_num_threads()),
+            "device": torch.cuda.get_device_name(0) if torch.cuda.is_available() else "CPU",
+            "seed": str(SEED),
+        }
+        table = output.Table(list(facts), [list(facts.values())])
+        output.show(table.text, html=table.html())
+
     def quiz(self) -> None:
         """Shows the lesson's quiz."""
         display(Quiz(self.id))
@@ -218,10 +217,11 @@ class Lesson:
         )
 
     def recap(self) -> None:
-        """Shows the lesson's claims with what was measured in this run, and how to hand in."""
+        """Shows the lesson's claims, folded, as measured in this run, and how to hand in."""
         table = claims.as_table(self.claims.values())
         if self.claims:
-            output.show(table.text, html=table.html())
+            folded = "<details><summary>The claims, as measured in this run</summary>"
+            output.show(table.text, html=f"{folded}{table.html()}</details>")
         else:
             output.show("No claim has been measured yet: run the cells of the lesson first.")
         chosen = any(asked.choice >= 0 for asked in self.predictions.values())

@@ -2,83 +2,115 @@
 
 import numpy as np
 import torch
-from torch.linalg import svdvals
+from torch.linalg import svd
+
+from muonlab import newton_schulz, polar
 
 
-def sort_it_myself(matrix):
-    values = sorted(svdvals(matrix).tolist())
-    return values[-1] / values[0]
+def sum_of_directions(G):
+    U, S, Vh = svd(G, full_matrices=False)
+    D = torch.zeros_like(G)
+    for i in range(len(S)):
+        if S[i] > 1e-6 * S[0]:
+            D += torch.outer(U[:, i], Vh[i])
+    return D
 
 
-def through_the_gram_matrix(matrix):
-    M = matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T
-    eigenvalues = torch.linalg.eigvalsh(M.double() @ M.double().T)
-    return (eigenvalues.max() / eigenvalues.min()).sqrt()
+def with_numpy(G):
+    U, S, Vh = np.linalg.svd(G.numpy(), full_matrices=False)
+    return (U * (S > 1e-6 * S[0])) @ Vh
 
 
-def the_gram_matrix_forgot_the_root(matrix):
-    M = matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T
-    eigenvalues = torch.linalg.eigvalsh(M @ M.T)
-    return eigenvalues[-1] / eigenvalues[0]
+def a_mask_in_the_middle(G):
+    U, S, Vh = svd(G, full_matrices=False)
+    return U @ torch.diag((S > 1e-6 * S[0]).float()) @ Vh
 
 
-def gram_of_the_wrong_side(matrix):
-    eigenvalues = torch.linalg.eigvalsh(matrix.T @ matrix)
-    return (eigenvalues[-1] / eigenvalues[0]).sqrt()
+def old_svd(G):
+    U, S, V = torch.svd(G)
+    there = S > 1e-6 * S[0]
+    return U[:, there] @ V[:, there].T
 
 
-def prints(matrix):
-    values = svdvals(matrix)
-    print(values[0] / values[-1])
+def clamped(G):
+    U, S, Vh = svd(G, full_matrices=False)
+    S[S > 1e-6 * S[0]] = 1
+    S[S < 1] = 0
+    return U @ S.diag() @ Vh
 
 
-def only_for_wide(matrix):
-    values = svdvals(matrix)
-    if matrix.shape[0] <= matrix.shape[1]:
-        return values[0] / values[-1]
+def all_directions(G):
+    U, _, Vh = svd(G, full_matrices=False)
+    return U @ Vh
 
 
-def forgot_to_call(matrix):
-    return matrix.norm
+def above_zero(G):
+    U, S, Vh = svd(G, full_matrices=False)
+    return U[:, S > 0] @ Vh[S > 0]
+
+
+def above_a_tenth(G):
+    U, S, Vh = svd(G, full_matrices=False)
+    return U[:, S > 0.9] @ Vh[S > 0.9]
+
+
+def full(G):
+    U, _, Vh = svd(G)
+    return U @ Vh
+
+
+def lengths_alone(G):
+    return svd(G).S
+
+
+def rows(G):
+    return G / G.norm(dim=1, keepdim=True)
+
+
+def columns(G):
+    return G / G.norm(dim=0, keepdim=True)
+
+
+def prints(G):
+    print(a_mask_in_the_middle(G))
+
+
+def only_wide(G):
+    if G.shape[0] <= G.shape[1]:
+        return a_mask_in_the_middle(G)
+
+
+def wrong_order(G):
+    U, _, Vh = svd(G, full_matrices=False)
+    return Vh.T @ U.T
 
 
 ANSWERS = {
-    "00-e1": {
+    "00-e2": {
         "right": {
-            "two digits": lambda m: round((svdvals(m)[0] / svdvals(m)[-1]).item(), 2),
-            "tensor": lambda m: svdvals(m)[0] / svdvals(m)[-1],
-            "numpy": lambda m: np.linalg.cond(m.numpy()),
-            "numpy svd": lambda m: np.divide(*np.linalg.svd(m.numpy())[1][[0, -1]]),
-            "svd with U and V": lambda m: torch.svd(m).S.max().item() / torch.svd(m).S.min().item(),
-            "two norms": lambda m: torch.linalg.matrix_norm(m, 2) / torch.linalg.matrix_norm(m, -2),
-            "sorted": sort_it_myself,
-            "eigenvalues": through_the_gram_matrix,
-            "one entry": lambda m: svdvals(m)[:1] / svdvals(m)[-1:],
+            "sum": sum_of_directions,
+            "numpy": with_numpy,
+            "mask": a_mask_in_the_middle,
+            "old svd": old_svd,
+            "clamped": clamped,
+            "two digits": lambda G: a_mask_in_the_middle(G).mul(1000).round() / 1000,
         },
         "wrong": {
-            "index 1": lambda m: svdvals(m)[1] / svdvals(m)[-1],
-            "index 2 is the last": lambda m: svdvals(m)[0] / svdvals(m)[2],
-            "minus": lambda m: svdvals(m)[-1] - svdvals(m)[0],
-            "mean": lambda m: svdvals(m).max() / svdvals(m).mean(),
-            "inverse": lambda m: svdvals(m).min() / svdvals(m).max(),
-            "all": lambda m: svdvals(m) / svdvals(m)[-1],
-            "row norms": lambda m: m.norm(dim=1).max() / m.norm(dim=1).min(),
-            "column norms": lambda m: m.norm(dim=0).max() / m.norm(dim=0).min(),
-            "spread": lambda m: svdvals(m).std() / svdvals(m).mean(),
-            "rank": lambda m: torch.linalg.matrix_rank(m),
-            "entries": lambda m: (m.max() / m.min()).item(),
-            "Frobenius": lambda m: m.norm() / svdvals(m)[-1],
-            "gram": the_gram_matrix_forgot_the_root,
-            "gram of the wrong side": gram_of_the_wrong_side,
+            "all directions": all_directions,
+            "above zero": above_zero,
+            "above a tenth": above_a_tenth,
+            "full": full,
+            "lengths": lengths_alone,
+            "rows": rows,
+            "columns": columns,
             "prints": prints,
-            "wide only": only_for_wide,
-            "no call": forgot_to_call,
-            "words": lambda m: f"{svdvals(m)[0] / svdvals(m)[-1]:.2f}",
-            "one digit": lambda m: round((svdvals(m)[0] / svdvals(m)[-1]).item(), 1),
-            "whole": lambda m: int(svdvals(m)[0] / svdvals(m)[-1]),
-            "determinant": lambda m: torch.linalg.det(m),
-            "diagonal": lambda m: m.diagonal().max() / m.diagonal().min(),
-            "condition in norm 1": lambda m: torch.linalg.cond(m, 1),
+            "wide only": only_wide,
+            "wrong order": wrong_order,
+            "the library's": polar,
+            "Newton-Schulz": newton_schulz,
+            "one digit": lambda G: a_mask_in_the_middle(G).mul(10).round() / 10,
+            "softmax": lambda G: torch.softmax(G, 1),
+            "orthogonal": lambda G: torch.linalg.qr(G).Q,
         },
     },
 }
