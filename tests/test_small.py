@@ -9,7 +9,7 @@ from muonlab.studies import small
 TOY = {
     "rotations": {"draws": 2},
     "race": {"seeds": 1, "ranks": (1,), "cases": 1},
-    "unequal": {"seeds": 1, "weakest": (0,)},
+    "unequal": {"seeds": 1, "times": (1,)},
     "many": {"draws": 3, "most": 12},
     "balance": {"steps": 6, "lengths": (1,)},
     "hunt": {"seeds": 1, "steps": 2, "rates": (0.01,)},
@@ -32,7 +32,7 @@ RECORDED = json.loads(small.PATH.read_text())
 SIZES = {
     "rotations": (8, 100),  # ways to step, rotations
     "race": (16, 5),  # settings times ranks, rules
-    "unequal": (6, 2),  # how unequal the inputs are, rules
+    "unequal": (9, 2),  # how unequal the inputs are, rules
     "many": (4, None),
     "balance": (18, None),
     "hunt": (25, 6),  # rates times bugs, seeds

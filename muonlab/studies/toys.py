@@ -3,6 +3,7 @@
 Each yields what it measured, part by part, for `small` to write down.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import product
@@ -81,10 +82,10 @@ def race(seeds: int = 8, ranks: Sequence[int] = (16, 1), cases: int = 8) -> Foun
         yield f"{case}, rank {rank}", _lowest(RULES, rank, seeds, **how)
 
 
-def unequal(seeds: int = 8, weakest: Sequence[float] = (0, -0.3, -0.6, -1, -1.5, -2)) -> Found:
+def unequal(seeds: int = 8, times: Sequence[float] = (1, 2, 4, 6, 8, 10, 16, 32, 100)) -> Found:
     """U Vᵀ and Adam in lesson 01's race, by how many times stronger the strongest input is."""
-    for power in weakest:
-        yield f"{10**-power:.0f}", _lowest(("polar", "adam"), 16, seeds, weakest=power)
+    for ratio in times:
+        yield f"{ratio}", _lowest(("polar", "adam"), 16, seeds, weakest=-math.log10(ratio))
 
 
 def _lowest(names: Iterable[str], rank: int, seeds: int, **how: Any) -> dict[str, list[Any]]:
