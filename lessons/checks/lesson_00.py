@@ -18,7 +18,7 @@ def e2(answer: Answer) -> None:
 def _polar(G: Tensor) -> Look:
     G = G.double()
     U, S, Vh = torch.linalg.svd(G, full_matrices=False)
-    there = S > 1e-6 * S[0]
+    there = 1e-6 * S[0] < S
     U, S, Vh, few = U[:, there], S[there], Vh[there], int(there.sum())
     best, longest = U @ Vh, S.max() if few else torch.nan
     square = G.shape[0] == G.shape[1] and few == len(G)

@@ -8,12 +8,6 @@ from muonlab.classroom.exercise import Answer, Look, Wrong, call, compare, rough
 from muonlab.classroom.kinds import array
 
 
-def e1(answer: Answer) -> None:
-    """The steepest direction in the spectral norm: U Vᵀ."""
-    cases = [(rough(1, 2, 3),), (rough(2, 4, 3),), (rough(5, 3, 3),)]
-    compare(answer, cases, _rotation, returns=array, otherwise=_spectral_gain, by_hand=True)
-
-
 def _rotation(G: Tensor) -> Look:
     G = G.double()
     U, S, Vt = torch.linalg.svd(G, full_matrices=False)
@@ -114,6 +108,54 @@ def _model(D: Tensor, G: Tensor, curvature: float) -> str:
     lowest = -(torch.linalg.svdvals(G).sum() ** 2) / (2 * curvature)
     value = (G * D).sum() + curvature / 2 * torch.linalg.matrix_norm(D, 2) ** 2
     return f"At your D the model is {value:.3f}; {lowest:.3f} is possible."
+
+
+NORMS = {  # of each: the norm, the largest gain, and what the answer for one gradient looks like
+    "Frobenius": (Tensor.norm, Tensor.norm),
+    "largest entry": (lambda D: D.abs().max(), lambda G: G.abs().sum()),
+    "spectral": (lambda D: torch.linalg.matrix_norm(D, 2), lambda G: torch.linalg.svdvals(G).sum()),
+}
+
+
+def e5(answer: Answer) -> None:
+    """The steepest step of three norms: G over its norm, its sign, and U Vᵀ."""
+    for norm in NORMS:
+        cases = [(rough(seed, *size), norm) for seed, size in ((1, (2, 3)), (2, (4, 3)), (5, (3, 3)))]
+        compare(answer, cases, _steepest, returns=array, otherwise=_gain, by_hand=True)
+
+
+def _steepest(G: Tensor, norm: str) -> Look:
+    U, S, Vt = torch.linalg.svd(G.double(), full_matrices=False)
+    G, steps = G.double(), {"Frobenius": G.double() / S.norm(), "largest entry": G.double().sign(), "spectral": U @ Vt}
+    best, others = steps.pop(norm), list(steps.items())
+    if norm == "spectral":
+        mistakes = [(value, text) for value, text in _rotation(G)[1] if not torch.as_tensor(value).equal(best)]
+    else:
+        mistakes = [(-best, "This is the direction of descent. The question asks for the largest sum: no minus.")]
+        mistakes += [(value, f"This is the answer for the norm {name!r}.") for name, value in others]
+        mistakes += [
+            (best.T, "This is the transpose: D has the shape of G."),
+            (G, "This is G itself. Its norm is not 1."),
+            (2 * best, "The direction is right, but its norm is 2; at most 1 is allowed."),
+            (G / S[0], "You divided by the largest singular value: that is the spectral norm."),
+            (G / G.abs().sum(), "You divided by the sum of the sizes of all entries."),
+            (G / G.abs().max(), "You divided by the largest entry. Is every entry as large as it may be?"),
+            (G / S.norm() ** 2, "You divided by the squared norm: a root is missing."),
+            (G / G.norm(dim=1, keepdim=True), "You gave each row the length 1. The norm is about the whole matrix."),
+            (G / G.norm(dim=0, keepdim=True), "You gave each column the length 1. The norm is about the whole matrix."),
+            (G.clamp(-1, 1), "You clipped the gradient. Small entries may be 1 in size as well."),
+            (G.sign() / G.numel() ** 0.5, "You gave the signs the Frobenius norm 1."),
+        ]
+    return best, [(value, f"{norm}: {text}") for value, text in mistakes]
+
+
+def _gain(D: Tensor, G: Tensor, norm: str) -> str:
+    if D.shape != G.shape or not D.isfinite().all():
+        return f"{norm}: D has the shape of G, and no NaN or infinity."
+    size, largest = (of(x.double()).item() for of, x in zip(NORMS[norm], (D, G), strict=True))
+    if size > 1 + 1e-4:
+        return f"{norm}: the norm of your D is {size:.3f}; at most 1 is allowed."
+    return f"{norm}: the gain of your D is {(G.double() * D).sum():.3f}; {largest:.3f} is possible within the rules."
 
 
 def e4(answer: Answer) -> None:

@@ -108,44 +108,59 @@ def three(inputs, G, dense=full_and_cut, row=KINDS["one-hot"], gain=torch.sign):
     return {"dense": dense, "one-hot": row, "factors": gain}[inputs](G)
 
 
+SPECTRAL = {
+    "right": {
+        "loop": with_a_loop,
+        "eigenvectors": by_eigenvectors,
+        "many cubic steps": iterated,
+        "numpy": numpy_polar,
+        "cut": full_and_cut,
+        "torch.svd": lambda G: torch.svd(G).U @ torch.svd(G).V.T,
+        "ones on the diagonal": lambda G: (
+            svd(G, full_matrices=False).U @ torch.eye(min(G.shape)) @ svd(G, full_matrices=False).Vh
+        ),
+        "list": lambda G: numpy_polar(G).tolist(),
+    },
+    "wrong": {
+        "the package": polar,
+        "Newton-Schulz": newton_schulz,
+        "normed": normed,
+        "normalize": lambda G: torch.nn.functional.normalize(G),
+        "few steps": iterated_too_little,
+        "without the last": without_the_last,
+        "full": full,
+        "descent": lambda G: -numpy_polar(G),
+        "transposed": lambda G: numpy_polar(G).T,
+        "S kept": lambda G: torch.svd(G).U @ torch.diag(torch.svd(G).S) @ torch.svd(G).V.T,
+        "V not transposed": lambda G: torch.svd(G).U @ torch.svd(G).V,
+        "sign": lambda G: torch.sign(G),
+        "clamp": lambda G: G.clamp(-1, 1),
+        "singular values": lambda G: torch.linalg.svdvals(G),
+        "ones": lambda G: torch.ones_like(G),
+        "identity": lambda G: torch.eye(*G.shape),
+        "QR": lambda G: torch.linalg.qr(G).Q,
+        "triple": lambda G: svd(G, full_matrices=False),
+        "U alone": lambda G: svd(G, full_matrices=False).U,
+        "norm": lambda G: G / G.norm(),
+    },
+}
+
+
+def with_spectral(step):
+    """The answer for three norms, right in two of them."""
+
+    def answer(G, norm):
+        if norm == "spectral":
+            return step(G)
+        return G / G.norm() if norm == "Frobenius" else G.sign()
+
+    return answer
+
+
 ANSWERS = {
-    "01-e1": {
-        "right": {
-            "loop": with_a_loop,
-            "eigenvectors": by_eigenvectors,
-            "many cubic steps": iterated,
-            "numpy": numpy_polar,
-            "cut": full_and_cut,
-            "torch.svd": lambda G: torch.svd(G).U @ torch.svd(G).V.T,
-            "ones on the diagonal": lambda G: (
-                svd(G, full_matrices=False).U
-                @ torch.eye(min(G.shape))
-                @ svd(G, full_matrices=False).Vh
-            ),
-            "list": lambda G: numpy_polar(G).tolist(),
-        },
-        "wrong": {
-            "the package": polar,
-            "Newton-Schulz": newton_schulz,
-            "normed": normed,
-            "normalize": lambda G: torch.nn.functional.normalize(G),
-            "few steps": iterated_too_little,
-            "without the last": without_the_last,
-            "full": full,
-            "descent": lambda G: -numpy_polar(G),
-            "transposed": lambda G: numpy_polar(G).T,
-            "S kept": lambda G: torch.svd(G).U @ torch.diag(torch.svd(G).S) @ torch.svd(G).V.T,
-            "V not transposed": lambda G: torch.svd(G).U @ torch.svd(G).V,
-            "sign": lambda G: torch.sign(G),
-            "clamp": lambda G: G.clamp(-1, 1),
-            "singular values": lambda G: torch.linalg.svdvals(G),
-            "ones": lambda G: torch.ones_like(G),
-            "identity": lambda G: torch.eye(*G.shape),
-            "QR": lambda G: torch.linalg.qr(G).Q,
-            "triple": lambda G: svd(G, full_matrices=False),
-            "U alone": lambda G: svd(G, full_matrices=False).U,
-            "norm": lambda G: G / G.norm(),
-        },
+    "01-e5": {
+        kind: {name: with_spectral(step) for name, step in steps.items()}
+        for kind, steps in SPECTRAL.items()
     },
     "01-e2": {
         "right": {

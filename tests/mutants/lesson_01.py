@@ -16,22 +16,37 @@ def three(inputs, G, dense=lambda G: svd(G)[0] @ svd(G)[2], rows=unit_rows, gain
     return {"dense": dense, "one-hot": rows, "factors": gain}[inputs](G)
 
 
+def of_norm(
+    G,
+    norm,
+    frobenius=lambda G: G / G.norm(),
+    largest=torch.sign,
+    spectral=lambda G: svd(G)[0] @ svd(G)[2],
+):
+    return {"Frobenius": frobenius, "largest entry": largest, "spectral": spectral}[norm](G)
+
+
 ANSWERS = {
-    "01-e1": {
+    "01-e5": {
         "wrong": {
-            "spectral norm": lambda G: G / svd(G)[1][0],
-            "frobenius norm": lambda G: G / G.norm(),
-            "first direction": lambda G: svd(G)[0][:, :1] @ svd(G)[2][:1],
-            "minus": lambda G: -svd(G)[0] @ svd(G)[2],
-            "sign": torch.sign,
+            "spectral norm": lambda G, norm: of_norm(G, norm, spectral=lambda G: G / svd(G)[1][0]),
+            "first direction": lambda G, norm: of_norm(
+                G, norm, spectral=lambda G: svd(G)[0][:, :1] @ svd(G)[2][:1]
+            ),
+            "U V for all": lambda G, norm: svd(G)[0] @ svd(G)[2],
+            "sign for all": lambda G, norm: torch.sign(G),
+            "minus": lambda G, norm: -of_norm(G, norm),
+            "largest entry 1": lambda G, norm: of_norm(
+                G, norm, largest=lambda G: G / G.abs().max()
+            ),
+            "clipped": lambda G, norm: of_norm(G, norm, largest=lambda G: G.clamp(-1, 1)),
+            "squared": lambda G, norm: of_norm(G, norm, frobenius=lambda G: G / G.norm() ** 2),
         },
         "right": {
-            "einsum": lambda G: torch.einsum("ik,kj->ij", svd(G)[0], svd(G)[2]),
-            "inverse root": lambda G: (
-                svd(G)[0]
-                @ torch.diag(svd(G)[1])
-                @ svd(G)[2]
-                @ torch.linalg.pinv(svd(G)[2].T @ torch.diag(svd(G)[1]) @ svd(G)[2])
+            "three": lambda G, norm: of_norm(G, norm),
+            "sgn": lambda G, norm: of_norm(G, norm, largest=torch.sgn),
+            "einsum": lambda G, norm: of_norm(
+                G, norm, spectral=lambda G: torch.einsum("ik,kj->ij", svd(G)[0], svd(G)[2])
             ),
         },
     },
