@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from muonlab import newton_schulz, polar
+from muonlab.optim.coefficients import POLAR_EXPRESS
 
 
 def through_the_svd(X):
@@ -253,6 +254,8 @@ ANSWERS = {
             "tensor": lambda: torch.tensor([3.5, -5.1, 2.3]),
             "numpy": lambda: np.array([3.5, -5.0, 2.25]),
             "search": a_random_search,
+            "five triples": lambda: [(3.5, -5.0, 2.2)] * 5,
+            "Polar Express": lambda: POLAR_EXPRESS[:5],
             "barely": lambda: (3.45, -4.80, 2.05),
         },
         "wrong": {
@@ -264,7 +267,7 @@ ANSWERS = {
             "wild": lambda: (9.0, 9.0, 9.0),
             "negative": lambda: (-3.5, 5.0, -2.2),
             "two": lambda: (3.5, -5.0),
-            "five triples": lambda: [(3.5, -5.0, 2.2)] * 5,
+            "four triples": lambda: [(3.5, -5.0, 2.2)] * 4,
             "word": lambda: "3.5, -5, 2.2",
             "growth": lambda: 525.2,
             "nan": lambda: (math.nan, -5.0, 2.2),
