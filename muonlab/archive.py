@@ -49,8 +49,8 @@ def read(path: Path) -> bytes:
 
 def hashes(archive: bytes) -> dict[str, str]:
     """Returns the hash of each text by its name; ValueError where it is no whole archive."""
-    with _opened(archive) as found:
-        entries = found.infolist()
+    with _opened(archive) as opened:
+        entries = opened.infolist()
     named = [MEMBER.fullmatch(entry.filename) for entry in entries]
     if odd := [e.filename for e, n in zip(entries, named, strict=True) if not n]:
         raise ValueError(f"expected texts like docs.HASH in the archive, got {odd[0][:80]!r}")
@@ -65,8 +65,8 @@ def hashes(archive: bytes) -> dict[str, str]:
 def text(archive: bytes, name: str) -> bytes:
     """Returns the content of one text; ValueError unless it has the hash of its name."""
     digest = hashes(archive)[name]
-    with _opened(archive) as found:
-        content = found.read(f"{name}.{digest}")  # reads no more than the size checked above
+    with _opened(archive) as opened:
+        content = opened.read(f"{name}.{digest}")  # reads no more than the size checked above
     if sha256(content).hexdigest() != digest:
         raise ValueError(f"the text {name} is not the one that its hash names")
     return content
@@ -117,7 +117,7 @@ def keep(archive: bytes, replace: bool = False) -> None:
 @contextmanager
 def _opened(archive: bytes) -> Iterator[ZipFile]:
     try:
-        with ZipFile(BytesIO(archive)) as found:
-            yield found
+        with ZipFile(BytesIO(archive)) as opened:
+            yield opened
     except (*BROKEN, zlib.error) as error:
         raise ValueError(f"the archive is cut short or changed ({error}): copy it again") from error

@@ -26,34 +26,34 @@ def number(
     *,
     whole: bool = False,
     above: bool = False,
-    each: float = 0,
+    bytes_each: float = 0,
 ) -> None:
     """Raises ValueError unless it is a finite number with low <= value < end; `above`: low < value.
 
-    True and False are no numbers; those of NumPy and torch are. `each`: bytes of one, of a count.
+    True and False are no numbers; those of NumPy and torch are. `bytes_each`: of one, of a count.
     """
     if isinstance(value, Tensor) and value.numel() == 1:
         value = value.item()
     fits = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
     if fits and low <= value < end and not (above and value == low):
-        if each:
-            memory(each * value, f"{name}={value}")
+        if bytes_each:
+            memory(bytes_each * value, f"{name}={value}")
         return
-    wanted = "a whole number" if whole else "a number"
+    expected = "a whole number" if whole else "a number"
     if fits and end < LARGEST:
         shorter = len(str(last := math.nextafter(end, low))) < len(str(end))  # it is what is meant
         ends = f"{last:g}]" if shorter else f"{end})"
-        wanted += f" above {low} and below {end}" if above else f" in [{low}, {ends}"
+        expected += f" above {low} and below {end}" if above else f" in [{low}, {ends}"
     elif fits:
         least = f" {'above' if above else '>='} {low}" if low > -LARGEST else ","
-        wanted += f"{least} and finite"
-    raise ValueError(f"{name} must be {wanted}, got {told(value)}")
+        expected += f"{least} and finite"
+    raise ValueError(f"{name} must be {expected}, got {told(value)}")
 
 
 def choice(name: str, value: Any, known: Iterable[Any]) -> None:
     """Raises ValueError unless the value is one of those known; it names the nearest."""
     known = list(known)
-    if not any(isinstance(value, type(each)) and value == each for each in known):
+    if not any(isinstance(value, type(option)) and value == option for option in known):
         listed = ", ".join(map(str, known))
         raise ValueError(f"{name} must be one of {listed}; got {told(value)}{meant(value, known)}")
 
@@ -64,28 +64,28 @@ def meant(value: Any, known: Iterable[Any]) -> str:
     return f": did you mean {value if near == [value] else repr(near[0])}?" if near else ""
 
 
-def kind(wanted: str, value: Any, *kinds: Any) -> None:
+def kind(expected: str, value: Any, *kinds: Any) -> None:
     """Raises TypeError unless the value is of one of these types; a function is a Callable."""
     if not isinstance(value, kinds):
-        raise TypeError(f"expected {wanted}{';' if ',' in wanted else ','} got {told(value)}")
+        raise TypeError(f"expected {expected}{';' if ',' in expected else ','} got {told(value)}")
 
 
-def several(wanted: str, values: Any, each: type = object) -> list[Any]:
+def several(expected: str, values: Any, entry_kind: type = object) -> list[Any]:
     """Returns the values in a list; TypeError where one comes alone, or is of another type."""
     if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
-        kind(wanted, values)
-    for value in (found := list(values)):
-        kind(wanted, value, each)
-    return found
+        kind(expected, values)
+    for value in (entries := list(values)):
+        kind(expected, value, entry_kind)
+    return entries
 
 
-def array(wanted: str, values: Any) -> numpy.ndarray:
+def array(expected: str, values: Any) -> numpy.ndarray:
     """Returns the values as an array of floats; ValueError where they are none, or ragged."""
     try:
         values = values.detach().cpu() if isinstance(values, Tensor) else values
         return numpy.asarray(values, dtype=float)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"expected {wanted}, got {told(values)}") from error
+        raise ValueError(f"expected {expected}, got {told(values)}") from error
 
 
 def word(what: str, value: Any, example: str, pattern: str = r"\w[\w.-]*") -> None:
@@ -101,27 +101,29 @@ class NoRoom(ValueError):
 def memory(needed: float, what: str) -> None:
     """Raises NoRoom, before anything is allocated, if so many bytes are not free."""
     if needed > SMALL and needed > (free := psutil.virtual_memory().available):
-        told = f"about {needed / 2**30:,.1f} GiB, and {free / 2**30:.1f} GiB free are here"
-        raise NoRoom(f"{what} would need {told}: take smaller numbers, or a larger machine")
+        sizes = f"about {needed / 2**30:,.1f} GiB, and {free / 2**30:.1f} GiB free are here"
+        raise NoRoom(f"{what} would need {sizes}: take smaller numbers, or a larger machine")
 
 
-def content(path: Path | str, wanted: str) -> bytes:
+def content(path: Path | str, expected: str) -> bytes:
     """Returns the bytes of a file; OSError says what was expected there."""
     try:
         return Path(path).read_bytes()
     except OSError as error:
-        told = f"expected {wanted}, got: {error.strerror}"
-        raise OSError(error.errno, told, str(path)) from error
+        message = f"expected {expected}, got: {error.strerror}"
+        raise OSError(error.errno, message, str(path)) from error
 
 
-def text(path: Path | str, wanted: str) -> str:
+def text(path: Path | str, expected: str) -> str:
     """Returns the text of a file; OSError, or ValueError if it is not UTF-8."""
     try:
-        return content(path, wanted).decode()
+        return content(path, expected).decode()
     except UnicodeDecodeError as error:
         byte = f"byte {error.object[error.start]:#04x} at position {error.start:,}"
-        told = f"expected {wanted} in UTF-8 in {path}, got {byte}: save it as UTF-8, or move it"
-        raise ValueError(told) from error
+        message = (
+            f"expected {expected} in UTF-8 in {path}, got {byte}: save it as UTF-8, or move it"
+        )
+        raise ValueError(message) from error
 
 
 def told(value: Any) -> str:

@@ -56,8 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, OSError, ArithmeticError) as error:  # our own messages need no traceback
         if os.environ.get("MUONLAB_TRACEBACK"):
             raise
-        told = "\n".join(checks.printable(line, LONGEST) for line in str(error).splitlines())
-        print(f"muonlab {options.verb}: {told}", file=sys.stderr)
+        message = "\n".join(checks.printable(line, LONGEST) for line in str(error).splitlines())
+        print(f"muonlab {options.verb}: {message}", file=sys.stderr)
         return 2
 
 
@@ -81,8 +81,8 @@ def _parser() -> argparse.ArgumentParser:
     text = "say what this machine has, and what to do about the rest"
     _verb(verbs, "doctor", lambda options: doctor.main(), text)
     text = "the claims of the lessons: value, bound, verdict"
-    told = _verb(verbs, "claims", lambda o: claims.print_stored(LESSONS, o.lesson), text)
-    told.add_argument("--lesson", metavar="NN", help="only this lesson, for example 02")
+    claims_verb = _verb(verbs, "claims", lambda o: claims.print_stored(LESSONS, o.lesson), text)
+    claims_verb.add_argument("--lesson", metavar="NN", help="only this lesson, for example 02")
     one = _verb(verbs, "train", _train, "train one language model and record the run")
     _add_config(one)
     one.add_argument("--record", **file, help="append the record (JSON lines)")
@@ -299,9 +299,9 @@ def _results(options: argparse.Namespace) -> int:
             raise ValueError("--check looks at all records: no name, no other option")
         if folder.resolve() != RESULTS.resolve():
             raise ValueError(f"--check is about the course's records in {RESULTS}: no --results")
-        found = problems(PRESETS, unfinished=UNFINISHED)
-        print(*(found or ["all records are whole"]), sep="\n")
-        return int(bool(found))
+        messages = problems(PRESETS, unfinished=UNFINISHED)
+        print(*(messages or ["all records are whole"]), sep="\n")
+        return int(bool(messages))
     if options.name is None and (options.search or options.where or options.against):
         raise ValueError("--where, --against and --search are about one phase: name it")
     if options.name is None:
@@ -327,15 +327,18 @@ def _results(options: argparse.Namespace) -> int:
 def _counted(name: str, folder: Path) -> str:
     """Returns how many runs of a phase a folder has: of how many, where some may be missing."""
     runs = recorded(name, folder)
-    if name in UNFINISHED and len(runs) < (wanted := len(PHASES[name](Place(folder)))):
-        return f"{name}: {len(runs)} of {wanted} runs, unfinished"
+    if name in UNFINISHED and len(runs) < (expected := len(PHASES[name](Place(folder)))):
+        return f"{name}: {len(runs)} of {expected} runs, unfinished"
     return f"{name}: {len(runs)} runs"
 
 
 def _names(folder: Path) -> list[str]:
     """Returns what is recorded in a folder: the phases in the order of the lessons, then others."""
-    there = {path.stem for path in folder.glob("*.jsonl")}
-    return [*(name for name in PHASES if name in there), *sorted(there - PHASES.keys())]
+    recorded_names = {path.stem for path in folder.glob("*.jsonl")}
+    return [
+        *(name for name in PHASES if name in recorded_names),
+        *sorted(recorded_names - PHASES.keys()),
+    ]
 
 
 def _runs(name: str, folder: Path = RESULTS) -> list[Record]:
@@ -345,8 +348,8 @@ def _runs(name: str, folder: Path = RESULTS) -> list[Record]:
         raise ValueError(f"{name} has no runs yet: `{Place(folder).command(name)}` makes them")
     if name in STUDIES:
         raise ValueError(f"{name} has the phases {', '.join(STUDIES[name].phases())}: name one")
-    there = ", ".join(_names(folder)) or "nothing"
-    raise ValueError(f"no runs in {path_of(name, folder=folder)}; recorded: {there}")
+    recorded_names = ", ".join(_names(folder)) or "nothing"
+    raise ValueError(f"no runs in {path_of(name, folder=folder)}; recorded: {recorded_names}")
 
 
 def _report(options: argparse.Namespace) -> int:

@@ -51,14 +51,14 @@ def _python() -> Finding:
 
 
 def _libraries() -> Finding:
-    found, missing = [], []
+    versions, missing = [], []
     for name in LIBRARIES:
         try:
-            found.append(f"{name} {version(name).split('+')[0]}")
+            versions.append(f"{name} {version(name).split('+')[0]}")
         except PackageNotFoundError:
             missing.append(name)
     advice = f"missing {', '.join(missing)}: pip install -c constraints.txt -e ." if missing else ""
-    return Finding("libraries", ", ".join(found), advice)
+    return Finding("libraries", ", ".join(versions), advice)
 
 
 def _cores() -> Finding:
@@ -68,8 +68,8 @@ def _cores() -> Finding:
 
 
 def _bf16() -> Finding:
-    found = "fast on this CPU: Newton-Schulz uses it"
-    return Finding("bf16", found if fast_bf16() else "slow on this CPU: Newton-Schulz uses float32")
+    fast = "fast on this CPU: Newton-Schulz uses it"
+    return Finding("bf16", fast if fast_bf16() else "slow on this CPU: Newton-Schulz uses float32")
 
 
 def _gpu() -> Finding:
@@ -103,17 +103,17 @@ def _cache() -> Finding:
 
 def _text() -> Finding:
     try:
-        if (found := archive.kept()) is None:
+        if (kept := archive.kept()) is None:
             own = "made here on first use, unless `muonlab corpus import` brings one"
             return Finding("text", own)
-        texts = archive.hashes(found)
+        texts = archive.hashes(kept)
         for name in texts:
-            archive.text(found, name)  # raises where its content has another hash
+            archive.text(kept, name)  # raises where its content has another hash
     except (OSError, ValueError) as error:
         advice = f"{error}: `muonlab corpus import FILE --replace` puts a whole one in place"
         return Finding("text", _short(archive.place()), advice)
-    told = ", ".join(f"{name} {digest[:12]}" for name, digest in texts.items())
-    return Finding("text", f"of a class: {told}")
+    names = ", ".join(f"{name} {digest[:12]}" for name, digest in texts.items())
+    return Finding("text", f"of a class: {names}")
 
 
 def _short(folder: Path) -> str:

@@ -99,10 +99,10 @@ def plan(
     pieces: list[list[T]] = []
     last: dict[int, tuple[int, int]] = {}  # of each owner its last piece, and its entries in it
     for p, owner in owner_of.items():
-        number, held = last.get(owner, (0, 0))
-        if held and held + entries[p] > most:
-            number, held = number + 1, 0
-        last[owner] = number, held + entries[p]
+        number, entries_held = last.get(owner, (0, 0))
+        if entries_held and entries_held + entries[p] > most:
+            number, entries_held = number + 1, 0
+        last[owner] = number, entries_held + entries[p]
         if number == len(pieces):
             pieces.append([])
         pieces[number].append(p)
@@ -128,31 +128,31 @@ def at_owners(
     owner_of = {p: owner_of[p] for p in rows}
     complete = _gather(rows, owner_of, group)
     for stack in stacks:
-        if mine := [p for p in stack if p in complete]:
-            results = function(torch.stack([complete[p] for p in mine]))
-            complete |= zip(mine, results.clone(), strict=True)  # `function` may use them again
+        if owned := [p for p in stack if p in complete]:
+            results = function(torch.stack([complete[p] for p in owned]))
+            complete |= zip(owned, results.clone(), strict=True)  # `function` may use them again
     rows = _scatter(complete, rows, owner_of, group)
     return [torch.stack([rows[p] for p in stack]) for stack in stacks]
 
 
 def _gather(rows: Rows, owner_of: dict[Tensor, int], group: ProcessGroup) -> Rows:
     """Returns the matrices that this process owns, whole, and sends the others its rows."""
-    everybody, mine = range(group.size()), _owned(group.rank(), owner_of)
+    everybody, owned = range(group.size()), _owned(group.rank(), owner_of)
     sent = [[rows[p] for p in _owned(r, owner_of)] for r in everybody]
-    shapes = [[(1, _height(p, r, group), rows[p].size(-1)) for p in mine] for r in everybody]
-    found = _exchange(sent, shapes, group, like=next(iter(rows.values())))
-    return {p: torch.cat(parts, dim=1) for p, *parts in zip(mine, *found, strict=True)}
+    shapes = [[(1, _height(p, r, group), rows[p].size(-1)) for p in owned] for r in everybody]
+    received = _exchange(sent, shapes, group, like=next(iter(rows.values())))
+    return {p: torch.cat(parts, dim=1) for p, *parts in zip(owned, *received, strict=True)}
 
 
 def _scatter(complete: Rows, rows: Rows, owner_of: dict[Tensor, int], group: ProcessGroup) -> Rows:
     """Returns this process's rows of all matrices, and sends the others theirs of its own."""
-    everybody, mine = range(group.size()), _owned(group.rank(), owner_of)
-    cut = [complete[p].split([_height(p, r, group) for r in everybody], dim=1) for p in mine]
+    everybody, owned = range(group.size()), _owned(group.rank(), owner_of)
+    cut = [complete[p].split([_height(p, r, group) for r in everybody], dim=1) for p in owned]
     theirs = [_owned(r, owner_of) for r in everybody]
-    shapes = [[rows[p].shape for p in some] for some in theirs]
+    shapes = [[rows[p].shape for p in matrices] for matrices in theirs]
     sent = [[parts[r] for parts in cut] for r in everybody]
-    found = _exchange(sent, shapes, group, like=next(iter(rows.values())))
-    return dict(zip(chain(*theirs), chain(*found), strict=True))
+    received = _exchange(sent, shapes, group, like=next(iter(rows.values())))
+    return dict(zip(chain(*theirs), chain(*received), strict=True))
 
 
 def _exchange(
@@ -160,13 +160,13 @@ def _exchange(
 ) -> list[list[Tensor]]:
     """Returns what each process r has for this one, of shapes[r], and gives it sent[r]."""
     message = torch.cat([like.new_empty(0), *(t.flatten() for t in chain(*sent))])
-    outgoing = [sum(t.numel() for t in some) for some in sent]
-    sizes = [math.prod(shape) for some in shapes for shape in some]
-    incoming = [sum(map(math.prod, some)) for some in shapes]
-    found = message.new_empty(sum(sizes))
-    dist.all_to_all_single(found, message, incoming, outgoing, group=group)
-    parts = iter(found.split(sizes))
-    return [[next(parts).view(shape) for shape in some] for some in shapes]
+    outgoing = [sum(t.numel() for t in part) for part in sent]
+    sizes = [math.prod(shape) for part in shapes for shape in part]
+    incoming = [sum(map(math.prod, part)) for part in shapes]
+    received = message.new_empty(sum(sizes))
+    dist.all_to_all_single(received, message, incoming, outgoing, group=group)
+    parts = iter(received.split(sizes))
+    return [[next(parts).view(shape) for shape in part] for part in shapes]
 
 
 def _owned(number: int, owner_of: dict[Tensor, int]) -> list[Tensor]:

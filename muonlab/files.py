@@ -38,8 +38,8 @@ def own_folder(variable: str, usual: Callable[[str], str]) -> Path:
     except RuntimeError:  # an account without a home folder
         folder = ""
     if not os.path.isabs(folder) or os.path.isfile(folder):
-        told = f"{variable} must be a whole path, of a folder, as /data/muonlab, got {folder!r}"
-        raise ValueError(f"{told}; without a home folder, set MUONLAB_HOME and MUONLAB_CACHE")
+        message = f"{variable} must be a whole path, of a folder, as /data/muonlab, got {folder!r}"
+        raise ValueError(f"{message}; without a home folder, set MUONLAB_HOME and MUONLAB_CACHE")
     return Path(folder)
 
 
@@ -73,10 +73,10 @@ def replace_file(path: Path, content: bytes) -> None:
 
 def _remove_abandoned(folder: Path) -> None:
     for old in folder.glob(f"*{UNFINISHED}"):
-        found = LEFT.fullmatch(old.name)
+        match = LEFT.fullmatch(old.name)
         with suppress(OSError):  # another process was faster, or still holds it
             idle = time.time() - old.lstat().st_mtime > MINUTE
-            gone = found and (not psutil.pid_exists(int(found[2])) if found[1] == HERE else idle)
+            gone = match and (not psutil.pid_exists(int(match[2])) if match[1] == HERE else idle)
             if gone:
                 old.unlink()
 
@@ -103,8 +103,8 @@ def prepare_file(path: Path | str) -> Path:
         _remove_abandoned(path.parent)
         tempfile.TemporaryFile(dir=path.parent).close()
     except OSError as error:
-        told = f"expected a file that can be written, got: {error.strerror}; name another"
-        raise OSError(error.errno, told, str(path)) from error
+        message = f"expected a file that can be written, got: {error.strerror}; name another"
+        raise OSError(error.errno, message, str(path)) from error
     return path
 
 

@@ -128,16 +128,16 @@ def contrast(results: ArrayLike, *factors: int) -> Interval:
 
 def contrast_by_seed(results: ArrayLike, *factors: int) -> list[float]:
     """Returns what `contrast` is the interval of: one number a seed."""
-    wanted = "results (2, …, 2, seeds) and different factors among its first axes"
-    found = checks.array(wanted, results)
-    some = {*factors} <= {*range(found.ndim - 1)} and len({*factors}) == len(factors) > 0
-    if not some or set(found.shape[:-1]) != {2} or not found.size:
-        raise ValueError(f"expected {wanted}, got the shape {found.shape} and factors {factors}")
-    if not numpy.isfinite(found).all():
-        raise ValueError(f"expected finite results, got {checks.told(found.tolist())}")
+    expected = "results (2, …, 2, seeds) and different factors among its first axes"
+    array = checks.array(expected, results)
+    fit = {*factors} <= {*range(array.ndim - 1)} and len({*factors}) == len(factors) > 0
+    if not fit or set(array.shape[:-1]) != {2} or not array.size:
+        raise ValueError(f"expected {expected}, got the shape {array.shape} and factors {factors}")
+    if not numpy.isfinite(array).all():
+        raise ValueError(f"expected finite results, got {checks.told(array.tolist())}")
     for axis in factors:
-        found = numpy.diff(found, axis=axis)
-    return found.reshape(-1, found.shape[-1]).mean(axis=0).tolist()
+        array = numpy.diff(array, axis=axis)
+    return array.reshape(-1, array.shape[-1]).mean(axis=0).tolist()
 
 
 def half_width(spread: float, seeds: int) -> float:
@@ -205,7 +205,7 @@ def _check(seeds: int, spread: float) -> None:
 
 def numbers(values: Sequence[float] | numpy.ndarray) -> numpy.ndarray:
     """Returns one finite number a seed, (n,), or raises ValueError."""
-    found = checks.array("numbers, one a seed", values)
-    if found.ndim != 1 or not numpy.isfinite(found).all():
-        raise ValueError(f"expected one finite number a seed, got {checks.told(found.tolist())}")
-    return found
+    array = checks.array("numbers, one a seed", values)
+    if array.ndim != 1 or not numpy.isfinite(array).all():
+        raise ValueError(f"expected one finite number a seed, got {checks.told(array.tolist())}")
+    return array

@@ -23,7 +23,7 @@ def rivals() -> dict[str, list[Optimizer]]:
 
     Public Muons join where they are installed: `pip install -e .[bench]`.
     """
-    found: dict[str, list[Optimizer]] = {
+    optimizers: dict[str, list[Optimizer]] = {
         "torch.optim.Muon": [torch.optim.Muon(_parameters(GPT_SHAPES)), _adamw(OTHER_SHAPES)],
         "AdamW, fused": [_adamw([*GPT_SHAPES, *OTHER_SHAPES])],
         "muonlab": _ours(),
@@ -35,10 +35,10 @@ def rivals() -> dict[str, list[Optimizer]]:
         group = {"params": _parameters(GPT_SHAPES), "use_muon": True, "algorithm": "muon"}
         try:
             name = f"{package} {metadata.version(package)}"
-            found[name] = [import_module(module).Muon([group]), _adamw(OTHER_SHAPES)]
+            optimizers[name] = [import_module(module).Muon([group]), _adamw(OTHER_SHAPES)]
         except (ImportError, RuntimeError) as error:  # not installed, or of another torch
             print(f"left out: {package} ({error})", file=sys.stderr)
-    return found
+    return optimizers
 
 
 def trainer(tokens: Tensor, bf16: bool, make: Callable[[GPT], Optimizer]) -> Callable[[], None]:

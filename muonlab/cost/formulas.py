@@ -109,8 +109,8 @@ class Counts:
         checks.choice("precision", precision, KEPT)
         shape = self.shape
         parts = (True, shape.attention == "latent", shape.experts > 0, shape.gated)
-        each = sum(compress(KEPT[precision], parts))
-        return tokens * (each * shape.layers * shape.width + LOGIT * shape.vocab_size)
+        of_a_layer = sum(compress(KEPT[precision], parts))
+        return tokens * (of_a_layer * shape.layers * shape.width + LOGIT * shape.vocab_size)
 
 
 def flops(config: TrainConfig) -> float:
@@ -156,12 +156,14 @@ def check_memory(config: TrainConfig) -> None:
 
 def passes(config: TrainConfig) -> str:
     """Returns a line that says how often a run passes over its text; "" for a part of it."""
-    read, there = config.steps * config.batch * config.context, training_tokens(config.corpus)
-    if not there or read <= there:
+    read, in_text = config.steps * config.batch * config.context, training_tokens(config.corpus)
+    if not in_text or read <= in_text:
         return ""
     fineweb = config.corpus.startswith("fineweb")
     more = f"; fineweb-{math.ceil(read / TOKENS)} has enough" if fineweb else ""
-    return f"each run reads {read:,} tokens: {read / there:.1f} passes over {config.corpus}{more}\n"
+    return (
+        f"each run reads {read:,} tokens: {read / in_text:.1f} passes over {config.corpus}{more}\n"
+    )
 
 
 def summary(configs: list[TrainConfig]) -> str:

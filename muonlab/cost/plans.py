@@ -54,16 +54,16 @@ def estimate(configs: Sequence[TrainConfig], speed: float) -> Estimate:
     configs = checks.several("a list of TrainConfig", configs, TrainConfig)
     checks.number("speed", speed, 0, above=True)
     checks.number("runs", len(configs), 1)
-    each = list(map(flops, configs))
+    flops_by_run = list(map(flops, configs))
     largest = max(configs, key=memory)
     rounds = math.ceil(len(configs) / GPUS)  # the last round may leave GPUs idle
     return Estimate(
         runs=len(configs),
-        flop=sum(each),
+        flop=sum(flops_by_run),
         bytes=memory(largest),
-        hours=sum(each) / speed / 3600,
-        gpu_hours=sum(each) / (CARD * SHARE) / 3600,
-        eight_gpus=rounds * max(each) / (CARD * SHARE) / 3600,
+        hours=sum(flops_by_run) / speed / 3600,
+        gpu_hours=sum(flops_by_run) / (CARD * SHARE) / 3600,
+        eight_gpus=rounds * max(flops_by_run) / (CARD * SHARE) / 3600,
         pieces=least_pieces(largest, SMALL_CARD),
     )
 

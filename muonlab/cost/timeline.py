@@ -151,6 +151,8 @@ def _busiest(c: Counts, gpus: int, machine: Machine) -> tuple[float, float, int]
     for matrix, owner in divide(costs, gpus).items():
         owned[owner].append(matrix)
     numbers = [m * n for m, n in c.matrices]
-    most = max(owned, key=lambda some: sum(costs[i] for i in some))
-    sent = max(sum(numbers[i] for i in some) for some in owned) * 2 * (gpus - 1) / gpus
+    most = max(owned, key=lambda own_matrices: sum(costs[i] for i in own_matrices))
+    sent = (
+        max(sum(numbers[i] for i in own_matrices) for own_matrices in owned) * 2 * (gpus - 1) / gpus
+    )
     return sum(costs[i] for i in most) / machine.speed, sent / machine.to_one(gpus), len(most)

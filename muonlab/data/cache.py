@@ -45,10 +45,10 @@ def parse(file: bytes) -> tuple[bytes, str]:
     first, _, content = file.partition(b"\n")
     if not first.startswith(MAGIC.encode()):
         raise ValueError(f"should begin with {MAGIC!r}, but begins with {first[: len(MAGIC)]!r}")
-    expected, found = first[len(MAGIC) :].decode("ascii", "replace"), sha256(content).hexdigest()
-    if found != expected:
-        raise ValueError(f"should have sha256 {expected[:12]}…, but has {found[:12]}…")
-    return content, found
+    expected, actual = first[len(MAGIC) :].decode("ascii", "replace"), sha256(content).hexdigest()
+    if actual != expected:
+        raise ValueError(f"should have sha256 {expected[:12]}…, but has {actual[:12]}…")
+    return content, actual
 
 
 def write(path: Path, file: bytes) -> None:

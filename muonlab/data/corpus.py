@@ -124,9 +124,9 @@ class Corpus:
         count = torch.bincount(self.train, minlength=self.vocab_size)
         order = count.argsort(descending=True, stable=True)
         before = (count[order].cumsum(0) - count[order]) / count.sum()  # covered by those ahead
-        found = torch.empty(self.vocab_size, dtype=torch.int8)
-        found[order] = ((before >= HEAD).int() + (before >= MIDDLE)).to(torch.int8)
-        return found
+        classes = torch.empty(self.vocab_size, dtype=torch.int8)
+        classes[order] = ((before >= HEAD).int() + (before >= MIDDLE)).to(torch.int8)
+        return classes
 
     def decode(self, tokens: Tensor | list[int]) -> str:
         """Returns the text of tokens (n,); raises RuntimeError without a tokenizer."""
@@ -189,8 +189,8 @@ def load_code(name: str = "code") -> Corpus:
 
     def build() -> bytes:
         _, folder = next(documents.source_folders())  # Python's own comes first
-        found = map(documents.bare_code, documents.python_files(folder))
-        return _pack((text for text in found if len(text) >= SHORTEST), docs.tokenizer)
+        codes = map(documents.bare_code, documents.python_files(folder))
+        return _pack((text for text in codes if len(text) >= SHORTEST), docs.tokenizer)
 
     return _cached(name, "code", (docs.sha256,), build)
 

@@ -47,24 +47,24 @@ _ANY_STRING = re.compile(rf"(?<!\w){_LITERAL}", re.DOTALL)
 
 def installed() -> list[tuple[str, str]]:
     """Returns name and version of Python and of each package that `docs` reads here."""
-    found = [("python", platform.python_version())]
+    versions = [("python", platform.python_version())]
     for name in PACKAGES:
         try:
-            found.append((name, distribution(name).version))
+            versions.append((name, distribution(name).version))
         except PackageNotFoundError:
             continue  # the list that is returned tells, and the cache goes by that list
-    return found
+    return versions
 
 
 def documentation() -> list[str]:
     """Returns every document of `docs`, or raises FileNotFoundError where sources are missing."""
-    found = [text for _, texts in by_source() for text in texts]
-    if not found:
+    texts = [text for _, texts in by_source() for text in texts]
+    if not texts:
         raise FileNotFoundError(
             "expected documentation in the .py files of Python and of the installed packages, "
             "found none: install Python with its sources, or name a folder of text files instead"
         )
-    return found
+    return texts
 
 
 def by_source() -> Iterator[tuple[str, list[str]]]:
@@ -110,13 +110,13 @@ def passages(folder: Path) -> list[str]:
         FileNotFoundError: no text there.
         ValueError: a file that is not UTF-8.
     """
-    found = [passage for path in text_files(folder) for passage in _cut(_text(path))]
-    if not found:
+    cut_passages = [passage for path in text_files(folder) for passage in _cut(_text(path))]
+    if not cut_passages:
         raise FileNotFoundError(
             f"expected text in files that end in {', '.join(TEXT_SUFFIXES)} below {folder}, "
             "found none: put text files there, or name another folder"
         )
-    return found
+    return cut_passages
 
 
 def text_files(folder: Path) -> list[Path]:
@@ -149,12 +149,12 @@ def _files(folder: Path, left_out: re.Pattern[str], suffixes: tuple[str, ...]) -
     def refuse(error: OSError) -> None:
         raise error  # it names the folder, which os.walk alone would pass over
 
-    found = []
+    files_below = []
     for root, folders, files in os.walk(folder, onerror=refuse):
         folders[:] = [name for name in folders if not left_out.fullmatch(name)]
-        found += [Path(root, name) for name in files if not left_out.fullmatch(name)]
+        files_below += [Path(root, name) for name in files if not left_out.fullmatch(name)]
     # a named pipe would be waited for, for ever
-    chosen = [path for path in found if path.suffix in suffixes and path.is_file()]
+    chosen = [path for path in files_below if path.suffix in suffixes and path.is_file()]
     return sorted(chosen, key=lambda path: path.relative_to(folder).as_posix())
 
 

@@ -123,10 +123,10 @@ def first_token_accuracy(model: GPT, facts: Facts) -> dict[str, Any]:
     checks.kind('facts, as load_corpus("facts-9") gives', facts, Facts)
     asked, device = facts.questions(), model.head.weight.device
     right, loss = torch.zeros(2, facts.m + 1, dtype=torch.float64)
-    for some in torch.arange(len(asked.answers)).split(AT_ONCE):
-        logits = model(asked.prompts[some].to(device)).cpu()  # (N, L, V)
-        logits = logits[torch.arange(len(some)), asked.last[some]]  # (N, V)
-        answers, of = asked.answers[some], asked.groups[some]
+    for rows in torch.arange(len(asked.answers)).split(AT_ONCE):
+        logits = model(asked.prompts[rows].to(device)).cpu()  # (N, L, V)
+        logits = logits[torch.arange(len(rows)), asked.last[rows]]  # (N, V)
+        answers, of = asked.answers[rows], asked.groups[rows]
         right.index_add_(0, of, (logits.argmax(-1) == answers).double())
         loss.index_add_(0, of, F.cross_entropy(logits, answers, reduction="none").double())
     count = torch.bincount(asked.groups, minlength=facts.m + 1)
@@ -153,8 +153,8 @@ def selections(m: int, exponent: float = 1.0) -> list[int]:
     """
     numbers = isinstance(exponent, int | float) and m in range(1, LARGEST + 1)
     if not numbers or not 0 <= exponent <= STEEPEST:
-        wanted = f"expected m of 1 to {LARGEST} and an exponent of 0 to {STEEPEST}"
-        raise ValueError(f"{wanted}, got {m!r} and {exponent!r}")
+        limits = f"expected m of 1 to {LARGEST} and an exponent of 0 to {STEEPEST}"
+        raise ValueError(f"{limits}, got {m!r} and {exponent!r}")
     group = np.arange(m + 1)
     share = 2.0 ** (-exponent * group)
     # For each `last` the scale with which the people after group `last` count 1 and the total is
@@ -171,10 +171,10 @@ def load_facts(name: str) -> Facts:
     The people of one m are the same for every exponent; only how often they come differs. Another
     name raises ValueError, and so does what `selections` refuses.
     """
-    found = re.fullmatch(r"facts-([0-9]{1,4})(?:-zipf([0-9](?:\.[0-9]{1,4})?))?", name)
-    if not found:
+    match = re.fullmatch(r"facts-([0-9]{1,4})(?:-zipf([0-9](?:\.[0-9]{1,4})?))?", name)
+    if not match:
         raise ValueError(f"expected a name like 'facts-9' or 'facts-9-zipf1.5', got {name!r}")
-    m, exponent = int(found[1]), float(found[2] or 1)
+    m, exponent = int(match[1]), float(match[2] or 1)
     times = np.array(selections(m, exponent))
     words, pools = _vocabulary(m)
     people = _people(m, pools)

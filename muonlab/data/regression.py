@@ -55,7 +55,7 @@ class Regression:
         follow from `seed` and `step` alone. A context of half a pair raises ValueError.
         """
         checks.number("context", context, whole=True)
-        checks.number("batch", batch, 1, whole=True, each=24 * abs(context) * self.dimension)
+        checks.number("batch", batch, 1, whole=True, bytes_each=24 * abs(context) * self.dimension)
         if context < 2 or context % 2:
             raise ValueError(
                 f"expected a context of 2, 4, 6, … tokens, since a question and its answer take "
@@ -90,9 +90,9 @@ class Regression:
 
 def load_regression(name: str) -> Regression:
     """Returns the task of a name: "regression-4" has x of four numbers; else raises ValueError."""
-    found = re.fullmatch(r"regression-([0-9]{1,4})", name)
-    if not found or not 1 <= int(found[1]) <= LARGEST:
+    match = re.fullmatch(r"regression-([0-9]{1,4})", name)
+    if not match or not 1 <= int(match[1]) <= LARGEST:
         raise ValueError(
             f"expected a name like 'regression-4', with a dimension of 1 to {LARGEST}, got {name!r}"
         )
-    return Regression(int(found[1]))
+    return Regression(int(match[1]))

@@ -32,8 +32,8 @@ def training_names(name: str) -> list[str]:
     """Returns the first shard for "fineweb", the first N for "fineweb-N", ValueError for others."""
     text, dash, count = name.partition("-")
     if text != "fineweb" or (dash and not (count.isdecimal() and 1 <= int(count) <= PUBLISHED)):
-        wanted = f"fineweb-N with N of 1 to {PUBLISHED} shards, such as fineweb-7"
-        raise ValueError(f"expected {wanted}; got {name!r}")
+        expected = f"fineweb-N with N of 1 to {PUBLISHED} shards, such as fineweb-7"
+        raise ValueError(f"expected {expected}; got {name!r}")
     return [f"fineweb_train_{number + 1:06d}.bin" for number in range(int(count or 1))]
 
 
@@ -95,10 +95,10 @@ def write_shard(tokens: np.ndarray, vocabulary: int, path: Path) -> None:
 
 def vocabulary(paths: list[Path]) -> int:
     """Returns the size of the vocabulary that the shards share; else raises ValueError."""
-    found = {int(np.fromfile(path, "<i4", 4)[3]) or VOCABULARY for path in paths}
-    if len(found) > 1:
-        raise ValueError(f"expected shards of one vocabulary, got {sorted(found)}: keep one kind")
-    return found.pop()
+    sizes = {int(np.fromfile(path, "<i4", 4)[3]) or VOCABULARY for path in paths}
+    if len(sizes) > 1:
+        raise ValueError(f"expected shards of one vocabulary, got {sorted(sizes)}: keep one kind")
+    return sizes.pop()
 
 
 def read_shards(paths: list[Path]) -> np.ndarray:

@@ -59,8 +59,8 @@ def encode(tokenizer: Tokenizer, documents: Iterable[str]) -> np.ndarray:
     texts: list[list[str]] = [re.findall(PIECES, text) for text in documents]
     different = list(set().union(*texts))
     encodings = tokenizer.encode_batch_fast(different, add_special_tokens=False)
-    each = (np.array(encoding.ids, TOKEN).tobytes() for encoding in encodings)
-    known = dict(zip(different, each, strict=True))
+    encoded = (np.array(encoding.ids, TOKEN).tobytes() for encoding in encodings)
+    known = dict(zip(different, encoded, strict=True))
     end = np.array(tokenizer.token_to_id(END), TOKEN).tobytes()
     joined = (b"".join(map(known.__getitem__, pieces)) for pieces in texts)
     return np.frombuffer(b"".join(part + end for part in joined), TOKEN)

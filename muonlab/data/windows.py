@@ -32,4 +32,4 @@ def check_sizes(batch: int, context: int, length: int, which: str) -> None:
             f"expected a context below {length:,}, the tokens of the {which} text, "
             f"got {context:,}: shorten the context, or add text"
         )
-    checks.number("batch", batch, 1, whole=True, each=24 * (context + 1))
+    checks.number("batch", batch, 1, whole=True, bytes_each=24 * (context + 1))

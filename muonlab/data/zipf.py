@@ -19,7 +19,7 @@ BLOCKS = 100  # of text that are counted, and as many that decide the ranks
 
 def zipf(words: int, exponent: float) -> torch.Tensor:
     """Returns the probability of each rank under Zipf's law, (words,) float64, sum 1."""
-    checks.number("words", words, 1, whole=True, each=24)
+    checks.number("words", words, 1, whole=True, bytes_each=24)
     checks.number("exponent", exponent)
     logits = -exponent * torch.arange(1, words + 1, dtype=torch.float64).log()
     return logits.softmax(0)
@@ -86,8 +86,8 @@ def exponent_interval(blocks: np.ndarray, first: int = 1) -> tuple[float, float,
         )
     count, generator = len(blocks), np.random.default_rng(0)
     weights = generator.multinomial(count, [1 / count] * count, size=RESAMPLES)
-    found = [exponent(counts, first) for counts in weights @ blocks]
-    low, high = np.percentile(found, [2.5, 97.5])
+    exponents = [exponent(counts, first) for counts in weights @ blocks]
+    low, high = np.percentile(exponents, [2.5, 97.5])
     return exponent(blocks.sum(0), first), float(low), float(high)
 
 

@@ -142,17 +142,17 @@ class Shared:
 
     def __call__(self, *batch: Tensor, **options: Any) -> Tensor:
         count = len(batch[0])
-        each = math.ceil(count / size())
+        rows_each = math.ceil(count / size())
         # where they are no multiple, some rows are done twice: all must gather weights as often
-        mine = torch.arange(rank() * each, (rank() + 1) * each).clamp_(max=count - 1)
-        some = mine.split(self.rows or each)
-        parts = [self.model(*(t[rows] for t in batch), **options) for rows in some]
+        own_rows = torch.arange(rank() * rows_each, (rank() + 1) * rows_each).clamp_(max=count - 1)
+        pieces = own_rows.split(self.rows or rows_each)
+        parts = [self.model(*(t[rows] for t in batch), **options) for rows in pieces]
         answers = torch.cat(parts)
         if size() == 1:
             return answers
-        found = [torch.empty_like(answers) for _ in range(size())]
-        dist.all_gather(found, answers)
-        return torch.cat(found)[:count]
+        all_answers = [torch.empty_like(answers) for _ in range(size())]
+        dist.all_gather(all_answers, answers)
+        return torch.cat(all_answers)[:count]
 
 
 def mean(loss: Tensor) -> Tensor:
@@ -197,19 +197,21 @@ def gather_state(optimizer: Muon) -> None:
         return
     owner_of = owners(optimizer)
     # as objects, since `training.rules` keep more than momenta; from GPU to GPU by the CPU
-    mine = [_moved(optimizer.state.get(p, {}), "cpu") for p in owner_of if owner_of[p] == rank()]
-    remaining = [iter(states) for states in gather(mine)]
+    own_states = [
+        _moved(optimizer.state.get(p, {}), "cpu") for p in owner_of if owner_of[p] == rank()
+    ]
+    remaining = [iter(states) for states in gather(own_states)]
     for p, owner in owner_of.items():
         if state := next(remaining[owner]):
             optimizer.state[p] = _moved(state, p.device)
 
 
-def gather(found: Any) -> list[Any]:
+def gather(value: Any) -> list[Any]:
     """Returns what each process has found, a small object that can be pickled."""
     if size() == 1:
-        return [found]
+        return [value]
     everything: list[Any] = [None] * size()
-    dist.all_gather_object(everything, found)
+    dist.all_gather_object(everything, value)
     return everything
 
 

@@ -44,7 +44,7 @@ def together(
     place |= {"TORCHELASTIC_USE_AGENT_STORE": True}
     started = [_start(place | {"RANK": r}, timeout, function, arguments) for r in range(processes)]
     waiting: dict[Any, int] = {connection: rank for rank, (_, connection) in enumerate(started)}
-    found: dict[int, Any] = {}
+    answers: dict[int, Any] = {}
     failures: dict[int, str] = {}
     try:
         while waiting and (ready := wait(list(waiting), timeout if failures else PATIENCE)):
@@ -54,16 +54,16 @@ def together(
                 if "failure" in answer:
                     failures[rank] = answer["failure"]
                 else:
-                    found[rank] = answer["found"]
+                    answers[rank] = answer["found"]
     finally:
         for process, _ in started:
             process.kill()
             process.join()
     failures |= dict.fromkeys(waiting.values(), "gave no answer in time")
     if failures:
-        each = (f"process {rank} of {processes} {failures[rank]}" for rank in sorted(failures))
-        raise RuntimeError("\n".join(each))
-    return [found[rank] for rank in range(processes)]
+        messages = (f"process {rank} of {processes} {failures[rank]}" for rank in sorted(failures))
+        raise RuntimeError("\n".join(messages))
+    return [answers[rank] for rank in range(processes)]
 
 
 def _store() -> dist.TCPStore:
@@ -79,10 +79,10 @@ def _start(place: dict[str, Any], timeout: float, *call: Any) -> tuple[BaseProce
     context: Any = multiprocessing.get_context("forkserver" if fork else "spawn")
     if fork:
         context.set_forkserver_preload(PRELOADED)
-    here, there = context.Pipe(duplex=False)
-    process = context.Process(target=_work, args=(there, place, timeout, *call), daemon=True)
+    here, sending_end = context.Pipe(duplex=False)
+    process = context.Process(target=_work, args=(sending_end, place, timeout, *call), daemon=True)
     process.start()
-    there.close()  # or the end of the process would not show here
+    sending_end.close()  # or the end of the process would not show here
     return process, here
 
 

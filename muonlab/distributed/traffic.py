@@ -92,9 +92,9 @@ def wire_bytes() -> int | None:
 def _received(name: str, args: tuple[Any, ...]) -> float:
     rank, processes = dist.get_rank(), dist.get_world_size()
     if name == "all-to-all":
-        found, sizes = args[0], args[3]
-        own = sizes[rank] if sizes else len(found) // processes
-        return (len(found) - own) * math.prod(found.shape[1:]) * found.element_size()
+        received, sizes = args[0], args[3]
+        own = sizes[rank] if sizes else len(received) // processes
+        return (len(received) - own) * math.prod(received.shape[1:]) * received.element_size()
     if name == "broadcast":
         return 0 if args[2] == rank else sum(map(_bytes, args[0]))
     others = (processes - 1) / processes

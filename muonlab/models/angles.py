@@ -25,14 +25,14 @@ def keys_and_values(model: nn.Module, tokens: Tensor) -> list[tuple[Tensor, Tens
     Raises:
         ValueError: the model has no such matrix.
     """
-    found: list[tuple[Tensor, Tensor]] = []
+    pairs: list[tuple[Tensor, Tensor]] = []
     checks.kind("a model, a torch module", model, nn.Module)
     matrices = [m for name, m in model.named_modules() if name.endswith(OUT)]
     if not matrices:
         raise ValueError(f"expected a model with a module named like {', '.join(OUT)}; found none")
 
     def keep(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
-        found.append((inputs[0][:, -1].float(), output[:, -1].float()))
+        pairs.append((inputs[0][:, -1].float(), output[:, -1].float()))
 
     hooks = [matrix.register_forward_hook(keep) for matrix in matrices]
     training = model.training
@@ -42,7 +42,7 @@ def keys_and_values(model: nn.Module, tokens: Tensor) -> list[tuple[Tensor, Tens
         model.train(training)
         for hook in hooks:
             hook.remove()
-    return found
+    return pairs
 
 
 def pair_angles(vectors: Tensor) -> Tensor:
@@ -57,8 +57,10 @@ def pair_angles(vectors: Tensor) -> Tensor:
     checks.kind("rows (N, d) as a tensor", vectors, Tensor)
     size = vectors.abs().amax(-1) if vectors.ndim == 2 and vectors.numel() else vectors.new_zeros(1)
     if vectors.is_complex() or len(size) < 2 or not ((size > 0) & (size < torch.inf)).all():
-        wanted = "two or more rows of finite real numbers, none of zeros alone"
-        raise ValueError(f"expected {wanted}; got {vectors.dtype} of shape {tuple(vectors.shape)}")
+        expected = "two or more rows of finite real numbers, none of zeros alone"
+        raise ValueError(
+            f"expected {expected}; got {vectors.dtype} of shape {tuple(vectors.shape)}"
+        )
     unit = torch.nn.functional.normalize(vectors.double(), dim=1)
     first, second = torch.triu_indices(len(unit), len(unit), offset=1)
     return torch.rad2deg((unit @ unit.mT)[first, second].clamp(-1, 1).acos())

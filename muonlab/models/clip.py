@@ -36,8 +36,8 @@ class QKClip:
         checks.kind("a model, a torch module", model, nn.Module)
         self.layers = [m for m in model.modules() if isinstance(m, LatentAttention)]
         if not self.layers or any(layer.qk_norm for layer in self.layers):
-            wanted = "GPTConfig(attention='latent', qk_norm=False)"
-            raise ValueError(f"expected latent attention without QK-norm: build it with {wanted}")
+            fitting = "GPTConfig(attention='latent', qk_norm=False)"
+            raise ValueError(f"expected latent attention without QK-norm: build it with {fitting}")
         if tau != math.inf:
             checks.number("tau", tau, 0, above=True)
         self.tau = tau

@@ -64,8 +64,8 @@ class GPTConfig:
                 f"heads={self.heads}: RoPE turns the numbers of each head in pairs"
             )
         if self.rotary_width % 2 or self.rotary_width > self.width:
-            wanted = f"rotary must be even, and at most width={self.width}"
-            raise ValueError(f"{wanted}, got {self.rotary}: RoPE turns pairs")
+            expected = f"rotary must be even, and at most width={self.width}"
+            raise ValueError(f"{expected}, got {self.rotary}: RoPE turns pairs")
         if self.latent_width > self.width:
             raise ValueError(f"latent must be at most width={self.width}, got {self.latent}")
 
@@ -106,8 +106,8 @@ class GPTConfig:
             r, p = self.latent_width, self.rotary_width
             attention = C * (2 * C + heads * p + p + 3 * r)
         if self.experts:
-            each = matrices * C * self.expert_width
-            feedforward = C * self.experts + each * (self.experts + self.shared_experts)
+            of_one_expert = matrices * C * self.expert_width
+            feedforward = C * self.experts + of_one_expert * (self.experts + self.shared_experts)
         return 2 * C * self.vocab_size + self.layers * (attention + feedforward)
 
     @property

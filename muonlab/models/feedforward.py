@@ -119,8 +119,8 @@ class Experts(nn.Module):
     def _answers(self, inputs: tuple[Tensor, ...]) -> list[Tensor]:
         hidden = [F.gelu(F.linear(x, w)) for x, w in zip(inputs, self.w_in, strict=True)]
         if self.w_gate is not None:
-            each = zip(hidden, inputs, self.w_gate, strict=True)
-            hidden = [h * F.linear(x, w) for h, x, w in each]
+            gated = zip(hidden, inputs, self.w_gate, strict=True)
+            hidden = [h * F.linear(x, w) for h, x, w in gated]
         return [F.linear(h, w) for h, w in zip(hidden, self.w_out, strict=True)]
 
     @torch.no_grad()

@@ -133,8 +133,8 @@ class GPT(nn.Module):
         self._check(tokens)
         layers, texts = len(self.blocks), len(tokens)
         if not (caches is None or (isinstance(caches, list) and len(caches) == layers)):
-            wanted = f"None, or a list of {layers}: one for each layer"
-            raise ValueError(f"caches must be {wanted}, got {checks.told(caches)}")
+            expected = f"None, or a list of {layers}: one for each layer"
+            raise ValueError(f"caches must be {expected}, got {checks.told(caches)}")
         for old in caches or ():
             checks.kind("a Cache for each layer", old, Cache)
             if (kept := len(old.keys)) != texts:

@@ -38,8 +38,8 @@ class Regressor(GPT):
         checks.choice("reduction", reduction, ("mean", "none"))
         predicted = self.head(self._features(tokens)[:, ::2]).float()[..., 0]  # (B, T/2)
         if targets is not None and targets.shape != predicted.shape:
-            wanted, came = tuple(predicted.shape), checks.told(targets)
-            raise ValueError(f"expected targets (B, T/2) = {wanted}, got {came}")
+            shape, came = tuple(predicted.shape), checks.told(targets)
+            raise ValueError(f"expected targets (B, T/2) = {shape}, got {came}")
         return predicted if targets is None else F.mse_loss(predicted, targets, reduction=reduction)
 
     def generate(self, *tokens: Any, **options: Any) -> Tensor:
@@ -48,8 +48,8 @@ class Regressor(GPT):
 
     def _check(self, tokens: Tensor) -> None:
         checks.kind("tokens (B, T, inputs) as a tensor", tokens, Tensor)
-        if tokens.dtype != (wanted := self.embedding.weight.dtype):
-            raise ValueError(f"expected tokens of {wanted}, got {tokens.dtype}")
+        if tokens.dtype != (dtype := self.embedding.weight.dtype):
+            raise ValueError(f"expected tokens of {dtype}, got {tokens.dtype}")
         inputs, context = self.config.inputs, self.config.context
         whole = tokens.ndim == 3 and len(tokens) and tokens.shape[2] == inputs
         if not whole or tokens.shape[1] not in range(2, context + 1, 2):

@@ -108,9 +108,9 @@ def _settles(triples: Schedule) -> bool:
     return all(map(any, triples)) and tolerates(triples, 0)
 
 
-def _is_triple(found: Any) -> bool:
-    numbers = isinstance(found, tuple | list) and [isinstance(x, int | float) for x in found]
-    return numbers == [True] * 3 and all(map(math.isfinite, found))
+def _is_triple(value: Any) -> bool:
+    numbers = isinstance(value, tuple | list) and [isinstance(x, int | float) for x in value]
+    return numbers == [True] * 3 and all(map(math.isfinite, value))
 
 
 def tolerates(triples: Schedule, error: float) -> bool:

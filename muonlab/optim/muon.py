@@ -124,31 +124,31 @@ class Muon(torch.optim.Optimizer):
 
     def state_dict(self) -> dict[str, Any]:
         """Returns options and states; {} for a parameter that had no gradient yet."""
-        found = super().state_dict()
-        numbers = [number for group in found["param_groups"] for number in group["params"]]
-        return {**found, "state": {n: {} for n in numbers} | found["state"]}
+        state_dict = super().state_dict()
+        numbers = [number for group in state_dict["param_groups"] for number in group["params"]]
+        return {**state_dict, "state": {n: {} for n in numbers} | state_dict["state"]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Loads a state saved by this class, or by torch.optim.Muon, for the same parameters."""
-        wanted = "a state_dict with param_groups and state"
-        checks.kind(wanted, state_dict, dict)
+        expected = "a state_dict with param_groups and state"
+        checks.kind(expected, state_dict, dict)
         if not {"param_groups", "state"} <= state_dict.keys():
-            raise ValueError(f"expected {wanted}, got {', '.join(state_dict) or 'an empty one'}")
+            raise ValueError(f"expected {expected}, got {', '.join(state_dict) or 'an empty one'}")
         groups = list(state_dict["param_groups"])
-        for number, (mine, saved) in enumerate(zip(self.param_groups, groups, strict=False)):
-            known = "betas" if mine["rule"] == "adamw" else "ns_steps"
+        for number, (group, saved) in enumerate(zip(self.param_groups, groups, strict=False)):
+            known = "betas" if group["rule"] == "adamw" else "ns_steps"
             if known not in saved:
                 raise ValueError(
                     f"group {number} of the saved state is of another optimizer: it "
                     f"holds no {known}, but {', '.join(saved)}"
                 )
             for key in ("rule", "param_names"):
-                if key in saved and saved[key] != mine.get(key):
+                if key in saved and saved[key] != group.get(key):
                     raise ValueError(
-                        f"expected {key}={mine.get(key)!r} in group {number} of the saved state, "
+                        f"expected {key}={group.get(key)!r} in group {number} of the saved state, "
                         f"got {saved[key]!r}: build the optimizer as it was when it was saved"
                     )
-            groups[number] = {**mine, **saved}
+            groups[number] = {**group, **saved}
         self._check_state(state_dict)
         super().load_state_dict({**state_dict, "param_groups": groups})
 
@@ -176,14 +176,14 @@ class Muon(torch.optim.Optimizer):
         places = [(g, *q) for n, g in enumerate(self.param_groups) for q in options.named(g, n)]
         for number, (group, name, p) in zip(numbers, places, strict=False):  # torch counts them
             if state_dict["state"] and p.requires_grad and number not in state_dict["state"]:
-                told = "had it no gradient yet, give it {} there"
-                raise ValueError(f"the saved state lacks {name!r}: take a whole one; {told}")
-            found = state_dict["state"].get(number, {})
+                advice = "had it no gradient yet, give it {} there"
+                raise ValueError(f"the saved state lacks {name!r}: take a whole one; {advice}")
+            state = state_dict["state"].get(number, {})
             kept = ADAMW_STATE if group["rule"] == "adamw" else self.kept
-            if found and not all(isinstance(found.get(key), Tensor) for key in kept):
-                told = f"the saved state of {name!r} must hold tensors {', '.join(kept)}"
-                raise ValueError(f"{told}, got {', '.join(found)}: is it of another optimizer?")
-            for key, value in found.items():
+            if state and not all(isinstance(state.get(key), Tensor) for key in kept):
+                expected = f"the saved state of {name!r} must hold tensors {', '.join(kept)}"
+                raise ValueError(f"{expected}, got {', '.join(state)}: is it of another optimizer?")
+            for key, value in state.items():
                 if not isinstance(value, Tensor) or not value.ndim:
                     continue
                 what = f"the saved {key} of {name!r}"
@@ -194,9 +194,9 @@ class Muon(torch.optim.Optimizer):
                     raise ValueError(f"{what} must be 0 or more, got a negative number")
 
     def _check_shape(self, what: str, key: str, value: Tensor, p: Tensor) -> None:
-        if value.shape != (wanted := self._shape_of(key, value, p)):
-            found = tuple(value.shape)
-            raise ValueError(f"{what} must have the shape {tuple(wanted)}, got {found}")
+        if value.shape != (expected := self._shape_of(key, value, p)):
+            shape = tuple(value.shape)
+            raise ValueError(f"{what} must have the shape {tuple(expected)}, got {shape}")
 
     def _shape_of(self, key: str, value: Tensor, p: Tensor) -> torch.Size:
         """Returns what shape a state must have; a subclass may keep others."""
@@ -267,15 +267,15 @@ class Muon(torch.optim.Optimizer):
                     "give it to AdamW, or use muonlab.route(model)"
                 )
             if self.whole_only and is_sharded(p):
-                mine = f"{type(self).__name__} steps whole matrices"
-                raise ValueError(f"{mine}, and {name!r} is sharded: train it on whole weights")
+                whole = f"{type(self).__name__} steps whole matrices"
+                raise ValueError(f"{whole}, and {name!r} is sharded: train it on whole weights")
             check_rows(name, p)
             for key, value in self.state.get(p, {}).items():
                 if isinstance(value, Tensor) and value.ndim:
                     self._check_shape(f"the {key} of {name!r}", key, value, p)
                     if key == "momentum_buffer" and value.dtype != p.dtype:
-                        told = f"{key} of {name!r} is {value.dtype}, the parameter {p.dtype}"
-                        raise ValueError(f"{told}: build the optimizer after model.to(dtype)")
+                        dtypes = f"{key} of {name!r} is {value.dtype}, the parameter {p.dtype}"
+                        raise ValueError(f"{dtypes}: build the optimizer after model.to(dtype)")
 
     def _adamw_step(self, group: Group) -> None:
         """Steps the parameters of a group by AdamW, entry by entry."""

@@ -103,8 +103,8 @@ class NorMuon(Muon):
 
         def norms(rows: Sequence[Tensor]) -> list[Tensor]:
             """Returns the norms (b, e, 1) of matrices, from the lengths of their rows (b, e, m)."""
-            found = [torch.linalg.vector_norm(length, dim=-1, keepdim=True) for length in rows]
-            return [over_rows(norm, p, group) for norm, p in zip(found, firsts, strict=True)]
+            lengths = [torch.linalg.vector_norm(length, dim=-1, keepdim=True) for length in rows]
+            return [over_rows(norm, p, group) for norm, p in zip(lengths, firsts, strict=True)]
 
         ns = [float(n) for _, n in shapes]
         squares = torch._foreach_div(torch._foreach_mul(lengths, lengths), ns)

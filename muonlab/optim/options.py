@@ -35,12 +35,12 @@ def named(group: Group, number: int) -> list[tuple[str, Tensor]]:
 
 def parameters(params: Any) -> list[Any]:
     """Returns what an optimizer is given as a list; TypeError or ValueError for something else."""
-    wanted = "several parameters, or a list of groups, such as route(model).groups()"
+    expected = "several parameters, or a list of groups, such as route(model).groups()"
     if isinstance(params, Tensor | dict | str) or not isinstance(params, Iterable):
-        raise TypeError(f"expected {wanted}, got {checks.told(params)}")
-    if not (found := list(params)):
-        raise ValueError(f"expected {wanted}, got none: was the iterator used before?")
-    return found
+        raise TypeError(f"expected {expected}, got {checks.told(params)}")
+    if not (groups := list(params)):
+        raise ValueError(f"expected {expected}, got none: was the iterator used before?")
+    return groups
 
 
 def check_keys(group: Group, options: set[str]) -> None:
@@ -78,8 +78,8 @@ def check_options(group: Group) -> None:
 
 def check_once(group: Group) -> None:
     """Raises ValueError for a parameter, or a name, twice in a group."""
-    for what, each in (("parameter", group["params"]), ("name", group.get("param_names", ()))):
-        if len({*each}) < len(each):
+    for what, entries in (("parameter", group["params"]), ("name", group.get("param_names", ()))):
+        if len({*entries}) < len(entries):
             raise ValueError(f"expected each {what} once, got one twice in a group")
 
 
@@ -104,16 +104,16 @@ def check_numbers(groups: list[Group], first: bool) -> None:
             raise ValueError(f"expected parameters with numbers; {name!r} is on the device 'meta'")
     anyone = next((p for _, p in pairs if is_sharded(p)), pairs[0][1])
     then = "skip this batch, or lower the learning rate if the loss has diverged"
-    held = [(f"the gradient of parameter {name!r}", gradient(own(p)), then) for name, p in pairs]
+    checked = [(f"the gradient of parameter {name!r}", gradient(own(p)), then) for name, p in pairs]
     if first:
         own_ones = [(name, own(p.detach())) for name, p in everything if not p.is_meta]
-        held += [(f"parameter {name!r}", p, "draw or load it again") for name, p in own_ones]
+        checked += [(f"parameter {name!r}", p, "draw or load it again") for name, p in own_ones]
     # NaN and Inf survive a norm; one look at the sum of all norms, so a GPU is waited for once
-    norms = torch._foreach_norm([t for _, t, _ in held])
+    norms = torch._foreach_norm([t for _, t, _ in checked])
     total = torch.stack([norm.to(anyone.device, torch.float32) for norm in norms]).sum()
     if math.isfinite(add_up(total, anyone).item()):
         return
-    broken = add_up(total.new_tensor([not is_finite(t) for _, t, _ in held]), anyone)
-    for (what, _, then), parts in zip(held, broken.tolist(), strict=True):
+    broken = add_up(total.new_tensor([not is_finite(t) for _, t, _ in checked]), anyone)
+    for (what, _, then), parts in zip(checked, broken.tolist(), strict=True):
         if parts:
             raise NotFinite(f"{what} holds NaN or Inf: nothing was updated; {then}")

@@ -132,8 +132,8 @@ def route(
     for side, patterns in (("muon", muon), ("adamw", adamw)):
         if isinstance(patterns, str | Mapping):
             several = (patterns,) if isinstance(patterns, str) else tuple(patterns)
-            told = f"write {side}={several!r}; got {patterns!r}"
-            raise ValueError(f"{side} takes several names: {told}")
+            advice = f"write {side}={several!r}; got {patterns!r}"
+            raise ValueError(f"{side} takes several names: {advice}")
         checks.several(f"names for {side}", patterns, str)
     muon, adamw = tuple(muon), tuple(adamw)
     parameters = dict(model.named_parameters())  # tied weights once, by their first name
@@ -153,35 +153,35 @@ def route(
     kernels = {m.weight for m in model.modules() if isinstance(m, nn.Conv1d | nn.ConvTranspose1d)}
     routes = []
     for name, p in parameters.items():
-        wanted, refused = for_muon.get(p), for_adamw.get(p)
-        if wanted and refused:
-            both = f"muon={wanted!r} and adamw={refused!r}"
+        muon_pattern, adamw_pattern = for_muon.get(p), for_adamw.get(p)
+        if muon_pattern and adamw_pattern:
+            both = f"muon={muon_pattern!r} and adamw={adamw_pattern!r}"
             raise ValueError(f"parameter {name!r} is claimed twice, by {both}: drop one of them")
-        if wanted and p.ndim < 2:
-            what = f"{wanted!r} names {name!r} of shape {tuple(p.shape)}"
+        if muon_pattern and p.ndim < 2:
+            what = f"{muon_pattern!r} names {name!r} of shape {tuple(p.shape)}"
             raise ValueError(f"Muon takes matrices; {what}: leave it to AdamW")
-        if wanted not in names[p] and p in outer:
-            wanted = None  # a head must not slip in by a wide pattern
-        rule, reason = _decide(p, wanted, refused, outer.get(p))
+        if muon_pattern not in names[p] and p in outer:
+            muon_pattern = None  # a head must not slip in by a wide pattern
+        rule, reason = _decide(p, muon_pattern, adamw_pattern, outer.get(p))
         kernel = rule == "muon" and p.ndim == 3 and p in kernels
         reason += _remark(p, rule, kernel) or (SHARED if p in shared and rule != "frozen" else "")
-        if rule == "muon" and wanted and "*" in wanted and p.shape in embeddings:
+        if rule == "muon" and muon_pattern and "*" in muon_pattern and p.shape in embeddings:
             reason += HEAD_SHAPED
         routes.append(Route(name, tuple(p.shape), rule, reason, kernel))
     return Routing(routes, parameters)
 
 
-def _claims(wanted: tuple[str, ...], names: Names) -> dict[nn.Parameter, str]:
+def _claims(patterns: tuple[str, ...], names: Names) -> dict[nn.Parameter, str]:
     """Returns the first that fits a parameter; a group or pattern that fits none is refused."""
     claims: dict[nn.Parameter, str] = {}
-    for entry in wanted:
+    for entry in patterns:
         fitting = [p for p in names if _fits(entry, names[p])]
         if not fitting:
             what = f"{entry!r} is no group ({', '.join(GROUPS)}) and matches no parameter"
             if entry in GROUPS:
                 what = f"group {entry} looks for {', '.join(GROUPS[entry])} and finds nothing"
-            some = ", ".join([name for each in names.values() for name in each][:4])
-            raise ValueError(f"{what}; this model has {some}, …: name its matrices by patterns")
+            examples = ", ".join([name for own_names in names.values() for name in own_names][:4])
+            raise ValueError(f"{what}; this model has {examples}, …: name its matrices by patterns")
         claims = dict.fromkeys(fitting, entry) | claims
     return claims
 
@@ -221,8 +221,8 @@ def _remark(p: nn.Parameter, rule: str, kernel: bool) -> str:
 def _outer_parameters(model: nn.Module, names: Names) -> dict[Tensor, str]:
     """Returns the reasons of what Muon should not take: a model's two ends, and routers."""
     outer: dict[Tensor, str] = {}
-    for p, each in names.items():
-        parts = set(".".join(each).split("."))
+    for p, own_names in names.items():
+        parts = set(".".join(own_names).split("."))
         if parts & HEADS:
             outer[p] = "the head: its rows are classes, not features"
         if "router" in parts:

@@ -142,11 +142,11 @@ def as_stacks(params: list[Tensor], group: Group) -> Iterator[tuple[Stacks, torc
     alike, together = defaultdict(list), defaultdict(list)
     for p in params:
         alike[p.shape, p.dtype, p.device, getattr(p, "device_mesh", None)].append(p)
-    wanted = torch.float64 if group["ns_coefficients"] == "exact" else group["ns_dtype"]
+    asked_dtype = torch.float64 if group["ns_coefficients"] == "exact" else group["ns_dtype"]
     kernels = group["kernels"]
     for same in alike.values():
         p, device, shape = same[0], same[0].device, matrix_shape(same[0], kernels)
-        dtype = wanted or work_dtype(p.dtype, device, len(same) * p.numel())
+        dtype = asked_dtype or work_dtype(p.dtype, device, len(same) * p.numel())
         count = matrices_at_once(p.numel(), dtype, device)
         for first in range(0, len(same), count):
             key = min(shape) if launches_cost(device) else p.shape, first // count

@@ -58,9 +58,13 @@ class Record:
     def summary(self) -> str:
         """Returns one line for a terminal."""
         config, steps = self.config, len(self.train_loss)
-        rates = ("lr", "adamw_matrix_lr", "adamw_lr")[not config["muon"] :]
+        rates = (
+            ("lr", "adamw_matrix_lr", "adamw_lr")
+            if config["muon"]
+            else ("adamw_matrix_lr", "adamw_lr")
+        )
         words = [f"{rate}={config[rate]:g}" for rate in rates if config[rate] is not None]
-        gated = "gated " * config["gated"]
+        gated = "gated " if config["gated"] else ""
         name = " ".join([gated + contestant(config), *words, f"seed={config['seed']}"])
         name = checks.printable(name, 1_000)
         if self.failure:
@@ -76,11 +80,11 @@ class Record:
 
 def several(runs: Iterable[Record], alike: bool = False) -> list[Record]:
     """Returns the runs in a list; `alike`: ValueError unless on one text and of one length."""
-    found = checks.several("records of runs, as recorded(…) gives", runs, Record)
-    kinds = {"{corpus}, {steps} steps".format(**run.config) for run in found if alike}
+    records = checks.several("records of runs, as recorded(…) gives", runs, Record)
+    kinds = {"{corpus}, {steps} steps".format(**run.config) for run in records if alike}
     if len(kinds) > 1:
         raise ValueError(f"expected runs on one text and of one length; got {sorted(kinds)[:3]}")
-    return found
+    return records
 
 
 def contestant(config: Mapping[str, Any]) -> str:
@@ -159,15 +163,15 @@ def rounded(value: Any) -> Any:
 def _checked(run: Record) -> Record:
     """Returns a record whose fields are of their kinds; TypeError or ValueError names another."""
     kinds = {"config": dict, "provenance": dict, "tokens": int, "train_loss": list}
-    for name, wanted in (kinds | {"step_seconds": list, "held_out": list}).items():
-        checks.kind(f"{wanted.__name__} in {name}", getattr(run, name), wanted)
+    for name, expected_kind in (kinds | {"step_seconds": list, "held_out": list}).items():
+        checks.kind(f"{expected_kind.__name__} in {name}", getattr(run, name), expected_kind)
     for name in ("train_loss", "step_seconds"):
         curve = checks.array(f"numbers in {name}", getattr(run, name))
         if curve.ndim != 1 or not (curve.size or run.failure):
             raise ValueError(f"expected a number a step in {name}, got {curve.tolist()}")
-    for found in run.held_out:
-        checks.kind("a dict in held_out", found, dict)
-        checks.number("overall in held_out", found.get("overall"))
+    for measurement in run.held_out:
+        checks.kind("a dict in held_out", measurement, dict)
+        checks.number("overall in held_out", measurement.get("overall"))
     return run
 
 

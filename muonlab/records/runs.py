@@ -34,20 +34,22 @@ def grouped(
         preset: the grid to run where nothing is recorded; the error names it.
     """
     checks.kind("a function of a config as name", name, Callable)
-    found: dict[Any, list[Record]] = {}
+    groups: dict[Any, list[Record]] = {}
     for run in sorted(several(records), key=lambda r: r.config["seed"]):
         if run.failure and paired:  # an interval over the other seeds would hide it
             seed = run.config["seed"]
             raise ValueError(f"{name(run.config)} failed at seed {seed}: {run.failure}")
         if not run.failure:
-            found.setdefault(name(run.config), []).append(run)
-    if not found:
+            groups.setdefault(name(run.config), []).append(run)
+    if not groups:
         raise ValueError(f"no recorded run is finished: run `muonlab ablate {preset}`")
-    seeds = {who: [run.config["seed"] for run in runs] for who, runs in found.items()}
+    seeds = {who: [run.config["seed"] for run in runs] for who, runs in groups.items()}
     first = next(iter(seeds.values()))
-    if paired and any(some != first or len(some) > len({*some}) for some in seeds.values()):
+    if paired and any(
+        own_seeds != first or len(own_seeds) > len({*own_seeds}) for own_seeds in seeds.values()
+    ):
         raise ValueError(f"the contestants need the same seeds, each once; got {seeds}")
-    return found
+    return groups
 
 
 def by_contestant(
@@ -84,12 +86,12 @@ def leads_in_time(
     ends = by_contestant(records, lambda c: (name(c), c["steps"]), measure)
     own, plans = (sorted(n for who, n in ends if who == rival) for rival in rivals)
     if len(own) != 1 or not plans:
-        told = " at one length, and ".join(rivals)
-        raise ValueError(f"expected runs of {told}; got {own}, {plans} steps")
+        lengths = " at one length, and ".join(rivals)
+        raise ValueError(f"expected runs of {lengths}; got {own}, {plans} steps")
     steps, adamw = own[0], ends[rivals[0], own[0]]
     if any(not steps / plans[-1] <= x <= steps / plans[0] for x in longer):
-        wanted = f"{steps / plans[-1]:.3g} to {steps / plans[0]:.3g}"
-        raise ValueError(f"longer must be {wanted}, as {rivals[1]} ran {plans} steps; got {longer}")
+        limits = f"{steps / plans[-1]:.3g} to {steps / plans[0]:.3g}"
+        raise ValueError(f"longer must be {limits}, as {rivals[1]} ran {plans} steps; got {longer}")
     muon = [[ends[rivals[1], n][seed] for n in plans] for seed in range(len(adamw))]
     return [
         mean_interval(
@@ -113,8 +115,8 @@ def step_ratio(
     for who in rivals:
         ends = [run.held_out[-1] for run in runs.get(who, [])]
         if not ends or any("cpu_seconds" not in end for end in ends):
-            wanted, had = " and ".join(rivals), ", ".join(map(str, runs))
-            raise ValueError(f"expected runs of {wanted} with cpu_seconds; got {had}")
+            expected, had = " and ".join(rivals), ", ".join(map(str, runs))
+            raise ValueError(f"expected runs of {expected} with cpu_seconds; got {had}")
         clocks.append(median(end["cpu_seconds"] / end["step"] for end in ends))
     return clocks[1] / clocks[0]
 
@@ -155,14 +157,14 @@ def contrasted(
 def _sum(results: Mapping[str, Sequence[float]], contrast: Contrast) -> list[float]:
     pairs: Any = [contrast] if isinstance(contrast[0], str) else contrast
     if any(isinstance(pair, str) or len({*pair}) != 2 or len(pair) != 2 for pair in pairs):
-        told = f"got {checks.told(contrast)}"
-        raise ValueError(f"a contrast is a pair of different names, or several; {told}")
+        given = f"got {checks.told(contrast)}"
+        raise ValueError(f"a contrast is a pair of different names, or several; {given}")
     names = [name for pair in pairs for name in pair]
     if unknown := sorted({*names} - results.keys()):
         raise ValueError(f"no results of {unknown}; there are those of {', '.join(results)}")
-    found = {name: numbers(results[name]).tolist() for name in names}
-    seeds = {name: len(each) for name, each in found.items()}
+    results_by_name = {name: numbers(results[name]).tolist() for name in names}
+    seeds = {name: len(by_seed) for name, by_seed in results_by_name.items()}
     if len({*seeds.values()}) > 1:
         raise ValueError(f"a contrast needs the same seeds on both sides, got {seeds}")
-    each = zip(*(found[name] for name in names), strict=True)
-    return [float(sum(seed[::2]) - sum(seed[1::2])) for seed in each]
+    by_seed = zip(*(results_by_name[name] for name in names), strict=True)
+    return [float(sum(seed[::2]) - sum(seed[1::2])) for seed in by_seed]

@@ -34,9 +34,11 @@ def changed(folder: Path = RESULTS) -> list[str]:
     """Returns which files of records are not as the manifest says, a sentence each."""
     path = folder / MANIFEST
     manifest: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-    there = {file.name: _checksum(file) for file in sorted(folder.glob("*.jsonl"))}
-    lost = [f"{name}: in the manifest, but not there" for name in sorted(manifest.keys() - there)]
-    other = [name for name in there if manifest.get(name, {}).get("sha256") != there[name]]
+    checksums = {file.name: _checksum(file) for file in sorted(folder.glob("*.jsonl"))}
+    lost = [
+        f"{name}: in the manifest, but not there" for name in sorted(manifest.keys() - checksums)
+    ]
+    other = [name for name in checksums if manifest.get(name, {}).get("sha256") != checksums[name]]
     return lost + [f"{name}: its checksum is not that of the manifest" for name in other]
 
 

@@ -87,8 +87,8 @@ def _by_setting(runs: Sequence[Record]) -> dict[Setting, list[Record]]:
 def _reference(settings: Collection[list[Record]], against: Mapping[str, Any]) -> list[Record]:
     fitting = [group for group in settings if fits(group[0].config, against)]
     if len(fitting) != 1:
-        found = f"{len(fitting)} of {len(settings)} settings have {', '.join(words(against))}"
-        raise ValueError(f"{found}: name exactly one, or leave fewer of them with --where")
+        matches = f"{len(fitting)} of {len(settings)} settings have {', '.join(words(against))}"
+        raise ValueError(f"{matches}: name exactly one, or leave fewer of them with --where")
     return fitting[0]
 
 
@@ -99,7 +99,9 @@ def _cells(group: Sequence[Record], reference: Sequence[Record]) -> dict[str, st
         return cells
     measured = [measures(run) for run in finished]
     for name in measured[0]:
-        values = [value for found in measured if (value := found.get(name)) is not None]
+        values = [
+            value for values_by_name in measured if (value := values_by_name.get(name)) is not None
+        ]
         cells[name] = f"{numpy.mean(values):.3f}" if values else ""
     if reference:
         cells["difference"] = "" if group is reference else _difference(finished, reference)
@@ -117,29 +119,29 @@ def _difference(group: Sequence[Record], reference: Sequence[Record]) -> str:
 
 def measures(run: Record) -> dict[str, float | None]:
     """Returns what a task measured at the end; numbers in a list count from 0."""
-    found: dict[str, float | None] = {}
+    measured: dict[str, float | None] = {}
     if not run.held_out:
         raise ValueError("expected a finished run, got a record whose held_out is []")
     for name, value in run.held_out[-1].items():
         if isinstance(value, list):
-            found |= {f"{name} {i}": v for i, v in enumerate(value)}
+            measured |= {f"{name} {i}": v for i, v in enumerate(value)}
         elif name not in ("step", "seconds", "cpu_seconds"):
-            found[name] = value
-    return found
+            measured[name] = value
+    return measured
 
 
-def fits(config: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+def fits(config: Mapping[str, Any], fields: Mapping[str, Any]) -> bool:
     """Returns whether a config shows the wanted values; ValueError names a field it lacks.
 
     Groups count in any order.
     """
-    for name in wanted:
+    for name in fields:
         checks.choice("a field of a config", name, config)
     return all(
         {*config[name]} == {*value}
         if name == "muon" and not isinstance(value, str)
         else shown(config[name]) == shown(value)
-        for name, value in wanted.items()
+        for name, value in fields.items()
     )
 
 

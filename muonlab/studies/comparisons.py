@@ -160,14 +160,14 @@ class Comparison:
 
 
 def _batch(batch: int, steps: int, shorter: str) -> Comparison:
-    told = f"{batch} sequences a step, {steps:,} steps"
-    return Comparison(told, "batch", where={"batch": batch, "steps": steps}, shorter=shorter)
+    question = f"{batch} sequences a step, {steps:,} steps"
+    return Comparison(question, "batch", where={"batch": batch, "steps": steps}, shorter=shorter)
 
 
 def _latent(attention: str, experts: int) -> Comparison:
-    told = f"{attention} attention{', experts' * bool(experts)}, 600 steps"
+    question = f"{attention} attention{', experts' if experts else ''}, 600 steps"
     where = {"attention": attention, "experts": experts}
-    return Comparison(told, "latent-600", where=where, shorter="latent-600")
+    return Comparison(question, "latent-600", where=where, shorter="latent-600")
 
 
 LAPTOP = Comparison("the race on a laptop, 1,200 steps", "race-1200", shorter="race")
@@ -210,8 +210,8 @@ IN_TIME = (LAPTOP, LENGTHS[3], *KINDS, *BATCHES, *MODELS, *CODE)
 
 def _facts(steps: int, muon: str, adamw: str) -> Comparison:
     name = f"facts-{steps}"
-    told = f"{steps:,} steps: {muon} against {adamw}"
-    return Comparison(told, name, rivals=(adamw, muon), who=learner, shorter=name)
+    question = f"{steps:,} steps: {muon} against {adamw}"
+    return Comparison(question, name, rivals=(adamw, muon), who=learner, shorter=name)
 
 
 FACTS = tuple(
@@ -263,5 +263,7 @@ def _point(race: Comparison) -> dict[str, Any]:
         "saved": {part: race.saved(part) for part in ("overall", "tail")},
     }
     for name, intervals in ends.items():
-        point[name] = {part: found and list(found[:3]) for part, found in intervals.items()}
+        point[name] = {
+            part: interval and list(interval[:3]) for part, interval in intervals.items()
+        }
     return point | {"n": len({run.config["seed"] for run in race.runs})}

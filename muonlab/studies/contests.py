@@ -38,8 +38,8 @@ def doses(at: Place) -> Grid:
     rate = adamw.adamw_matrix_lr or adamw.adamw_lr
     slower = [replace(adamw, adamw_matrix_lr=rate / n) for n in (2, 4)]
     fresh, fixed = (_instead(adamw, rule, rate) for rule in NOISE)
-    told = [*slower, replace(fixed, noise=0.25), replace(fresh, noise=4.0)]
-    return cross(told, seed=[2, 3, 4, 5, 6], spectra_every=150)
+    settings = [*slower, replace(fixed, noise=0.25), replace(fresh, noise=4.0)]
+    return cross(settings, seed=[2, 3, 4, 5, 6], spectra_every=150)
 
 
 def _instead(adamw: TrainConfig, rule: str, rate: float | None) -> TrainConfig:
@@ -83,11 +83,11 @@ def table(at: Place) -> Grid:
     Once with Muon's rate and average of embedding and head, and its β2, then with AdamW's.
     """
     adamw, muon, _ = RACE[1200].best(at)
-    wanted = [(False, row) for row in FULL] + [(True, row) for row in GATED]
+    gates_and_rows = [(False, row) for row in FULL] + [(True, row) for row in GATED]
     rows = (
         replace(partly(muon, adamw, row), gated=gated, adamw_lr=end.adamw_lr, betas=end.betas)
         for end in (muon, adamw)
-        for gated, row in wanted
+        for gated, row in gates_and_rows
     )
     return list(dict.fromkeys(rows))  # both ends might share their setting
 
@@ -129,8 +129,8 @@ def better_when_wide(at: Place) -> Grid:
     first, wide = (known(at.path(search.tunings[0].name)).read() for search in (TABLE, WIDE))
     runs = wide | first  # the first record of a setting counts
     near = {c.muon: badness(runs[c]) for c in TABLE.best(at) if not c.gated}
-    found = [c for c in WIDE.best(at) if badness(runs[c]) < near[c.muon]]
-    return cross(found, seed=[1, 2, 3, 4, 5], eval_every=150)
+    better = [c for c in WIDE.best(at) if badness(runs[c]) < near[c.muon]]
+    return cross(better, seed=[1, 2, 3, 4, 5], eval_every=150)
 
 
 # Does NorMuon gain more where it has more to do: one tall matrix for Q, K and V, and the neurons'
@@ -185,12 +185,12 @@ LATENT = Search(
 PLANS = {(8, 1600): 1200, (8, 100): 150, (128, 100): 150}  # (batch, steps): steps of that race
 
 
-def planned(found: Callable[[int], Grid]) -> Grid:
+def planned(best_for: Callable[[int], Grid]) -> Grid:
     """Returns AdamW and Muon for each batch and length, of the settings found for some steps."""
     return [
         replace(side, batch=batch, steps=steps, eval_every=steps)
         for (batch, steps), race in PLANS.items()
-        for side in found(race)[:2]
+        for side in best_for(race)[:2]
     ]
 
 
@@ -237,8 +237,8 @@ ROUTES = Search("regression-600-routes", routes, regression_knobs, RIVALS, round
 # Weight decay, with the same product of rate and decay for either optimizer.
 def decayed(at: Place) -> Grid:
     """Returns AdamW and Muon at three strengths, five seeds each; without decay it is the race."""
-    found = cross(RACE[1200].best(at)[:2], matrix_decay=[1e-4, 3e-4, 1e-3], eval_every=150)
-    return cross(found, seed=[1, 2, 3, 4, 5])
+    settings = cross(RACE[1200].best(at)[:2], matrix_decay=[1e-4, 3e-4, 1e-3], eval_every=150)
+    return cross(settings, seed=[1, 2, 3, 4, 5])
 
 
 # Would tuned decay help either? It is a sixth number of both, near what did no harm above.

@@ -59,8 +59,8 @@ def knobs_of(config: TrainConfig) -> tuple[Knob, ...]:
     if config.corpus.startswith("facts"):
         return learner_knobs(config)
     own = regression_knobs if config.corpus.startswith("regression") else knobs
-    some = bool(config.muon) and {*config.muon} != {*ALL_GROUPS}
-    return own(config) + own(replace(config, muon=()))[:2] * some
+    others = config.muon and {*config.muon} != {*ALL_GROUPS}
+    return own(config) + (own(replace(config, muon=()))[:2] if others else ())
 
 
 def rates_of(config: TrainConfig) -> tuple[Knob, ...]:
@@ -91,9 +91,11 @@ def gained_beyond(
 
     ValueError if trials are missing there.
     """
-    found = further(at)
-    runs = Tuning("beyond", [*found], ("corpus",)).recorded(at)
-    return [by(best) - by(runs[t]) for t, best in found.items() if t.corpus.startswith(task)]
+    best_by_trial = further(at)
+    runs = Tuning("beyond", [*best_by_trial], ("corpus",)).recorded(at)
+    return [
+        by(best) - by(runs[t]) for t, best in best_by_trial.items() if t.corpus.startswith(task)
+    ]
 
 
 EVIDENCE = {

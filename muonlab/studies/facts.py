@@ -89,8 +89,8 @@ FACTS_400 = Search("facts-400", learners(400), learner_knobs, whose, rounds=(8, 
 def rate_alone(at: Place) -> Grid:
     """Returns AdamW with one rate, at its best, but VO and FFN have the lower rate: five seeds."""
     one, _, lower, *_ = FACTS_400.best(at)
-    told = replace(one, matrix_lr_factors=lower.matrix_lr_factors, eval_every=50)
-    return cross(told, seed=[6, 7, 8, 9, 10])
+    at_lower_rate = replace(one, matrix_lr_factors=lower.matrix_lr_factors, eval_every=50)
+    return cross(at_lower_rate, seed=[6, 7, 8, 9, 10])
 
 
 # Of the learners: AdamW with one rate; AdamW slower, and Muon, on VO and FFN and on all.
@@ -107,9 +107,9 @@ FACTS_1200 = Search(
 
 def imbalances(at: Place) -> Grid:
     """Returns AdamW with one rate, with two, and Muon, where frequencies fall as rank^-s."""
-    found = FACTS_400.best(at, 3)
+    best = FACTS_400.best(at, 3)
     return cross(
-        [found[n] for n in (0, 2, 5)], corpus=[f"facts-9-zipf{s}" for s in ("0", "0.5", "1.5")]
+        [best[n] for n in (0, 2, 5)], corpus=[f"facts-9-zipf{s}" for s in ("0", "0.5", "1.5")]
     )
 
 

@@ -81,9 +81,9 @@ def by_seed(
     ours = [run for run in several(runs) if fits(run.config, fields)]
     ours.sort(key=lambda run: run.config["seed"])
     if not ours:
-        wanted = ", ".join(words(fields))
+        setting = ", ".join(words(fields))
         others = ", ".join(sorted({contestant(run.config) for run in runs})) or "nothing"
-        raise ValueError(f"no run of {name} ({wanted}) is among the {len(runs)} records: {others}")
+        raise ValueError(f"no run of {name} ({setting}) is among the {len(runs)} records: {others}")
     if failed := next((run for run in ours if run.failure), None):
         raise ValueError(
             f"{name} failed at seed {failed.config['seed']} ({failed.failure}): an "
@@ -104,11 +104,11 @@ def _values(runs: Sequence[Record], name: str) -> int:
 
 
 def _end(run: Record, metric: str) -> float:
-    found = measures(run)
-    if (value := found.get(metric)) is None:
-        there = ", ".join(name for name, value in found.items() if value is not None)
+    measured = measures(run)
+    if (value := measured.get(metric)) is None:
+        names = ", ".join(name for name, value in measured.items() if value is not None)
         raise ValueError(
-            f"a run on {run.config['corpus']} has no {metric!r}; its records hold {there}"
+            f"a run on {run.config['corpus']} has no {metric!r}; its records hold {names}"
         )
     checks.number(metric, value)
     return value

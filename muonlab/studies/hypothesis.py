@@ -58,8 +58,8 @@ class Hypothesis:
         for name in ("better", "than", "shared"):
             fields = getattr(self, name)
             if not isinstance(fields, Mapping):
-                wanted = 'fields and their values, such as {"momentum": 0.8}'
-                raise ValueError(f"{name} takes {wanted}; got {fields!r}")
+                expected = 'fields and their values, such as {"momentum": 0.8}'
+                raise ValueError(f"{name} takes {expected}; got {fields!r}")
             if unknown := sorted(fields.keys() - known):
                 raise ValueError(f"{name}: a setting has no {unknown[0]!r}; {sorted(known)}")
         named = [*dict.fromkeys([*self.better, *self.than])]
@@ -78,8 +78,12 @@ class Hypothesis:
             raise ValueError(f"{', '.join(sorted(apart))} does nothing here: name another field")
         task = sides[0].corpus.partition("-")[0]
         if not re.fullmatch("|".join(MEASURED.get(task, LOSSES)), str(self.metric)):
-            told = ", ".join(MEASURED.get(task, LOSSES)).replace(r" \d+", " 9 (of group 9)")
-            raise ValueError(f"metric on {task} must be one of {told}; got {self.metric!r}")
+            known_metrics = ", ".join(MEASURED.get(task, LOSSES)).replace(
+                r" \d+", " 9 (of group 9)"
+            )
+            raise ValueError(
+                f"metric on {task} must be one of {known_metrics}; got {self.metric!r}"
+            )
         if self.more and (text := re.match(r"facts-(\d+)", sides[0].corpus)):
             group, end = int(self.metric.partition(" ")[2]), int(text[1]) + 1
             checks.number(f"the group in metric on {text[0]}", group, 0, end, whole=True)
@@ -109,11 +113,11 @@ class Hypothesis:
     def names(self) -> tuple[str, str]:
         """The names of the two sides, after whose steps they are and in what else they differ."""
         apart = {f for f, v in self.better.items() if v != self.than[f]} - {"muon", "rule"}
-        found = []
+        names = []
         for config, side in zip(self.sides(), (self.better, self.than), strict=True):
             rest = " and ".join(words({f: v for f, v in side.items() if f in apart}))
-            found.append(contestant(vars(config)) + f" with {rest}" * bool(rest))
-        return found[0], found[1]
+            names.append(contestant(vars(config)) + (f" with {rest}" if rest else ""))
+        return names[0], names[1]
 
     @property
     def id(self) -> str:
@@ -193,9 +197,9 @@ def state(hypothesis: Hypothesis, folder: Path, **plan: float) -> Statement:
     if old and old.hypothesis == hypothesis and (old.plan == plan or begun):
         return old
     if begun:
-        told = f"{old.hypothesis}, stated at {old.utc}" if old else "no hypothesis"
+        earlier = f"{old.hypothesis}, stated at {old.utc}" if old else "no hypothesis"
         raise ValueError(
-            f"{folder} has recorded runs already, made for: {told}. After the result it cannot "
+            f"{folder} has recorded runs already, made for: {earlier}. After the result it cannot "
             f"become: {hypothesis}. State a new hypothesis in a new folder, for new runs"
         )
     utc = now()

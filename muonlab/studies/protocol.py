@@ -79,11 +79,11 @@ def tuned(*searches: Search, seeds: int, first: int = 1, before: tuple[Search, .
     name = searches[0].name
 
     def finals(at: Place) -> Grid:
-        found = [c for search in searches for c in search.best(at)]
+        settings = [c for search in searches for c in search.best(at)]
         return [
             replace(c, seed=seed, eval_every=c.steps // 8)
             for seed in range(first, first + seeds)
-            for c in found
+            for c in settings
         ]
 
     tunings = tuple(t for search in (*before, *searches) for t in search.tunings)

@@ -88,12 +88,12 @@ def race(steps: int) -> Study:
     partial = [MEMORIES[steps]] if steps in MEMORIES else []
 
     def finals(at: Place) -> Grid:
-        found = [c for search in (RACE[steps], *partial) for c in search.best(at)]
+        settings = [c for search in (RACE[steps], *partial) for c in search.best(at)]
         often = steps // 8
         return [
             replace(c, seed=s, eval_every=often, spectra_every=often)
             for s in judging(steps)
-            for c in found
+            for c in settings
         ]
 
     before = RACE[1200].tunings if steps != 1200 else ()
@@ -120,8 +120,8 @@ RATES = {
 
 def long_rates(at: Place) -> Grid:
     """Returns the best of two rounds at 4,800 steps, with the factors that 1,200 steps chose."""
-    found = zip(RACE[4800].best(at, 2), RATES[1200].best(at), strict=True)
-    return [replace(c, matrix_lr_factors=own.matrix_lr_factors) for c, own in found]
+    pairs = zip(RACE[4800].best(at, 2), RATES[1200].best(at), strict=True)
+    return [replace(c, matrix_lr_factors=own.matrix_lr_factors) for c, own in pairs]
 
 
 RATES[4800] = Search(
@@ -155,16 +155,16 @@ TUNED_AT = {150: (150, 2), 600: (1200, 3), 1200: (1200, 3)}  # length: a race's,
 
 def places(at: Place, factors: tuple[float, ...] = (0.5, 1, 2)) -> Grid:
     """Returns rates for each average, optimizer and length: factors of the best of a race."""
-    found: Grid = []
+    settings: Grid = []
     for steps, (tuned, rounds) in TUNED_AT.items():
         adamw, muon, _ = cross(RACE[tuned].best(at, rounds), steps=steps, eval_every=steps)
         for average, factor in product(AVERAGES, factors):
             rate = adamw.adamw_matrix_lr or adamw.adamw_lr
             betas = (average, adamw.betas[1])
             adamw = replace(adamw, betas=betas, adamw_matrix_beta1=None)
-            found.append(replace(adamw, adamw_matrix_lr=rate * factor))
-            found.append(replace(muon, momentum=average, lr=muon.lr * factor))
-    return found
+            settings.append(replace(adamw, adamw_matrix_lr=rate * factor))
+            settings.append(replace(muon, momentum=average, lr=muon.lr * factor))
+    return settings
 
 
 KNOBS = Tuning("knobs-tuning", places, ("steps", "muon", "betas", "momentum"))

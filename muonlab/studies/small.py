@@ -90,8 +90,8 @@ def tail(
             run, losses = Run(replace(one, steps=max(steps, 10)), corpus), []
             for step in range(steps + 1):
                 if step in (0, 10, 20, 30, 50, 100, 150):
-                    found = run.evaluate()
-                    losses.append([step, *(found[part] for part in ("overall", "head", "tail"))])
+                    measured = run.evaluate()
+                    losses.append([step, *(measured[part] for part in ("overall", "head", "tail"))])
                 if step < steps:
                     run.train_step()
             runs.append(short(losses))
@@ -115,16 +115,16 @@ def angles(seeds: int = 3, steps: int = 100, texts: int = 256) -> Found:
     same = {"AdamW": TrainConfig(muon=(), device="cpu"), "Muon": TrainConfig(device="cpu")}
     for (way, sides), gated in product((("tuned", own), ("equal", same)), (False, True)):
         for name, config in sides.items():
-            found: dict[int, list[Any]] = {0: [], 10: [], steps: []}
+            angles_by_step: dict[int, list[Any]] = {0: [], 10: [], steps: []}
             for seed in range(1, seeds + 1):
                 run = Run(replace(config, gated=gated, steps=max(steps, 10), seed=seed), corpus)
                 for step in range(steps + 1):
-                    if step in found:
+                    if step in angles_by_step:
                         layers = keys_and_values(run.model, asked)
-                        found[step].append([_alike(keys) for keys, _ in layers])
+                        angles_by_step[step].append([_alike(keys) for keys, _ in layers])
                     if step < steps:
                         run.train_step()
-            yield f"{way} rates, {'gated' if gated else 'GELU'}, {name}", found
+            yield f"{way} rates, {'gated' if gated else 'GELU'}, {name}", angles_by_step
 
 
 def _alike(keys: torch.Tensor) -> list[float]:

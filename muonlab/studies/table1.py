@@ -131,8 +131,8 @@ ROW_NAMES = _order()
 def paper_losses(gated: bool) -> dict[str, list[float]]:
     """Returns the paper's losses by row, one run each."""
     checks.choice("gated", gated, (True, False))
-    found = {row_name(groups): losses[gated] for groups, losses in PAPER_ROWS.items()}
-    return {row: [loss] for row in ROW_NAMES if (loss := found.get(row)) is not None}
+    losses_by_row = {row_name(groups): losses[gated] for groups, losses in PAPER_ROWS.items()}
+    return {row: [loss] for row in ROW_NAMES if (loss := losses_by_row.get(row)) is not None}
 
 
 def row_losses(records: Iterable[Record], gated: bool) -> dict[str, list[float]]:
@@ -144,8 +144,8 @@ def row_losses(records: Iterable[Record], gated: bool) -> dict[str, list[float]]
     runs = [run for run in several(records) if run.config["gated"] is gated]
     if not runs:
         raise ValueError(f"expected runs with gated={gated}, got none")
-    found = by_contestant(runs, lambda config: row_name(config["muon"]))
-    return {row: found[row] for row in ROW_NAMES if row in found}
+    losses_by_row = by_contestant(runs, lambda config: row_name(config["muon"]))
+    return {row: losses_by_row[row] for row in ROW_NAMES if row in losses_by_row}
 
 
 def recovered(losses: Losses) -> dict[str, list[float]]:
@@ -179,7 +179,7 @@ def table1_data(recipes: Mapping[str, Sequence[Record]]) -> dict[str, Any]:
     for kind, gated in (("not gated", False), ("gated", True)):
         ours = {name: row_losses(runs, gated) for name, runs in recipes.items()}
         losses = {"the paper, 160M": paper_losses(gated)} | ours
-        tables[kind] = {name: _table(found) for name, found in losses.items()}
+        tables[kind] = {name: _table(losses_of_kind) for name, losses_of_kind in losses.items()}
     return {"tables": tables}
 
 

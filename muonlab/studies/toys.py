@@ -89,14 +89,14 @@ def unequal(seeds: int = 8, times: Sequence[float] = (1, 2, 4, 6, 8, 10, 16, 32,
 
 
 def _lowest(names: Iterable[str], rank: int, seeds: int, **how: Any) -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = {}
+    losses_by_rule: dict[str, list[Any]] = {}
     for seed, name in product(range(seeds), names):
         squares = [torch.tensor([0.9, 0.99, 0.999])] if name == "adam" else []
         losses = _race(
             torch.cartesian_prod(RATES, AVERAGES, *squares), RULES[name], rank, seed, **how
         )
-        found.setdefault(name, []).append(_best(losses, 3 if squares else 1))
-    return found
+        losses_by_rule.setdefault(name, []).append(_best(losses, 3 if squares else 1))
+    return losses_by_rule
 
 
 def _best(losses: Tensor, betas: int = 1) -> list[float]:

@@ -70,9 +70,9 @@ class Ray(Here):
         self.ray = ray
         if not self.ray.is_initialized():
             self.ray.init(include_dashboard=False, log_to_driver=False)
-        held = self.ray.cluster_resources()
-        self.gpus = int(held.get("GPU", 0))
-        self.workers = workers or self.gpus or int(held["CPU"])
+        resources = self.ray.cluster_resources()
+        self.gpus = int(resources.get("GPU", 0))
+        self.workers = workers or self.gpus or int(resources["CPU"])
 
     def submit(self, config: TrainConfig) -> Any:
         gpus = int(self.gpus > 0 and config.device != "cpu")

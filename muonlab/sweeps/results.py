@@ -19,8 +19,8 @@ def recorded(name: str, folder: Path | None = None) -> list[Record]:
         raise FileNotFoundError(f"expected a folder of records, and there is no {folder}")
     path = store.path_of(name, folder=folder)
     if not path.exists():
-        told = f"no runs of {name!r} are recorded in {path.parent}: run `muonlab ablate {name}`"
-        raise FileNotFoundError(f"{told}, or name one that `muonlab results` lists")
+        missing = f"no runs of {name!r} are recorded in {path.parent}: run `muonlab ablate {name}`"
+        raise FileNotFoundError(f"{missing}, or name one that `muonlab results` lists")
     return read_runs(path)
 
 
@@ -58,8 +58,8 @@ class Known:
 
     def read(self) -> dict[TrainConfig, Record]:
         """Returns what the file has: the first record of each configuration."""
-        found = self.path.stat() if self.path.exists() else None
-        version = found and (found.st_ino, found.st_size, found.st_mtime_ns)
+        status = self.path.stat() if self.path.exists() else None
+        version = status and (status.st_ino, status.st_size, status.st_mtime_ns)
         if version != self.version:
             self.runs, self.version = by_config(read_runs(self.path)), version
         return self.runs
@@ -83,17 +83,19 @@ def problems(
     Looked for: files that are not as the manifest says, broken records or unknown options, runs
     recorded twice, and grids that are begun and not finished.
     """
-    found = store.changed(folder)
+    messages = store.changed(folder)
     for path in sorted(folder.glob("*.jsonl")):
         try:
-            there = by_config(runs := read_runs(path))
-            wanted = set(presets.get(path.stem, list)())  # from the trials in other files
+            runs_by_config = by_config(runs := read_runs(path))
+            grid = set(presets.get(path.stem, list)())  # from the trials in other files
         except ValueError as error:
-            found.append(f"{path.name}: {error}")
+            messages.append(f"{path.name}: {error}")
             continue
-        if len(there) < len(runs):
-            found.append(f"{path.name}: {len(runs) - len(there)} runs are recorded twice")
-        missing = len(wanted - there.keys())
+        if len(runs_by_config) < len(runs):
+            messages.append(
+                f"{path.name}: {len(runs) - len(runs_by_config)} runs are recorded twice"
+            )
+        missing = len(grid - runs_by_config.keys())
         if missing and path.stem not in unfinished:
-            found.append(f"{path.name}: {missing} of {len(wanted)} runs of the grid are missing")
-    return found
+            messages.append(f"{path.name}: {missing} of {len(grid)} runs of the grid are missing")
+    return messages

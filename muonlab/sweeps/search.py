@@ -73,11 +73,11 @@ class Knob:
     def value(self, config: TrainConfig) -> float:
         """Returns the knob's value in a configuration, or 1 - it of an average."""
         name, _, index = self.fields.split()[0].partition(".")
-        found = getattr(config, name)
-        found = found[int(index)] if index else found
-        if found is None:
+        setting = getattr(config, name)
+        setting = setting[int(index)] if index else setting
+        if setting is None:
             raise ValueError(f"{name} is None, as the rest has it: give it a number to turn")
-        return 1 - found if self.average else found
+        return 1 - setting if self.average else setting
 
     def position(self, config: TrainConfig) -> float:
         """Returns where that lies in the range: 0 at `low`, 1 at `high`, below or above outside."""
@@ -187,12 +187,14 @@ class Search:
 
     def trials(self, at: Place) -> dict[tuple[Any, ...], list[list[Record]]]:
         """Returns what is recorded, by contestant and round; ValueError if trials are missing."""
-        found: dict[tuple[Any, ...], list[list[Record]]] = {}
+        rounds_by_contestant: dict[tuple[Any, ...], list[list[Record]]] = {}
         for n, tuning in enumerate(self.tunings[: len(self.rounds)]):
             for config, run in tuning.recorded(at).items():
-                rounds = found.setdefault(tuning.contestant(config), [[] for _ in self.rounds])
+                rounds = rounds_by_contestant.setdefault(
+                    tuning.contestant(config), [[] for _ in self.rounds]
+                )
                 rounds[n].append(run)
-        return found
+        return rounds_by_contestant
 
     def beyond(self, at: Place) -> dict[TrainConfig, Record]:
         """Returns a trial further than all so far for each best value at an edge of these.
@@ -200,7 +202,7 @@ class Search:
         All else stays as the best has it, whose own record stands behind. They choose nothing: one
         number at one seed, which favours the best, hints whether an edge hides a better value.
         """
-        found: dict[TrainConfig, Record] = {}
+        trials: dict[TrainConfig, Record] = {}
         groups, _ = self._search(at, None)
         for best, group in zip(self.best(at), groups, strict=True):
             runs = {TrainConfig(**run.config): run for run in group}
@@ -213,8 +215,8 @@ class Search:
                     knob.turn(values, place + step)
                     further = TrainConfig(**values)
                     if room < EDGE * (high - low) and not low <= knob.position(further) <= high:
-                        found[further] = runs[best]
-        return found
+                        trials[further] = runs[best]
+        return trials
 
     def budget(self, at: Place) -> dict[tuple[Any, ...], list[float]]:
         """Returns each contestant's expected best after 1, 2, … trials, from those recorded.
@@ -228,7 +230,7 @@ class Search:
         }
 
     def _ends(self, rounds: list[list[Record]], number: int) -> list[float]:
-        finished = [self.by(run) for found in rounds for run in found if not run.failure]
+        finished = [self.by(run) for records in rounds for run in records if not run.failure]
         return [max(finished) if run.failure else self.by(run) for run in rounds[number]]
 
     def settings(self, at: Place) -> dict[tuple[Any, ...], list[str]]:
@@ -245,8 +247,8 @@ class Search:
     def _round(
         self, number: int, at: Place, groups: list[list[Record]], tried: set[TrainConfig]
     ) -> Grid:
-        told = number < len(self.around)
-        where = self.around[number] if told else "best" if number else "all"
+        chosen = number < len(self.around)
+        where = self.around[number] if chosen else "best" if number else "all"
         if callable(where):
             sides = where(at)
         elif number:
@@ -260,16 +262,16 @@ class Search:
         if not (knobs := self.knobs(side)):
             return [side]
         points = SobolEngine(len(knobs)).fast_forward(1)
-        found: Grid = []
-        while len(found) < trials:
+        configs: Grid = []
+        while len(configs) < trials:
             values = dict(vars(side))
             for knob, u in zip(knobs, points.draw(1, dtype=torch.float64)[0].tolist(), strict=True):
                 knob.turn(values, knob.position(side) + NEAR * (u - 0.5) if near else u)
             config = TrainConfig(**values)
             if config != side and config in tried:
                 continue
-            found.append(config)
-        return found
+            configs.append(config)
+        return configs
 
 
 def expected_best(rounds: list[list[float]]) -> list[float]:
@@ -280,7 +282,7 @@ def expected_best(rounds: list[list[float]]) -> list[float]:
     >>> expected_best([[3.0, 1.0], [2.0, 0.0]])
     [2.0, 1.0, 0.5, 0.0]
     """
-    found: list[float] = []
+    expectations: list[float] = []
     best = inf
     for results in rounds:
         for result in checks.several("results in rounds, as [[2.0, 1.0], [3.0]]", results):
@@ -289,9 +291,9 @@ def expected_best(rounds: list[list[float]]) -> list[float]:
         size = len(capped)
         for n in range(1, size + 1):
             cases = (comb(size - k, n - 1) * low for k, low in enumerate(capped, 1))
-            found.append(sum(cases) / comb(size, n))
+            expectations.append(sum(cases) / comb(size, n))
         best = min([best, *results])
-    return found
+    return expectations
 
 
 def outcome(search: Search, at: Place) -> str:

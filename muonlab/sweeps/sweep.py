@@ -118,28 +118,28 @@ class Driver:
                 yield record
 
     def stop(self) -> None:
-        for job, (_, held) in self.running.items():
+        for job, (_, run_lock) in self.running.items():
             self.engine.cancel(job)
-            held.close()
+            run_lock.close()
 
     def _begin(self, config: TrainConfig) -> Record | None:
         """Returns the record if there is one; if not, gives the run to a worker."""
-        with ExitStack() as held:
+        with ExitStack() as run_lock:
             try:
-                held.enter_context(lock(self.path, run_id(config)).acquire(blocking=False))
+                run_lock.enter_context(lock(self.path, run_id(config)).acquire(blocking=False))
             except Timeout:
                 self.elsewhere.append(config)
                 return None
             record = self.known.read().get(config)
             if record is None:
-                self.running[self.engine.submit(config)] = config, held.pop_all()
+                self.running[self.engine.submit(config)] = config, run_lock.pop_all()
             return record
 
     def _collect(self) -> Record | None:
         """Returns the record of the next run that ends, or None when its worker was lost."""
         job = self.engine.finished([*self.running])
-        config, held = self.running.pop(job)
-        with held:
+        config, run_lock = self.running.pop(job)
+        with run_lock:
             try:
                 answer = self.engine.result(job)
             except Lost as error:

@@ -85,9 +85,9 @@ class GradeApart(Execute):
 
 
 def _output(notebook: NotebookNode, test: NotebookNode) -> NotebookNode:
-    found = TEST.search(test.source)
-    assert found
-    exercise, seed = ast.literal_eval(found[1])
+    match = TEST.search(test.source)
+    assert match
+    exercise, seed = ast.literal_eval(match[1])
     try:
         grading.grade(exercise, seed, notebook)
     except NotRight as error:

@@ -31,7 +31,7 @@ def collect(folder: Path) -> Collected:
     """
     if not folder.is_dir():
         raise ValueError(f"expected a folder with the files of a class, got {folder}")
-    found: dict[tuple[str, str], list[tuple[HandIn, str]]] = {}
+    by_learner: dict[tuple[str, str], list[tuple[HandIn, str]]] = {}
     left_out, counted = [], []
     for path in _files(folder):
         name = printable(path.relative_to(folder).as_posix())
@@ -44,13 +44,13 @@ def collect(folder: Path) -> Collected:
         except ValueError as error:
             left_out.append((name, str(error)))
         else:
-            found.setdefault((one.lesson, one.learner), []).append((one, name))
-    for alike in found.values():
-        *older, (newest, name) = sorted(alike, key=lambda each: each[0].made)
+            by_learner.setdefault((one.lesson, one.learner), []).append((one, name))
+    for alike in by_learner.values():
+        *older, (newest, name) = sorted(alike, key=lambda pair: pair[0].made)
         counted.append(newest)
         for other, its_name in older:
-            told = "says the same" if other == newest else "is newer, of the same learner"
-            left_out.append((its_name, f"{name} {told}, and counts"))
+            relation = "says the same" if other == newest else "is newer, of the same learner"
+            left_out.append((its_name, f"{name} {relation}, and counts"))
     if not counted:
         first = ": ".join(left_out[0]) if left_out else "it is empty"
         raise ValueError(f"{folder} holds no file of lesson.hand_in(); {first}")
@@ -58,14 +58,14 @@ def collect(folder: Path) -> Collected:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    found = []
+    paths = []
     for root, folders, files in os.walk(folder):  # it enters no link
         linked = [name for name in folders if Path(root, name).is_symlink()]
-        found += [Path(root, name) for name in files + linked if not name.startswith(".")]
+        paths += [Path(root, name) for name in files + linked if not name.startswith(".")]
         folders[:] = [name for name in folders if not name.startswith(".")]
-        if len(found) > MOST:
+        if len(paths) > MOST:
             raise ValueError(f"{folder} holds more than {MOST:,} files: name the one of the class")
-    return iter(sorted(found))
+    return iter(sorted(paths))
 
 
 def _content(path: Path) -> bytes:

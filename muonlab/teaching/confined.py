@@ -121,8 +121,8 @@ def _alone() -> None:
     steps += [(RETURN, 0, 0, ALLOW), (RETURN, 0, 0, REFUSE)]
     steps += [(EQUAL, 1, 0, clone), (RETURN, 0, 0, ALLOW), (LOAD, 0, 0, FIRST)]
     steps += [(HAS, 0, 1, THREAD), (RETURN, 0, 0, ALLOW), (RETURN, 0, 0, REFUSE)]
-    held = (_Step * len(steps))(*(_Step(*step) for step in steps))
-    program = _Filter(len(steps), held)
+    filter_steps = (_Step * len(steps))(*(_Step(*step) for step in steps))
+    program = _Filter(len(steps), filter_steps)
     ctypes.CDLL(None).prctl(SECCOMP, ctypes.c_ulong(BY_FILTER), ctypes.byref(program))
 
 

@@ -68,8 +68,8 @@ def _happened(lesson: str) -> Iterator[tuple[str, str]]:
     for cell in stored.cells:
         for output in cell.get("outputs", []):
             shown = str(output.get("data", {}).get("text/markdown", ""))
-            if found := re.search(r'data-prediction="(.+?)".*?</span> (.*)', shown, re.DOTALL):
-                yield found[1], found[2]
+            if match := re.search(r'data-prediction="(.+?)".*?</span> (.*)', shown, re.DOTALL):
+                yield match[1], match[2]
 
 
 def _prediction(id: str, happened: dict[str, str]) -> str:
@@ -86,9 +86,9 @@ def _exercise(id: str) -> str:
     mutants = course() / "tests" / "mutants" / f"lesson_{id[:2]}.py"
     if mutants.is_file():  # not in the archive for readers
         for name, answer in answers(mutants.read_text(encoding="utf-8"), asked, "wrong").items():
-            found = judge(id, _under(asked.name, answer))
-            tried = found.example if len(found.example) <= LONGEST else ""
-            lines.append(f"- *{name}*. The check says: {found.message} {tried}".rstrip())
+            verdict = judge(id, _under(asked.name, answer))
+            tried = verdict.example if len(verdict.example) <= LONGEST else ""
+            lines.append(f"- *{name}*. The check says: {verdict.message} {tried}".rstrip())
         lines += ["", "Ask: how could you have found this without the check?"]
     return "\n".join(lines)
 

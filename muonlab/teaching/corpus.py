@@ -41,11 +41,11 @@ def import_texts(file: Path, replace: bool = False) -> dict[str, str]:
         ValueError: a damaged or odd archive; or another one is there, and `replace` is False.
         OSError: it cannot be read, or not be put in place; the old one stays.
     """
-    found = archive.read(file)
-    texts = archive.hashes(found)
+    archived = archive.read(file)
+    texts = archive.hashes(archived)
     for name, digest in texts.items():
-        _check(name, archive.text(found, name), digest)
-    archive.keep(found, replace)
+        _check(name, archive.text(archived, name), digest)
+    archive.keep(archived, replace)
     return texts
 
 
@@ -54,8 +54,8 @@ def _content(name: str) -> bytes:
     if (kept := archive.kept()) and digest in archive.hashes(kept).values():
         return archive.text(kept, name)
     for path in cache_folder().glob(f"{name.partition('-')[0]}-*.corpus"):
-        content, found = cache.parse(path.read_bytes())
-        if found == digest:
+        content, actual = cache.parse(path.read_bytes())
+        if actual == digest:
             return content
     raise FileNotFoundError(f"{name} is no longer in {cache_folder()}: try again")
 

@@ -67,8 +67,8 @@ def export(lessons: Sequence[str], folder: Path, seed: str | None = None) -> Ite
     _demand(folder, list(tasks), seed)
     files = dict(_copies(list(tasks)))
     for name, notebook in files.items():
-        if (there := folder / name).exists() and there.read_bytes() != _bytes(notebook):
-            raise ValueError(f"{there} differs from what would be written: move it. {NOTHING}")
+        if (existing := folder / name).exists() and existing.read_bytes() != _bytes(notebook):
+            raise ValueError(f"{existing} differs from what would be written: move it. {NOTHING}")
     (folder / "source").mkdir(parents=True, exist_ok=True)
     if not (folder / "nbgrader_config.py").exists():
         replace_file(folder / "nbgrader_config.py", CONFIG.encode())
@@ -76,8 +76,8 @@ def export(lessons: Sequence[str], folder: Path, seed: str | None = None) -> Ite
         (folder / name).parent.mkdir(exist_ok=True)
         replace_file(folder / name, _bytes(notebook))
     yield f"{', '.join(tasks)}: a line for each follows once nbgrader has made it"
-    for lesson, found in tasks.items():
-        yield _assign(folder, lesson, found, seed)
+    for lesson, lesson_tasks in tasks.items():
+        yield _assign(folder, lesson, lesson_tasks, seed)
 
 
 def _tasks(lesson: str, seed: str | None) -> dict[str, Task]:
@@ -135,12 +135,12 @@ def _assign(folder: Path, lesson: str, tasks: dict[str, Task], seed: str | None)
         raise
     made = [id for id in tasks if seed and id in templates(lesson)]
     points = sum(t.minutes for t in tasks.values())
-    told = (
+    summary = (
         f"{len(made)} of {len(tasks)} exercises as variants" if seed else f"{len(tasks)} exercises"
     )
     rest = [f"{id} is as in the book" for id in tasks if seed and id not in made]
     rest += [f"{id} is graded by hand: {BY_A_PERSON[id]}" for id in tasks if id in BY_A_PERSON]
-    return "; ".join([f"{name}: {told}, {points} points", *rest])
+    return "; ".join([f"{name}: {summary}, {points} points", *rest])
 
 
 def _nbgrader(folder: Path, *words: str) -> None:

@@ -53,9 +53,9 @@ def grade(exercise: str, seed: str | None = None, notebook: NotebookNode | None 
     working folder that holds the exercise, for a hidden test that runs in a kernel.
     """
     handed_in = notebook or _here(exercise)
-    found = verdict(task(exercise, seed), written(handed_in, exercise))
-    if found.status != "right":
-        raise NotRight(found)
+    its_verdict = verdict(task(exercise, seed), written(handed_in, exercise))
+    if its_verdict.status != "right":
+        raise NotRight(its_verdict)
 
 
 def _here(exercise: str) -> NotebookNode:
@@ -73,15 +73,15 @@ def _id(cell: NotebookNode) -> str:
 def written(notebook: NotebookNode, exercise: str) -> list[str]:
     """Returns what the learner wrote in code, up to the next exercise; [] without this one."""
     cells: list[str] = []
-    found = False
+    begun = False
     for cell in notebook.cells:
         marks = cell.metadata.get("nbgrader", {})
-        if found and marks.get("solution"):
+        if begun and marks.get("solution"):
             break
-        found = found or _id(cell) == exercise
+        begun = begun or _id(cell) == exercise
         if cell.cell_type == "code" and not marks.get("locked"):
             cells.append(cell.source)
-    return cells if found else []
+    return cells if begun else []
 
 
 def verdict(asked: Task, cells: list[str], seconds: float | None = None) -> Verdict:
@@ -100,8 +100,8 @@ def verdict(asked: Task, cells: list[str], seconds: float | None = None) -> Verd
         return Verdict(asked.exercise, "not right", OVER)
     if said == ["right"]:
         return outside
-    told = " ".join(map(str, said)) if isinstance(said, list) else ""
-    return Verdict(asked.exercise, "not right", told[:SHORT] or OTHERWISE)
+    message = " ".join(map(str, said)) if isinstance(said, list) else ""
+    return Verdict(asked.exercise, "not right", message[:SHORT] or OTHERWISE)
 
 
 def _judged(asked: Task, pipe: socket.socket, seconds: float) -> Verdict:
@@ -133,10 +133,10 @@ def _judged(asked: Task, pipe: socket.socket, seconds: float) -> Verdict:
     outside.__name__ = asked.name
     if failed := _read(pipe, 3 * seconds):  # its cells have run
         return Verdict(asked.exercise, "not right", str(failed)[:MOST])
-    found = asked.judge(outside)
+    its_verdict = asked.judge(outside)
     if late:
         raise TimeoutError
-    return stopped or found
+    return stopped or its_verdict
 
 
 @contextmanager
@@ -245,8 +245,12 @@ def _checks(pipe: socket.socket, asked: Task, cells: list[str], seconds: float) 
         checks(asked.exercise[:2], asked.swaps)  # read now: lessons are out of reach soon
         names = _begun(pipe, asked.setup)
         try:
-            found = asked.judge(_function(asked.name, cells, names))
-            said = ["right"] if found.status == "right" else [found.message, found.example]
+            its_verdict = asked.judge(_function(asked.name, cells, names))
+            said = (
+                ["right"]
+                if its_verdict.status == "right"
+                else [its_verdict.message, its_verdict.example]
+            )
         except asking.Wrong as wrong:
             said = [str(wrong)]
         _send(pipe, said)

@@ -58,38 +58,40 @@ def write_page(folder: Path, out: Path) -> str:
         raise ValueError(f"a page is called like 'class.html'; got {out.name!r}")
     if out.exists() and (not out.is_file() or out.read_bytes()[: len(STARTS)] != STARTS):
         raise ValueError(f"{out} is there and no page of a class: name another file")
-    found = collect(folder)
-    replace_file(out, page(found).encode())
-    lines = [f"{out}: {len(found.counted)} hand-ins of {_learners(found.counted)} learners"]
-    return "\n".join([*lines, *(f"left out {name}: {why}" for name, why in found.left_out)])
+    collected = collect(folder)
+    replace_file(out, page(collected).encode())
+    lines = [f"{out}: {len(collected.counted)} hand-ins of {_learners(collected.counted)} learners"]
+    return "\n".join([*lines, *(f"left out {name}: {why}" for name, why in collected.left_out)])
 
 
-def page(found: Collected) -> str:
+def page(collected: Collected) -> str:
     """Returns the page: what others wrote stands in it as data, which its script shows as text."""
     here = Path(__file__).parent
     script = (here / "class.js").read_text(encoding="utf-8")
     allowed = base64.b64encode(sha256(script.encode()).digest()).decode()
     return Template((here / "class.html").read_text(encoding="utf-8")).substitute(
-        data=json.dumps(summary(found)).replace("<", "\\u003c"),  # no text ends the element
+        data=json.dumps(summary(collected)).replace("<", "\\u003c"),  # no text ends the element
         script=script,
         allowed=allowed,
     )
 
 
-def summary(found: Collected) -> dict[str, Any]:
+def summary(collected: Collected) -> dict[str, Any]:
     """Returns what the page shows, in plain lists and numbers."""
     lessons = []
-    for id in sorted({each.lesson for each in found.counted}):
-        these = [each for each in found.counted if each.lesson == id]
+    for id in sorted({hand_in.lesson for hand_in in collected.counted}):
+        these = [hand_in for hand_in in collected.counted if hand_in.lesson == id]
         known = stored(id)
         tables = {"asked": [_votes(a, these) for a in known.asked], **_checks(known, these)}
         lessons.append({"id": id, "title": known.title, "learners": len(these), **tables})
     return {
         "lessons": lessons,
         "statuses": list(LOOK),
-        "learners": _learners(found.counted),
-        "who": [_who(each) for each in sorted(found.counted, key=lambda e: (e.lesson, e.name))],
-        "left_out": found.left_out,
+        "learners": _learners(collected.counted),
+        "who": [
+            _who(hand_in) for hand_in in sorted(collected.counted, key=lambda e: (e.lesson, e.name))
+        ],
+        "left_out": collected.left_out,
     }
 
 
@@ -129,7 +131,7 @@ def _asked(widget: Any, right: str, because: str) -> Asked:
 
 
 def _votes(asked: Asked, these: Sequence[HandIn]) -> dict[str, Any]:
-    said = [each.predictions[asked.id] for each in these if asked.id in each.predictions]
+    said = [hand_in.predictions[asked.id] for hand_in in these if asked.id in hand_in.predictions]
     chosen = [_option(asked, one) for one in said]
     votes = Counter(chosen)
     counts = [votes[number] for number in range(len(asked.options))]
@@ -150,19 +152,19 @@ def _option(asked: Asked, said: Any) -> int | None:
 def _checks(known: Stored, these: Sequence[HandIn]) -> dict[str, Any]:
     rows = []
     for id in known.exercises:
-        status = Counter(each.checks.get(id) for each in these)
+        status = Counter(hand_in.checks.get(id) for hand_in in these)
         rows.append([id, *(status[name] for name in LOOK), status[None]])
-    ids = {*known.exercises, *(each.id for each in known.asked)}
-    unknown = sum(not {*each.checks, *each.predictions} <= ids for each in these)
+    ids = {*known.exercises, *(hand_in.id for hand_in in known.asked)}
+    unknown = sum(not {*hand_in.checks, *hand_in.predictions} <= ids for hand_in in these)
     return {"exercises": rows, "unknown": unknown}
 
 
-def _who(each: HandIn) -> list[str]:
-    right = sum(status == "right" for status in each.checks.values())
-    name = printable(each.name) or f"no name ({each.learner[:8]})"
-    told = [str(len(each.predictions)), f"{right} of {len(each.checks)}"]
-    return [each.lesson, name, *told, each.made]
+def _who(hand_in: HandIn) -> list[str]:
+    right = sum(status == "right" for status in hand_in.checks.values())
+    name = printable(hand_in.name) or f"no name ({hand_in.learner[:8]})"
+    counts = [str(len(hand_in.predictions)), f"{right} of {len(hand_in.checks)}"]
+    return [hand_in.lesson, name, *counts, hand_in.made]
 
 
 def _learners(these: Sequence[HandIn]) -> int:
-    return len({each.learner for each in these})
+    return len({hand_in.learner for hand_in in these})

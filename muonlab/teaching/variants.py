@@ -130,14 +130,18 @@ class Task:
 
 def fluent(value: Any) -> Any:
     """Returns numbers in any ordered collection as a tensor, float64; all else as it came."""
-    found = plain(value)
-    if not isinstance(found, list):
-        return found
+    value_in_lists = plain(value)
+    if not isinstance(value_in_lists, list):
+        return value_in_lists
     try:
-        numbers = torch.tensor(found)
+        numbers = torch.tensor(value_in_lists)
     except (TypeError, ValueError, RuntimeError):  # words, or rows of unlike lengths
         return value
-    return numbers if numbers.dtype == torch.bool else torch.tensor(found, dtype=torch.float64)
+    return (
+        numbers
+        if numbers.dtype == torch.bool
+        else torch.tensor(value_in_lists, dtype=torch.float64)
+    )
 
 
 def defined(name: str, *sources: str) -> Any:
@@ -226,5 +230,5 @@ def varied(book: Task, template: Mapping[str, Any], seed: str) -> Task:
 
 def answers(source: str, task: Task, kind: str) -> dict[str, Answer]:
     """Returns the answers of a kind, "wrong" or "right", that a file of mutants has for a task."""
-    found = defined("ANSWERS", swapped(source, task.swaps)).get(task.exercise, {})
-    return {name: task.disguised(answer) for name, answer in found.get(kind, {}).items()}
+    answers_by_kind = defined("ANSWERS", swapped(source, task.swaps)).get(task.exercise, {})
+    return {name: task.disguised(answer) for name, answer in answers_by_kind.get(kind, {}).items()}

@@ -24,7 +24,7 @@ def two_block(K: int, L: int, alpha: float) -> Tensor:
     >>> two_block(4, 1, 0.7).tolist()[0]
     0.7
     """
-    checks.number("K", K, whole=True, each=8)
+    checks.number("K", K, whole=True, bytes_each=8)
     checks.number("L", L, whole=True)
     checks.number("alpha", alpha)
     if not (0 < L < K and L / K < alpha < 1):
@@ -40,7 +40,7 @@ def power_law(K: int, exponent: float) -> Tensor:
     >>> power_law(2, 1.0).tolist() == [2 / 3, 1 / 3]
     True
     """
-    checks.number("K", K, 1, whole=True, each=8)
+    checks.number("K", K, 1, whole=True, bytes_each=8)
     checks.number("exponent", exponent, 0)
     weight = torch.arange(1, K + 1, dtype=torch.float64) ** -exponent
     return weight / weight.sum()
@@ -54,7 +54,7 @@ def coupled(K: int, turn: float = 1.0) -> tuple[Tensor, Tensor]:
 
     Source: Appendix D; angles as printed there.
     """
-    checks.number("K", K, whole=True, each=16 * K)
+    checks.number("K", K, whole=True, bytes_each=16 * K)
     if K < 3 or K % 3:
         raise ValueError(f"expected K to be a multiple of 3, got {K}: take {max(3, K - K % 3)}")
     eye = torch.eye(K // 3, dtype=torch.float64)
@@ -75,7 +75,7 @@ def coupled_blocks(turn: float = 1.0) -> tuple[Tensor, Tensor]:
 def gaussian(d: int, K: int, seed: int = 0) -> Tensor:
     """Returns K random embeddings (d, K) of mean squared length 1: at right angles on average."""
     checks.number("d", d, 1, whole=True)
-    checks.number("K", K, 1, whole=True, each=8 * d)
+    checks.number("K", K, 1, whole=True, bytes_each=8 * d)
     generator = chance(seed)
     return torch.randn(d, K, generator=generator, dtype=torch.float64) / math.sqrt(d)
 

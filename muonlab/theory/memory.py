@@ -127,7 +127,7 @@ def train(
         ValueError: embeddings that do not fit p, or a step size after which W is not finite.
     """
     _check_facts(p)
-    checks.number("steps", steps, 0, LONGEST, whole=True, each=8 * (len(p) + 1))
+    checks.number("steps", steps, 0, LONGEST, whole=True, bytes_each=8 * (len(p) + 1))
     checks.choice("rule", rule, (*RULES, "adam"))
     if not callable(lr):
         checks.number("lr", lr, 0)
@@ -136,7 +136,7 @@ def train(
     if beta2 and rule != "adam":
         raise ValueError(f"beta2 is of rule 'adam' alone; got beta2={beta2} for {rule!r}")
     if batch is not None:
-        checks.number("batch", batch, 1, whole=True, each=8)
+        checks.number("batch", batch, 1, whole=True, bytes_each=8)
     K = len(p)
     checks.kind("keys (d_s, K) as a tensor", E, Tensor)
     checks.kind("values (d_o, K) as a tensor", values, Tensor)
@@ -198,8 +198,8 @@ def _check_facts(p: Tensor) -> None:
 
 def _check_memory(W: Tensor, keys: Tensor, values: Tensor) -> None:
     checks.kind("a memory W (d_o, d_s) as a tensor", W, Tensor)
-    if W.shape != (wanted := (len(values), len(keys))):
-        raise ValueError(f"expected a memory W (d_o, d_s) = {wanted}, got {checks.told(W)}")
+    if W.shape != (shape := (len(values), len(keys))):
+        raise ValueError(f"expected a memory W (d_o, d_s) = {shape}, got {checks.told(W)}")
     if not W.isfinite().all() or W.dtype != keys.dtype:
         raise ValueError(f"expected a finite memory W of {keys.dtype}, got NaN, Inf or {W.dtype}")
 
@@ -209,8 +209,8 @@ def _check_embeddings(E: Tensor, values: Tensor, K: int | None = None) -> None:
     checks.kind("values (d_o, K) as a tensor", values, Tensor)
     if E.ndim != 2 or values.ndim != 2 or E.size(1) != values.size(1) or K not in (None, E.size(1)):
         facts = "" if K is None else f" with K={K} columns"
-        found = f"{tuple(E.shape)} and {tuple(values.shape)}"
-        raise ValueError(f"expected keys (d_s, K) and values (d_o, K){facts}, got {found}")
+        shapes = f"{tuple(E.shape)} and {tuple(values.shape)}"
+        raise ValueError(f"expected keys (d_s, K) and values (d_o, K){facts}, got {shapes}")
     if not (E.isfinite().all() and values.isfinite().all()) or E.dtype != values.dtype:
         kinds = f"{E.dtype} and {values.dtype}"
         raise ValueError(f"expected finite keys and values of one kind, got NaN, Inf or {kinds}")

@@ -54,8 +54,8 @@ def minimax_quintic(lower: float, upper: float) -> tuple[Triple, float]:
     if not 0 < lower < upper:
         raise ValueError(f"expected 0 < lower < upper, got lower={lower}, upper={upper}")
     if lower < max(1e-14 * upper, 1e-20) or upper > 1e20:  # a fit is lost in rounding
-        wanted = "lower >= 1e-14 · upper, and both from 1e-20 to 1e20"
-        raise ValueError(f"expected {wanted}; got lower={lower}, upper={upper}")
+        limits = "lower >= 1e-14 · upper, and both from 1e-20 to 1e20"
+        raise ValueError(f"expected {limits}; got lower={lower}, upper={upper}")
     if 1 - lower / upper < 1e-4:  # the four points meet: the classical quintic is the limit
         a, b, c = QUINTIC[0]
         middle = (lower + upper) / 2
@@ -141,7 +141,7 @@ def fit_schedule(
     optimizer = torch.optim.Adam([triples], lr=0.003)
     falling = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, rounds)
     x = torch.cat([torch.logspace(-4, 0, 800), torch.linspace(0.3, 1, 300)]).double()
-    best, found = math.inf, triples.detach()
+    best, fitted = math.inf, triples.detach()
     pairs = list(zip(spectra, least, strict=True))
     if not all(cosine(s) >= 0 for s in spectra) or not pairs:
         raise ValueError("expected one spectrum or more, with the cosine that it should exceed")
@@ -153,15 +153,15 @@ def fit_schedule(
             beyond = (ends - high).relu() + (low - ends).relu() * (x >= 0.02)
             badness = badness + 100 * beyond.square().mean()
         if badness.item() < best:
-            best, found = badness.item(), triples.detach().clone()
+            best, fitted = badness.item(), triples.detach().clone()
         optimizer.zero_grad()
         badness.backward()
         torch.nn.utils.clip_grad_norm_([triples], 0.2)
         optimizer.step()
         falling.step()
-    ends = torch.cat([_through(s.double(), found) for s in spectra])
-    found[-1] *= ends.sum() / ends.square().sum()
-    return tuple(map(tuple, found.tolist()))
+    ends = torch.cat([_through(s.double(), fitted) for s in spectra])
+    fitted[-1] *= ends.sum() / ends.square().sum()
+    return tuple(map(tuple, fitted.tolist()))
 
 
 def _through(sigma: Tensor, triples: Tensor, grown: float = 1.0) -> Tensor:

@@ -83,12 +83,12 @@ def layer_spectra(named: Iterable[tuple[str, Tensor]]) -> dict[str, list[list[fl
     `named` is what `blocks.named_parameters()` gives: 0.feedforward.shared.w_in.weight, and so on.
     Of a stack (e, m, n), such as the experts' "w_in", the four are means over its e matrices.
     """
-    found: dict[str, list[list[float]]] = {}
+    spectra: dict[str, list[list[float]]] = {}
     for name, p in named:
         matrices = p.detach().reshape(-1, *p.shape[-2:])
         four = torch.tensor([isotropy(W) for W in matrices], dtype=torch.float64).mean(0)
-        found.setdefault(".".join(name.split(".")[2:-1]), []).append(four.tolist())
-    return found
+        spectra.setdefault(".".join(name.split(".")[2:-1]), []).append(four.tolist())
+    return spectra
 
 
 def nuclear_rank(G: Tensor) -> float:

@@ -57,8 +57,8 @@ class TwoBlock:
         if (self.K, self.L) != (other.K, other.L):
             raise ValueError(f"expected K={self.K} and L={self.L} in both, got {other}")
         checks.number("lr", lr)
-        K, L, *mine = astuple(self)
-        pairs = zip(mine, astuple(other)[2:], strict=True)
+        K, L, *entries = astuple(self)
+        pairs = zip(entries, astuple(other)[2:], strict=True)
         return TwoBlock(K, L, *(x + lr * y for x, y in pairs))
 
     def log_correct(self) -> tuple[float, float]:

@@ -42,8 +42,8 @@ def prepare(path: Path | str) -> Path:
     """
     checks.kind("a folder for the checkpoint", path, str, Path)
     if (folder := Path(path)) == Path() or folder.parts[0].startswith("~"):
-        wanted = "a folder of its own, as runs/a, or a whole path"
-        raise ValueError(f"a checkpoint needs {wanted}; got {str(path)!r}")
+        expected = "a folder of its own, as runs/a, or a whole path"
+        raise ValueError(f"a checkpoint needs {expected}; got {str(path)!r}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
@@ -73,10 +73,12 @@ def save(tensors: dict[str, Tensor], rest: dict[str, Any], path: Path | str) -> 
         with _failing_as(OSError, f"nothing was saved in {folder}", "the last checkpoint stands"):
             writer = dcp.HuggingFaceStorageWriter(str(data), save_distributed=True)
             dcp.save(dict(tensors), storage_writer=writer, no_dist=parallel.size() == 1)
-        mine = data.glob(f"shard-{parallel.rank() + 1:05d}-*")  # so torch names what this one wrote
-        each = parallel.gather({file.name: _checksum(file) for file in mine})
+        own_files = data.glob(
+            f"shard-{parallel.rank() + 1:05d}-*"
+        )  # so torch names what this one wrote
+        by_process = parallel.gather({file.name: _checksum(file) for file in own_files})
         if parallel.rank() == 0:
-            sums = dict(chain.from_iterable(map(dict.items, each)))
+            sums = dict(chain.from_iterable(map(dict.items, by_process)))
             index = {**rest, "data": name, "checksums": sums}
             content = json.dumps(index | {"checksum": _digest(index)})
             replace_file(folder / INDEX, content.encode())
@@ -115,8 +117,8 @@ def load(tensors: dict[str, Tensor], path: Path | str) -> None:
         most = 2 * sum(t.numel() * t.element_size() for t in tensors.values()) + LARGEST
         if size > most:  # before all of it is read for a checksum
             raise ValueError(f"it has {size:,} bytes, expected {most:,} at most")
-        mine = sorted(names)[parallel.rank() :: parallel.size()]
-        wrong = [n for n in mine if _checksum(data / n) != index["checksums"].get(n)]
+        own_names = sorted(names)[parallel.rank() :: parallel.size()]
+        wrong = [n for n in own_names if _checksum(data / n) != index["checksums"].get(n)]
         for name in chain(*parallel.gather(wrong)):
             raise ValueError(f"{name} is changed or missing")
         reader = dcp.HuggingFaceStorageReader(str(data))
@@ -143,8 +145,10 @@ def _failing_as(kind: type[Exception], what: str, then: str) -> Iterator[None]:
             yield
     except (dcp.CheckpointException, *wrong) as error:
         why = getattr(error, "failures", {0: (error,)})  # torch's hold an error of each process
-        told = dict.fromkeys(f"{type(found[0]).__name__}: {found[0]}" for found in why.values())
-        raise kind(f"{what} ({'; '.join(told)}): {then}") from error
+        reasons = dict.fromkeys(
+            f"{type(failure[0]).__name__}: {failure[0]}" for failure in why.values()
+        )
+        raise kind(f"{what} ({'; '.join(reasons)}): {then}") from error
 
 
 def _digest(index: dict[str, Any]) -> str:

@@ -123,14 +123,14 @@ class TrainConfig:
             )
         for name, known in CHOICES.items():
             value = getattr(self, name)
-            for each in value if name == "muon" else (value,):
-                checks.choice(name, each, known)
-        if twice := [each for each in self.muon if self.muon.count(each) > 1]:
+            for entry in value if name == "muon" else (value,):
+                checks.choice(name, entry, known)
+        if twice := [entry for entry in self.muon if self.muon.count(entry) > 1]:
             raise ValueError(f"muon takes each group once, got {twice[0]!r} twice")
         if self.pretraining and self.corpus.partition("-")[0] not in TEXTS:
-            wanted = f"{' or '.join(TEXTS)}, which have its tokens; got {self.corpus!r}"
-            told = f"pretraining={self.pretraining} is done on docs, so corpus must be {wanted}"
-            raise ValueError(f"{told}: choose one of them, or set pretraining to 0")
+            texts = f"{' or '.join(TEXTS)}, which have its tokens; got {self.corpus!r}"
+            reason = f"pretraining={self.pretraining} is done on docs, so corpus must be {texts}"
+            raise ValueError(f"{reason}: choose one of them, or set pretraining to 0")
         steps = self.rule in CONTROLS and NEWTON_SCHULZ.isdisjoint(IGNORED[self.rule])
         if self.ns_coefficients == "exact" and steps:
             raise ValueError(
@@ -157,14 +157,16 @@ class TrainConfig:
         if self.adamw_matrix_beta1 is not None:
             checks.number("adamw_matrix_beta1", self.adamw_matrix_beta1, 0, 1)
         if not isinstance(self.matrix_lr_factors, tuple) or len(self.matrix_lr_factors) != 4:
-            wanted = "four numbers, for QK, VO, w_in and w_out"
-            raise ValueError(f"matrix_lr_factors must be {wanted}; got {self.matrix_lr_factors}")
-        for each in self.matrix_lr_factors:
-            checks.number("matrix_lr_factors", each, 0)
+            expected = "four numbers, for QK, VO, w_in and w_out"
+            raise ValueError(f"matrix_lr_factors must be {expected}; got {self.matrix_lr_factors}")
+        for rate_factor in self.matrix_lr_factors:
+            checks.number("matrix_lr_factors", rate_factor, 0)
         needed = (self.lr, self.adamw_lr, self.adamw_matrix_lr, *self.matrix_lr_factors)
         if self.matrix_decay and 0 in needed:
-            told = "lr, adamw_lr, adamw_matrix_lr and matrix_lr_factors"
-            raise ValueError(f"matrix_decay is a share of a rate: it needs {told} above 0, got a 0")
+            rates_needed = "lr, adamw_lr, adamw_matrix_lr and matrix_lr_factors"
+            raise ValueError(
+                f"matrix_decay is a share of a rate: it needs {rates_needed} above 0, got a 0"
+            )
         checks.number("momentum", self.momentum, 0, 1)
         for beta in self.betas:
             checks.number("betas", beta, 0, 1)
@@ -192,18 +194,18 @@ class TrainConfig:
 
     def idle(self) -> set[str]:
         """Returns the options that change nothing in this run."""
-        found = {*IGNORED.get(self.rule, ())} if self.muon else {*MUONS_OWN}
+        options = {*IGNORED.get(self.rule, ())} if self.muon else {*MUONS_OWN}
         if {"QK", "VO", "FFN"} <= {*self.muon} and not self.experts:  # AdamW keeps their routers
             adam = "exp_avg" in CONTROLS.get(self.rule, ((), ()))[1]
-            found |= {"adamw_matrix_lr"} | (set() if adam else {"adamw_matrix_beta1"})
-        found |= set() if self.pretraining else {"pretrained_by"}
-        found |= set() if self.rule in ("noisy_adam", "fixed_noise") else {"noise"}
-        return found | ({"ns_steps", "ns_norm"} if self.ns_coefficients == "exact" else set())
+            options |= {"adamw_matrix_lr"} | (set() if adam else {"adamw_matrix_beta1"})
+        options |= set() if self.pretraining else {"pretrained_by"}
+        options |= set() if self.rule in ("noisy_adam", "fixed_noise") else {"noise"}
+        return options | ({"ns_steps", "ns_norm"} if self.ns_coefficients == "exact" else set())
 
     def told_idle(self) -> str:
         """Returns a sentence that names those which are chosen all the same, or ""."""
-        found = sorted(n for n in self.idle() if getattr(self, n) != getattr(TrainConfig, n))
-        return f"{IDLE}: {', '.join(found)}" if found else ""
+        options = sorted(n for n in self.idle() if getattr(self, n) != getattr(TrainConfig, n))
+        return f"{IDLE}: {', '.join(options)}" if options else ""
 
     def command(self) -> str:
         """Returns the line for a terminal that runs this configuration again."""

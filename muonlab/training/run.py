@@ -84,11 +84,14 @@ def train(
         checkpoints.prepare(checkpoint)
     with parallel.world(pick_device(config.device), 60 * timeout):
         task = load_corpus(config.corpus) if corpus is None else corpus
-        there, wanted = len(getattr(task, "held_out", range(2**31))), config.eval_tokens
-        all_of = f"{task.name} holds out {there:,} tokens: a measurement reads all, not {wanted:,}"
-        for told in (config.told_idle(), all_of * (there < wanted)):
-            if told and not parallel.rank():
-                warnings.warn(told, stacklevel=2)
+        tokens, asked = len(getattr(task, "held_out", range(2**31))), config.eval_tokens
+        messages = [config.told_idle()]
+        if tokens < asked:
+            reads = f"a measurement reads all, not {asked:,}"
+            messages.append(f"{task.name} holds out {tokens:,} tokens: {reads}")
+        for message in filter(None, messages):
+            if not parallel.rank():
+                warnings.warn(message, stacklevel=2)
         run = Run(config, task, shard, replicas)
         if checkpoint is not None and checkpoints.exists(checkpoint):
             run.resume(checkpoint)
@@ -122,13 +125,13 @@ def load_model(checkpoint: Path | str) -> GPT:
 
 def tensors(model: nn.Module, optimizer: Muon) -> dict[str, Tensor]:
     """Returns weights and states themselves, by name: to load into them is to resume."""
-    found = {f"model.{name}": t for name, t in model.state_dict().items()}
+    by_name = {f"model.{name}": t for name, t in model.state_dict().items()}
     names = {p: name for name, p in model.named_parameters()}
     for group in optimizer.param_groups:
         for p in group["params"]:
             for key, t in optimizer.state_of(p, group).items():
-                found[f"optimizer.{names[p]}.{key}"] = t
-    return found
+                by_name[f"optimizer.{names[p]}.{key}"] = t
+    return by_name
 
 
 def on_device(corpus: Task, device: torch.device) -> Task:
@@ -266,11 +269,11 @@ class Run:
         with torch.no_grad(), self._precision():
             rows = self.rows if self.config.pieces > 1 else None
             model = parallel.Shared(self.model, self.config.eval_batch or rows)
-            found = self.corpus.measure(model, *sizes)
-        if not math.isfinite(found["overall"]):
-            raise self._diverged(f"the held-out loss is {found['overall']}", self.step)
+            measured = self.corpus.measure(model, *sizes)
+        if not math.isfinite(measured["overall"]):
+            raise self._diverged(f"the held-out loss is {measured['overall']}", self.step)
         clocks = {"seconds": sum(self.step_seconds), "cpu_seconds": self.cpu_seconds}
-        self.held_out.append({"step": self.step, **clocks, **found})
+        self.held_out.append({"step": self.step, **clocks, **measured})
         return self.held_out[-1]
 
     def measure_spectra(self) -> dict[str, Any]:
@@ -283,7 +286,8 @@ class Run:
         """Returns what has been measured so far, with its provenance."""
         self.read()
         config, copies = self.config, self.replicas
-        shared = " --shard" * self.shard + f" --replicas {copies}" * (copies > 1)
+        shared = f" --replicas {copies}" if copies > 1 else ""
+        shared = f" --shard{shared}" if self.shard else shared
         origin = {
             "command": config.command() + shared,
             **provenance(self.device),
@@ -311,11 +315,14 @@ class Run:
     def resume(self, path: Path | str) -> None:
         """Goes back to where the checkpoint was written; refuses that of another run."""
         state = checkpoints.read(path)
-        wanted = self._identity()["config"]
+        own_config = self._identity()["config"]
         # a checkpoint that lacks an option was written before it: by a run with its default
-        found = {field.name: field.default for field in dataclasses.fields(TrainConfig)}
-        found = json.loads(json.dumps(found)) | state["config"]
-        pairs = {name: (found.get(name), wanted.get(name)) for name in sorted(found | wanted)}
+        saved_config = {field.name: field.default for field in dataclasses.fields(TrainConfig)}
+        saved_config = json.loads(json.dumps(saved_config)) | state["config"]
+        pairs = {
+            name: (saved_config.get(name), own_config.get(name))
+            for name in sorted(saved_config | own_config)
+        }
         differing = [f"{k} is {a!r} there and {b!r} here" for k, (a, b) in pairs.items() if a != b]
         if differing:
             raise ValueError(
