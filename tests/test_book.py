@@ -415,8 +415,8 @@ def test_the_page_of_all_claims_is_in_no_answer_of_the_search():
 def test_all_claims_are_on_their_page_and_lead_to_their_cells():
     page = parsed(HTML / "book" / "claims.html")
     links = [urlsplit(link).fragment for _, link in page.links if "#claim-" in link]
-    stored = [f"claim-{claim.id}" for path in book.lessons() for claim in book.collect(path)]
-    assert links == stored
+    pages = [*book.lessons(), *book.evidence(LESSONS)]
+    assert links == [f"claim-{claim.id}" for path in pages for claim in book.collect(path)]
 
 
 @pytest.mark.parametrize("name", ["claims", "paper", "errata"])
@@ -453,14 +453,19 @@ def test_on_a_phone_a_card_says_what_its_cells_are(visit):
         assert all(text.endswith(': "') for text in said)
 
 
-def test_the_best_and_the_worst_stand_at_the_head_of_the_page_on_the_paper(visit):
+def test_the_page_on_the_paper_begins_with_ten_lines_and_folds_the_rest(visit):
     page = visit(HTML / "book" / "paper.html")
-    tops = [
-        page.locator(f'table.claims a[href$="claim-{id}"]').first.bounding_box()["y"]
-        for id in ("16-c7", "04-c17")
-    ]
-    assert tops[0] < 900, "without scrolling"
-    assert tops[1] < page.locator("table.results").bounding_box()["y"]
+    shown = page.locator("article table:visible")
+    assert shown.count() == 1
+    assert shown.locator("tbody tr").count() == 10
+    assert shown.bounding_box()["y"] < 300, "without scrolling"
+    best, worst = (
+        page.locator(f'table.claims a[href$="claim-{id}"]').first for id in ("16-c7", "04-c17")
+    )
+    assert not best.is_visible()
+    page.get_by_text("Our claims in numbers").click()
+    assert best.is_visible()
+    assert worst.is_visible()
 
 
 @pytest.mark.parametrize("name", ["errata", "claims"])
