@@ -114,6 +114,19 @@ def test_code_is_as_wide_as_the_page_and_no_lambda_holds_another(lesson):
 
 
 @lessons
+def test_the_first_line_of_folded_code_says_what_the_fold_holds(lesson):
+    """JupyterLab shows this line in place of the code."""
+    firsts = [
+        cell.source.splitlines()[0]
+        for cell in read(TEXTS[lesson]).cells
+        if cell.metadata.get("jupyter", {}).get("source_hidden")
+    ]
+    assert firsts
+    odd = [line for line in firsts if not (line[:2] == "# " and 2 <= len(line.split()) <= 9)]
+    assert odd == [], "a comment of at most 8 words"
+
+
+@lessons
 def test_headings_are_in_order(lesson):
     levels = [level for level, _ in headings(read(TEXTS[lesson]))]
     assert levels[0] == 1

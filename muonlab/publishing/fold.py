@@ -14,7 +14,7 @@ MAKES = (  # what a cell makes, by the first call that is found in its code
     ("claim", r"lesson\.claim\("),
     ("result", r"lesson\.reveal\("),
 )
-ASKS = re.compile(r"lesson\.(?:explore|recap)\(.*(?:\n[ )].*)*")  # and nothing beside it
+ASKS = re.compile(r"(?:#.*\n)*lesson\.(?:explore|recap)\(.*(?:\n[ )].*)*")  # and nothing beside it
 PREDICTED = re.compile(r'lesson\.(predict|reveal)\(\s*"([^"]+)"')
 EXERCISE = re.compile(r"^\*\*Exercise (\d\d-e\d+)\*\*", re.MULTILINE)
 HINTS = re.compile(r"\A(?:\s*<details>.*?</details>)+", re.DOTALL)
@@ -74,7 +74,7 @@ def _made(source: str, tags: list[str]) -> str:
 def asks(source: str) -> bool:
     """Whether code only asks for a question, an explorer or the recap: nobody needs to read it.
 
-    >>> asks('lesson.explore("norms", steps=0)'), asks("x = 1\\nlesson.recap()")
+    >>> asks('# explorer\\nlesson.explore("norms", steps=0)'), asks("x = 1\\nlesson.recap()")
     (True, False)
     """
     asked = "lesson.predict(" in source or "lesson.quiz(" in source
