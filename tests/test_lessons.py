@@ -269,6 +269,10 @@ def test_solved_every_verdict_is_right():
     notebook.cells = cells  # in one kernel: to start one for each lesson takes a minute
     execute(notebook, LESSONS, threads=1)
     assert statuses(notebook) == wanted
+    outputs = [o.data["text/plain"] for c in cells for o in c.outputs if "data" in o]
+    kept = {name for text in outputs for name in re.findall(r"`(my_\w+)` is kept", text)}
+    names = set().union(*map(defined, cells[1:]))
+    assert kept == {name for name in names if name.startswith("my_")}
 
 
 @lessons
