@@ -348,39 +348,7 @@ def _bytes(number):
     return f"{significant(number / 2**power, 3)} {name}"
 
 
-MOMENTUM_AT = [1, *range(4, 129, 4)]
-
-
 @cache
-def momentum_data():
-    """Rows as lesson 03 measures them on gradients, here of random numbers."""
-    generator = torch.Generator().manual_seed(0)
-    rows = {}
-    for part in ("q", "k", "v", "o", "w_in", "w_out"):
-        for kind in "MD":
-            values = torch.rand(20, len(MOMENTUM_AT), generator=generator).sort(1, True)[0]
-            ways = torch.rand(20, 1, generator=generator)
-            rows[f"{part} {kind}"] = torch.cat([ways, values], 1).tolist()
-    return rows | {"at": [number - 1 for number in MOMENTUM_AT]}
-
-
-def momentum(x, mu, matrix, show):
-    i = round(20 * mu)
-    both = [momentum_data()[f"{matrix} {kind}"] for kind in "MD"]
-    weights = (
-        f"the weight {fixed(100 * (1 - mu), 0)} % in M and {fixed(100 * (1 - mu**2), 1)} % in D"
-    )
-    if show == "the way downhill":
-        now = [fixed(100 * rows[i][0], 0) for rows in both]
-        told = f"along M goes {now[0]} % of the steepest way, along D {now[1]} %."
-        y, at = [[row[0] for row in rows] for rows in both], [k / 20 for k in range(20)]
-    else:
-        now = [fixed(100 * rows[i][1], 0) for rows in both]
-        told = f"is {now[0]} % of the norm of M and {now[1]} % of that of D"
-        y, at = [rows[i][1:] for rows in both], MOMENTUM_AT
-    return Expected(x=[at, at], y=y, phrases=[weights, told])
-
-
 def mulberry32(seed):
     """The generator of the script (Tommy Ettinger's, public domain), with Box and Muller."""
     state = seed * 0x9E3779B9
@@ -943,7 +911,6 @@ ORACLES = {
             power,
             cobweb,
             frequencies,
-            momentum,
             leadmap,
         ),
     )
@@ -1000,11 +967,6 @@ POINTS = {
         share=[0, 100, 120, 80, 100, 98, 50, 0],
         start=[0.05, 0.05, 0.3, 1, 1.2, 0.01, 0.4, 1.2],
         steps=[30, 60, 20, 60, 0, 7, 45, 1],
-    ),
-    "momentum": points(
-        mu=[0, 0.95, 0.5, 0.05, 0.95, 0.8],
-        matrix=["w_out", "q", "v", "w_in", "k", "o"],
-        show=["singular values", "the way downhill"] * 3,
     ),
     "trials": points(
         steps=["150", "1,200", "1,200", "150", "1,200"],

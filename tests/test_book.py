@@ -230,15 +230,15 @@ def shown(locator):
 
 def test_a_result_waits_until_it_is_asked_for_by_keyboard(visit):
     page = visit(HTML / "lessons" / "02-newton-schulz.html")
-    claim = page.locator("#claim-02-c1")
-    cover = page.locator(".tag_after-02-p1 .muonlab-cover button")
+    claim = page.locator("#claim-02-c5")
+    cover = page.locator(".tag_after-02-p2 .muonlab-cover button")
     cover.first.wait_for()
     assert not shown(claim)
-    assert cover.count() == 2
-    other = page.locator(".tag_after-02-p2 .muonlab-cover button")
+    assert cover.count() == 1
+    other = page.locator(".tag_after-02-p4 .muonlab-cover button")
     assert other.count() == 1
     cover.first.scroll_into_view_if_needed()
-    before = page.locator(".tag_after-02-p1 .muonlab-cover").first.bounding_box()["y"]
+    before = page.locator(".tag_after-02-p2 .muonlab-cover").first.bounding_box()["y"]
     cover.first.press("Enter")
     assert shown(claim)
     top = page.evaluate("document.activeElement.getBoundingClientRect().top")
@@ -251,10 +251,10 @@ def test_a_result_waits_until_it_is_asked_for_by_keyboard(visit):
 def test_whoever_follows_a_link_to_a_claim_sees_it(visit):
     page = visit(HTML / "lessons" / "02-newton-schulz.html")
     page.locator(".muonlab-cover").first.wait_for()
-    claim = page.locator("#claim-02-c1")
+    claim = page.locator("#claim-02-c5")
     assert not shown(claim)
-    page.evaluate("location.hash = 'claim-02-c1'")
-    page.locator(".tag_after-02-p1 .muonlab-cover").first.wait_for(state="detached")
+    page.evaluate("location.hash = 'claim-02-c5'")
+    page.locator(".tag_after-02-p2 .muonlab-cover").first.wait_for(state="detached")
     assert shown(claim)
 
 
@@ -263,12 +263,12 @@ def test_paper_and_pages_without_scripts_show_every_result(visit, browser):  # n
     page = visit(path)
     page.locator(".muonlab-cover").first.wait_for()
     page.emulate_media(media="print")
-    assert shown(page.locator("#claim-02-c1"))
+    assert shown(page.locator("#claim-02-c5"))
     assert not page.locator(".muonlab-cover").first.is_visible()
     context = browser.new_context(java_script_enabled=False)
     plain = context.new_page()
     plain.goto(path.as_uri())
-    assert plain.locator("#claim-02-c1").is_visible()
+    assert plain.locator("#claim-02-c5").is_visible()
     context.close()
 
 

@@ -134,7 +134,7 @@ def move_and_compare(page):
         arg=[explorer.element_handle(), before[0]],
     )
     assert sentence.inner_text() != before[1]
-    assert "6 steps of" in explorer.locator(".muonlab-title").inner_text()
+    assert "2 steps of" in explorer.locator(".muonlab-title").inner_text()
 
 
 def test_the_stored_explorer_moves_before_anything_is_run(page):

@@ -7,7 +7,7 @@ from functools import cache
 import nbformat
 import pytest
 import torch
-from explorer_oracles import ORACLES, POINTS, RECIPES, leadmap_data, momentum_data, recipe
+from explorer_oracles import ORACLES, POINTS, RECIPES, leadmap_data, recipe
 from test_browser import browser, open_page
 
 from muonlab.classroom import explore
@@ -46,7 +46,6 @@ def data(name):
     """What the lesson passes to the explorer."""
     made = {
         "trials": lambda: {f"{steps:,}": trials_data(RACE[steps]) for steps in (150, 1200)},
-        "momentum": momentum_data,
         "leadmap": leadmap_data,
         "isotropy": lambda: bands_data(
             {"150": recorded("race-150"), "1,200": recorded("race-1200")}

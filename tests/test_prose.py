@@ -21,18 +21,13 @@ PAPER = Path(__file__).parents[1] / "book" / "paper.toml"
 EVERYWHERE = {"95 %": "the level of every interval, muonlab.statistics"}
 CITED: dict[str, dict[str, str]] = {
     "02": {
-        "1.5": "the exercise on paper: a + b = 1 and a + 3b = 0",
         **dict.fromkeys(("3.4445", "4.7750", "2.0315"), "Jordan 2024, the three numbers"),
         "0.701": "their sum, with the signs of p",
+        **dict.fromkeys(("0.868", "−1.58"), "where p crosses the diagonal, and its slope there"),
         "0.3": "Jordan 2024, how far from 1 was found harmless",
+        "1.21": "the rule of exercise e4, lessons/checks/lesson_02.py",
     },
-    "03": {
-        "0.2": "a constant of the convention, muonlab.optim.update",
-        "0.05": "arXiv 2505.16932, GPT-2 small: 3.639 minus 3.588",
-        "0.008": "arXiv 2505.16932, 10B tokens: 2.921 minus 2.913",
-        "9.75 %": "1 minus 0.95 squared",
-        "0.9025": "0.95 squared",
-    },
+    "03": {"0.2": "a constant of the convention, muonlab.optim.update"},
     "04": {
         "10 %": "e to the power 0.1, less 1",
         **dict.fromkeys(("1.4", "0.1", "1.1", "1.2"), "arXiv 2509.02046, section 4"),
