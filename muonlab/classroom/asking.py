@@ -53,7 +53,7 @@ STATE: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
     (torch.is_anomaly_enabled, torch.autograd.set_detect_anomaly),
     (sys.getrecursionlimit, sys.setrecursionlimit),
     (torch.are_deterministic_algorithms_enabled, torch.use_deterministic_algorithms),
-    (np.geterr, lambda found: np.seterr(**found)),
+    (np.geterr, lambda modes: np.seterr(**modes)),
 )
 
 
@@ -235,8 +235,8 @@ def same(before: Any, after: Any) -> bool:
     if isinstance(before, PLAIN):  # first, for a state of `random` holds hundreds
         return before == after
     if isinstance(before, torch.nn.Module):
-        held = ([(p, p.requires_grad) for p in m.parameters()] for m in (before, after))
-        return same(*held) and same(before.state_dict(), after.state_dict())
+        flags = ([(p, p.requires_grad) for p in m.parameters()] for m in (before, after))
+        return same(*flags) and same(before.state_dict(), after.state_dict())
     if isinstance(before, torch.Tensor):
         return torch.equal(before, after)
     if isinstance(before, np.ndarray):
@@ -257,8 +257,8 @@ def _steps(answer: Any) -> list[dis.Instruction]:
 
 def _begins(answer: Any) -> bool:
     """Whether the function holds nothing but its description and dots."""
-    held = {step.opname for step in _steps(answer)} or {"unknown"}
-    return held <= {"RESUME", "NOP", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST"}
+    operations = {step.opname for step in _steps(answer)} or {"unknown"}
+    return operations <= {"RESUME", "NOP", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST"}
 
 
 def _none(answer: Any) -> Exception:
@@ -301,9 +301,9 @@ def _raised(answer: Any, error: BaseException) -> str:
 def _first(place: CodeType) -> int:
     """Returns the line of `def`: a function's code begins with its decorators."""
     start = place.co_firstlineno
-    found = (
+    lines = (
         number
         for number in range(start, start + 20)
         if linecache.getline(place.co_filename, number).lstrip().startswith(("def ", "async def "))
     )
-    return start if place.co_name == "<lambda>" else next(found, start)
+    return start if place.co_name == "<lambda>" else next(lines, start)

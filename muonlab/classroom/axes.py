@@ -53,11 +53,11 @@ def legend(figure: Figure, drawn: str = "") -> None:
     Args:
         drawn: how lines, bands or dots stand for seeds.
     """
-    found: dict[str, Any] = {}
+    mark_of: dict[str, Any] = {}
     for axes in figure.axes:
         marks, names = axes.get_legend_handles_labels()
-        found |= dict(zip(names, marks, strict=True))
-    labels, handles = [*found], [*found.values()]
+        mark_of |= dict(zip(names, marks, strict=True))
+    labels, handles = [*mark_of], [*mark_of.values()]
     columns = max(1, min(3, 36 // (8 + max(map(len, labels)))))
     rows = -(-len(labels) // columns) + len(drawn.splitlines())
     figure.set_figheight(figure.get_figheight() + 0.2 * rows)
@@ -98,8 +98,8 @@ def draw_spectra(axes: Axes, values: Mapping[str, Numbers], logy: bool) -> None:
     for (label, v), look in zip(values.items(), looks(values), strict=True):
         s = np.sort(numbers_of(v))[::-1]
         if s.ndim != 1 or not (np.isfinite(s).all() and (s >= 0).all() and s.any()):
-            wanted = "singular values (k,) are finite, 0 or more, and not all 0"
-            raise ValueError(f"{wanted}; those of {label!r} are not")
+            expected = "singular values (k,) are finite, 0 or more, and not all 0"
+            raise ValueError(f"{expected}; those of {label!r} are not")
         s = s[s > 1e-12 * s.max(initial=0)] if logy else s
         at = np.arange(1, len(s) + 1)
         axes.plot(at, s, label=label, markersize=5, markevery=every(at), **look)

@@ -124,8 +124,8 @@ class Claim:
     def row(self) -> tuple[str, ...]:
         """The claim in a table below HEADS."""
         theirs = "; ".join(filter(None, (self.paper, self.source)))
-        found = f"{self.measured} · bound: {self.bound}"
-        return (self.id, self.told or self.sign, self.sentence, found, theirs)
+        result = f"{self.measured} · bound: {self.bound}"
+        return (self.id, self.told or self.sign, self.sentence, result, theirs)
 
     def __repr__(self) -> str:
         facts = f"{self.sentence} | {self.measured} | {self.bound}"
@@ -225,8 +225,8 @@ def claim(id: str, value: Any, folder: Path = LESSONS) -> Claim:
     if not size:
         one = [math.prod(getattr(v, "shape", (2,))) == 1 for v in values]  # in a tensor or an array
         values = tuple(v.item() if o else v for v, o in zip(values, one, strict=True))
-        for each in values:
-            checks.kind(f"a number for claim {id}", each, Real)  # NaN, too: it does not hold
+        for number in values:
+            checks.kind(f"a number for claim {id}", number, Real)  # NaN, too: it does not hold
     return replace(known[id], value=values if size else tuple(map(float, values)))
 
 
@@ -258,8 +258,8 @@ def _course(notebook: Path) -> Path:
 def _read(value: Any) -> Any:
     if not isinstance(value, list):
         return value
-    for each in value:
-        checks.kind("an interval of numbers", each, int, float)  # no text, which a page would show
+    for end in value:
+        checks.kind("an interval of numbers", end, int, float)  # no text, which a page would show
     return Interval(*value)
 
 
@@ -269,9 +269,9 @@ def stored_claims(lessons: Path | str, before: str = "99") -> dict[str, tuple[Cl
     A claim may have left its lesson for a page of evidence, as "evidence/race".
     """
     checks.word("a lesson, by two digits,", before, "02", r"\d\d")
-    if not (found := sorted(Path(lessons).glob("[0-9][0-9]-*.ipynb"))):
+    if not (notebooks := sorted(Path(lessons).glob("[0-9][0-9]-*.ipynb"))):
         raise FileNotFoundError(f"expected the folder of the lessons, got {lessons}: none is there")
-    pages = {path.stem: path for path in found if path.name < before}
+    pages = {path.stem: path for path in notebooks if path.name < before}
     pages |= {f"{EVIDENCE}/{path.stem}": path for path in evidence(Path(lessons))}
     stored = ((claim, page) for page, path in pages.items() for claim in collect(path))
     return {claim.id: (claim, page) for claim, page in stored if claim.id < before}

@@ -42,15 +42,15 @@ class Verdict:
     example: str = ""
 
     def __repr__(self) -> str:
-        told = f"{self.message} {self.example}".rstrip()
-        return f"{LOOK[self.status][0]} {self.exercise}: {self.status}. {told}"
+        words = f"{self.message} {self.example}".rstrip()
+        return f"{LOOK[self.status][0]} {self.exercise}: {self.status}. {words}"
 
     @property
     def html(self) -> str:
         """The verdict as a box; what the message quotes of the learner is taken as plain text."""
         symbol, colour = LOOK[self.status]
-        told = filter(None, (self.message, self.example))
-        lines = (re.sub("`(.+?)`", r"<code>\1</code>", escape(text)) for text in told)
+        parts = filter(None, (self.message, self.example))
+        lines = (re.sub("`(.+?)`", r"<code>\1</code>", escape(text)) for text in parts)
         return (
             f'<div role="status" style="border-left:4px solid {colour};padding:0.3em 0.8em;'
             f'margin:0.4em 0"><b>{symbol} {escape(self.exercise)}: {self.status}.</b> '
@@ -73,7 +73,7 @@ def judge(exercise: str, answer: Any, swaps: Swaps = ()) -> Verdict:
     try:
         unpatched()
         try:
-            told = check(answer)
+            praise = check(answer)
         finally:
             unpatched()
     except NotYet as reason:
@@ -83,7 +83,7 @@ def judge(exercise: str, answer: Any, swaps: Swaps = ()) -> Verdict:
     except Exception as error:  # a returned value that the check's own arithmetic refuses
         message = f"{UNREADABLE} ({type(error).__name__}: {error}). Look at its type and shape."
         return Verdict(exercise, "not right", message)
-    return Verdict(exercise, "right", told or (check.__doc__ or "").strip())
+    return Verdict(exercise, "right", praise or (check.__doc__ or "").strip())
 
 
 @cache
@@ -174,8 +174,8 @@ def _tell(
         message = ROUNDED
     else:
         message = otherwise if isinstance(otherwise, str) else otherwise(came[first], *cases[first])
-    told = apart(expected, came[first])
-    raise Wrong(message, f"Try `{shown(answer, cases[first])}`: expected {told[0]}, got {told[1]}.")
+    pair = apart(expected, came[first])
+    raise Wrong(message, f"Try `{shown(answer, cases[first])}`: expected {pair[0]}, got {pair[1]}.")
 
 
 def _right(came: Any, expected: Any, within: float) -> bool:

@@ -53,8 +53,8 @@ def controls(name: str) -> list[dict[str, Any]]:
     declared = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
     for control, spec in declared.items():
         if spec.keys() not in KINDS:
-            wanted = "label, value, and options, or min, max and step, or cells"
-            raise ValueError(f"{name}.toml: {control} needs {wanted}; {', '.join(spec)} came")
+            expected = "label, value, and options, or min, max and step, or cells"
+            raise ValueError(f"{name}.toml: {control} needs {expected}; {', '.join(spec)} came")
     return [{"name": control, **spec} for control, spec in declared.items()]
 
 
@@ -91,9 +91,9 @@ class Explorer(Widget):
         for control, value in values.items():
             _check(known[control], value)
         if bool(data) != draws_data(name):
-            raise ValueError(f"explorer {name} draws {'no ' * bool(data)}data; got {data}")
+            raise ValueError(f"explorer {name} draws {'no ' if data else ''}data; got {data}")
         rows = [*map((data or {}).get, ("keys", "values"))] if name == "tenfacts" else []
-        if not all(isinstance(each, list) and shape(each) == (10, 10) for each in rows):
+        if not all(isinstance(grid, list) and shape(grid) == (10, 10) for grid in rows):
             raise ValueError(f"{name} draws keys and values, ten by ten; got {checks.told(data)}")
         self._esm = module(name)
         super().__init__(name=name, data=data or {}, values=values)

@@ -34,7 +34,7 @@ def trials_data(search: Search, at: Place = HERE) -> dict[str, Any]:
     search.best(at)  # it says what is missing
     return {
         contestant(runs[0].config): _tried(search, runs)
-        for runs in ([r for some in rounds for r in some] for rounds in search.trials(at).values())
+        for runs in ([r for part in rounds for r in part] for rounds in search.trials(at).values())
         if contestant(runs[0].config) in NAMES
     }
 
@@ -56,8 +56,8 @@ def facts_data(records: Iterable[Record], text: Facts) -> dict[str, Any]:
     runs = several(records)
     if other := sorted({run.config["corpus"] for run in runs} - {text.name}):
         raise ValueError(f"expected the text of the runs, {', '.join(other)}; got {text.name}")
-    found = grouped(runs, learner, preset="facts-400")
-    first = next(iter(found.values()))[0]
+    runs_of = grouped(runs, learner, preset="facts-400")
+    first = next(iter(runs_of.values()))[0]
     passes = first.config["batch"] * first.config["context"] / len(text.train)  # in one step
     chosen = selections(text.m, float(text.name.partition("zipf")[2] or 1))
     steps = [at["step"] for at in first.held_out]
@@ -66,7 +66,7 @@ def facts_data(records: Iterable[Record], text: Facts) -> dict[str, Any]:
         "seen": [[float(f"{n * step * passes:.{DIGITS}g}") for n in chosen] for step in steps],
         "accuracy": {
             who: [[at["accuracy"] for at in run.held_out] for run in runs]
-            for who, runs in found.items()
+            for who, runs in runs_of.items()
         },
     }
 
@@ -129,8 +129,8 @@ def measured_spectra(
     """
     if not (runs := [run for run in several(records) if run.spectra]):
         raise ValueError("expected runs with spectra, as race-1200 has; got none")
-    found = grouped(runs, name)
-    return {name: _by_matrix(runs) for name, runs in found.items()}
+    runs_of = grouped(runs, name)
+    return {name: _by_matrix(runs) for name, runs in runs_of.items()}
 
 
 def _by_matrix(runs: Runs) -> dict[str, Tensor]:

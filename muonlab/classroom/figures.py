@@ -69,7 +69,7 @@ def lines(
         if first <= -1 or last > len(ticks) - 1:  # a point may stand a little beside its place
             raise ValueError(f"ticks must name 0 to {last:g}, the last x; got {len(ticks)} of them")
         axes.set_xticks(range(len(ticks)), labels=ticks)
-    drawn = [f"line: mean, band: all {count_of(seeds)} seeds"] * bool(seeds)
+    drawn = [f"line: mean, band: all {count_of(seeds)} seeds"] if seeds else []
     if len(series) > 1 or drawn:
         legend(figure, "\n".join(drawn))
     return figure
@@ -94,9 +94,9 @@ def panels(
     demand(series)
     shape: dict[str, Any] = {"figsize": (WIDTH, 0.55 * WIDTH), "squeeze": False}
     figure, [places] = plt.subplots(1, len(series), sharey=True, **shape)
-    for axes, (title, each) in zip(places, series.items(), strict=True):
-        demand(each)
-        draw_lines(axes, x_of(x, title), each)
+    for axes, (title, lines_of) in zip(places, series.items(), strict=True):
+        demand(lines_of)
+        draw_lines(axes, x_of(x, title), lines_of)
         axes.set(title=title, xlabel=xlabel)
         scales(axes, False, logy)
         axes.locator_params(axis="x", nbins=4)  # more run into each other in a narrow panel
@@ -120,13 +120,15 @@ def spectra(values: Mapping[str, Numbers], *, logy: bool = True) -> Figure:
 def dots(values: Mapping[str, Sequence[float]], *, xlabel: str) -> Figure:
     """Returns one row a name: each seed as a dot, and the 95 % interval of their mean as a bar."""
     demand(values)
-    found = {name: numbers_of(v) for name, v in values.items()}
-    figure, axes = plt.subplots(figsize=_size(found, 1))
-    name_rows(axes, list(found))
-    for row, (numbers, look) in enumerate(zip(found.values(), looks(found), strict=True)):
+    numbers_by_name = {name: numbers_of(v) for name, v in values.items()}
+    figure, axes = plt.subplots(figsize=_size(numbers_by_name, 1))
+    name_rows(axes, list(numbers_by_name))
+    for row, (numbers, look) in enumerate(
+        zip(numbers_by_name.values(), looks(numbers_by_name), strict=True)
+    ):
         effect = mean_interval(numbers.tolist())
         _effect(axes, row, effect, numbers, look["color"], look["marker"])
-    n = count_of({len(numbers) for numbers in found.values()})
+    n = count_of({len(numbers) for numbers in numbers_by_name.values()})
     axes.set_xlabel(xlabel, loc="right")
     return _caption(figure, f"dots: {n} seeds; bar: mean and its 95 % interval")
 
@@ -144,11 +146,11 @@ def forest(
     demand(differences)
     figure, axes = plt.subplots(figsize=_size(differences, 2))
     draw_forest(axes, differences, matters)
-    n = count_of({len(each) for each in differences.values()})
+    n = count_of({len(by_seed) for by_seed in differences.values()})
     axes.set_xlabel(xlabel, loc="right")
-    told = f"dots: n = {n} seeds; bar: mean and its 95 % interval"
+    legend_text = f"dots: n = {n} seeds; bar: mean and its 95 % interval"
     shade = f"\nshaded: nearer to 0 than {matters:g}, the size asked about"
-    return _caption(figure, told + shade * bool(matters))
+    return _caption(figure, legend_text + (shade if matters else ""))
 
 
 def bars(settings: Mapping[str, Mapping[str, Sequence[float]]], *, xlabel: str) -> Figure:
@@ -169,16 +171,16 @@ def bars(settings: Mapping[str, Mapping[str, Sequence[float]]], *, xlabel: str) 
     for number, (setting, look) in enumerate(zip(settings, looks(settings), strict=True)):
         axes.plot([], [], linewidth=2, markersize=7, label=setting, **look | {"linestyle": "-"})
         for row, name in enumerate(names):
-            each, at = numbers_of(settings[setting][name]), row + (number + 0.5) * high - 0.45
-            effect = mean_interval(each.tolist())
-            _effect(axes, at, effect, each, look["color"], look["marker"], 0.36 * high)
-            end = max(effect.high, *each), at
-            told: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": 10.5}
-            axes.annotate(f"{effect.mean:+.3f}".replace("-", "−"), end, (6, 0), **told)
+            by_seed, at = numbers_of(settings[setting][name]), row + (number + 0.5) * high - 0.45
+            effect = mean_interval(by_seed.tolist())
+            _effect(axes, at, effect, by_seed, look["color"], look["marker"], 0.36 * high)
+            end = max(effect.high, *by_seed), at
+            form: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": 10.5}
+            axes.annotate(f"{effect.mean:+.3f}".replace("-", "−"), end, (6, 0), **form)
     axes.margins(x=0.14)
     axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
     axes.set_xlabel(xlabel, loc="right")
-    n = count_of({len(each) for some in settings.values() for each in some.values()})
+    n = count_of({len(by_seed) for effects in settings.values() for by_seed in effects.values()})
     legend(figure, f"bar: mean and its 95 % interval; dots: {n} seeds")
     return figure
 
@@ -225,16 +227,16 @@ def draw_forest(
 ) -> None:
     """Draws what `forest` says: a row for each effect, with its numbers below its name."""
     checks.number("matters", matters, 0)
-    if wrong := [name for name, each in differences.items() if isinstance(each, Interval)]:
+    if wrong := [name for name, by_seed in differences.items() if isinstance(by_seed, Interval)]:
         raise TypeError(f"expected differences, one a seed; {wrong[0]!r} is an interval already")
-    effects = [mean_interval(list(each)) for each in differences.values()]
+    effects = [mean_interval(list(by_seed)) for by_seed in differences.values()]
     unlike = len({effect.n for effect in effects}) > 1
     name_rows(axes, list(differences), [minus(e) + f", n = {e.n}" * unlike for e in effects])
     axes.axvline(0, color=INK, linewidth=1)
     if matters:
         axes.axvspan(-matters, matters, color=INK, alpha=0.12, linewidth=0)
-    for row, (effect, each) in enumerate(zip(effects, differences.values(), strict=True)):
-        _effect(axes, row, effect, numbers_of(each), INK, "D")
+    for row, (effect, by_seed) in enumerate(zip(effects, differences.values(), strict=True)):
+        _effect(axes, row, effect, numbers_of(by_seed), INK, "D")
 
 
 def _size(rows: Mapping[str, Any], deep: int) -> tuple[float, float]:
@@ -264,12 +266,14 @@ def _effect(
     axes: Axes,
     row: float,
     effect: Interval,
-    each: np.ndarray,
+    by_seed: np.ndarray,
     colour: str,
     marker: str,
     down: float = 0.24,
 ) -> None:
-    axes.plot(each, np.full(len(each), row + down), "o", color=colour, alpha=0.5, markersize=3)
+    axes.plot(
+        by_seed, np.full(len(by_seed), row + down), "o", color=colour, alpha=0.5, markersize=3
+    )
     axes.plot([effect.low, effect.high], [row, row], color=colour, linewidth=2)
     axes.plot(effect.mean, row, marker, color=colour, markersize=7)
 

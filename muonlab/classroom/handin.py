@@ -85,24 +85,26 @@ def write(
 def parse(content: bytes) -> HandIn:
     """Returns what a file holds; ValueError says what is wrong, in words of ours alone."""
     try:
-        found = json.loads(content)
+        fields = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise ValueError("it is no JSON, or not the whole file") from error
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
+    if not isinstance(fields, dict) or fields.get("format") != FORMAT:
         raise ValueError(f"it is not a file of lesson.hand_in(): its format is not {FORMAT!r}")
-    _expect(found.keys() == {*TEXTS, "predictions", "checks"}, "it has other fields than it should")
+    _expect(
+        fields.keys() == {*TEXTS, "predictions", "checks"}, "it has other fields than it should"
+    )
     for field, pattern in TEXTS.items():
-        right = isinstance(found[field], str) and re.fullmatch(pattern, found[field])
+        right = isinstance(fields[field], str) and re.fullmatch(pattern, fields[field])
         _expect(right, f"its {field} is not as it should be")
     for field, letter in (("predictions", "p"), ("checks", "e")):
-        entries, id = found[field], re.compile(rf"{found['lesson']}-{letter}\d{{1,3}}")
+        entries, id = fields[field], re.compile(rf"{fields['lesson']}-{letter}\d{{1,3}}")
         short = isinstance(entries, dict) and len(entries) <= MOST
         _expect(short, f"its {field} are no short list by id")
         _expect(all(map(id.fullmatch, entries)), f"an id in its {field} is not of this lesson")
-    _expect(all(map(_is_prediction, found["predictions"].values())), "a prediction is not whole")
-    statuses = found["checks"].values()
+    _expect(all(map(_is_prediction, fields["predictions"].values())), "a prediction is not whole")
+    statuses = fields["checks"].values()
     _expect(all(isinstance(s, str) and s in LOOK for s in statuses), "a check has no known status")
-    return HandIn(**{field: value for field, value in found.items() if field != "format"})
+    return HandIn(**{field: value for field, value in fields.items() if field != "format"})
 
 
 def _is_prediction(said: Any) -> bool:

@@ -26,27 +26,25 @@ def matrix(matrices: Mapping[str, Any], *, shared: bool = True, logy: bool = Fal
     """
     demand(matrices)
     checks.choice("shared", shared, (True, False))
-    found = {name: checks.array("matrices", matrix) for name, matrix in matrices.items()}
-    if not all(m.ndim == 2 and m.size and np.isfinite(m).all() for m in found.values()):
-        raise ValueError(f"expected matrices (m, n) of finite numbers, got {found}")
-    figure, maps, below = _places(len(found))
-    ends = [np.abs(each).max() or 1.0 for each in found.values()]
+    arrays = {name: checks.array("matrices", matrix) for name, matrix in matrices.items()}
+    if not all(m.ndim == 2 and m.size and np.isfinite(m).all() for m in arrays.values()):
+        raise ValueError(f"expected matrices (m, n) of finite numbers, got {arrays}")
+    figure, maps, below = _places(len(arrays))
+    ends = [np.abs(M).max() or 1.0 for M in arrays.values()]
     ends = [max(ends)] * len(ends) if shared else ends
-    for axes, (name, each), end in zip(maps, found.items(), ends, strict=True):
-        image = axes.imshow(each, cmap=DIVERGING, vmin=-end, vmax=end, interpolation="none")
-        rows, columns = each.shape
+    for axes, (name, M), end in zip(maps, arrays.items(), ends, strict=True):
+        image = axes.imshow(M, cmap=DIVERGING, vmin=-end, vmax=end, interpolation="none")
+        rows, columns = M.shape
         axes.set(title=name, xticks=[], yticks=[], xlabel=f"{rows} × {columns}")
         axes.spines[:].set_visible(True)
         ticks: dict[str, Any] = {"ticks": [-end, 0, end], "format": minus}
         ticks |= {"orientation": "horizontal"}
-        if not shared or len(found) == 1:
+        if not shared or len(arrays) == 1:
             figure.colorbar(image, cax=axes.inset_axes((0, -0.3, 1, 0.06)), **ticks)
-    if shared and len(found) > 1:
+    if shared and len(arrays) > 1:
         figure.colorbar(image, ax=maps, fraction=0.06, aspect=30, **ticks)
-    draw_spectra(
-        below, {name: np.linalg.svd(each, False, False) for name, each in found.items()}, logy
-    )
-    if len(found) > 1:
+    draw_spectra(below, {name: np.linalg.svd(M, False, False) for name, M in arrays.items()}, logy)
+    if len(arrays) > 1:
         below.legend()
     return figure
 
@@ -74,20 +72,22 @@ def maps(
     shape: dict[str, Any] = {"figsize": (WIDTH, high * WIDTH), "squeeze": False}
     figure, [places] = plt.subplots(1, len(grids), sharey=bool(sides), **shape)
     cells = [[[*row.values()] for row in grid.values()] for grid in grids.values()]
-    found = checks.array("maps with as many rows each", cells)
+    grid_values = checks.array("maps with as many rows each", cells)
     checks.number("below", below)
-    if not (found.ndim == 3 and found.size and np.isfinite(found).all()):
-        raise ValueError(f"expected finite numbers in cells, got {checks.told(found.tolist())}")
-    low, top, form = found.min(), found.max(), ".2f"
+    if not (grid_values.ndim == 3 and grid_values.size and np.isfinite(grid_values).all()):
+        raise ValueError(
+            f"expected finite numbers in cells, got {checks.told(grid_values.tolist())}"
+        )
+    low, top, form = grid_values.min(), grid_values.max(), ".2f"
     colours: str | LinearSegmentedColormap = "viridis"
     if sides:
         if len(sides) != 2 or sides[0] == sides[1]:
             raise ValueError(f"sides are two different contestants, got {sides}")
-        far = np.abs(found - below).max()
+        far = np.abs(grid_values - below).max()
         low, top, form = below - far, below + far, "+.2f"
         first, second = ((np.array(to_rgb(look["color"])) + 1) / 2 for look in looks(sides))
         colours = LinearSegmentedColormap.from_list("sides", np.array([first, [1] * 3, second]))
-    for axes, (name, grid), cells in zip(places, grids.items(), found, strict=True):
+    for axes, (name, grid), cells in zip(places, grids.items(), grid_values, strict=True):
         axes.imshow(cells, cmap=colours, origin="lower", vmin=low, vmax=top)
         axes.set(title=name, xlabel=xlabel)
         axes.set_xticks(range(len(cells[0])), [*next(iter(grid.values()))])

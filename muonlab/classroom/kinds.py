@@ -27,35 +27,35 @@ class Wrong(Exception):
 
 def number(value: Any) -> float:
     """One real number: int, float, fraction, NumPy scalar, a tensor or array with one entry."""
-    found = _one(value)
-    if isinstance(found, bool) or not isinstance(found, Real | Decimal):
+    single = _one(value)
+    if isinstance(single, bool) or not isinstance(single, Real | Decimal):
         raise Wrong(f"Expected one number; your function returned {described(value)}.")
-    return found if isinstance(found, int) else float(found)
+    return single if isinstance(single, int) else float(single)
 
 
 def yes(value: Any) -> bool:
     """True or False, also NumPy's and torch's, and 1 or 0 as int; no other number and no word."""
-    found = _one(value)
-    if not isinstance(found, int) or found not in (0, 1):
+    single = _one(value)
+    if not isinstance(single, int) or single not in (0, 1):
         raise Wrong(f"Expected True or False; your function returned {described(value)}.")
-    return bool(found)
+    return bool(single)
 
 
 def array(value: Any) -> Tensor:
     """Numbers of any shape, as float64: a tensor, an array, a list, a tuple, nested or not."""
-    found = plain(value)
-    leaves = list(_leaves(found))
-    sizes = [shape(v) for v in found] if isinstance(value, tuple) else []
+    in_lists = plain(value)
+    leaves = list(_leaves(in_lists))
+    sizes = [shape(v) for v in in_lists] if isinstance(value, tuple) else []
     if len(set(sizes)) > 1:
         listed = " and ".join(map(str, sizes))
         raise Wrong(f"Your function returned {len(sizes)} results, of shapes {listed}. Return one.")
-    ordered = isinstance(found, list) or (hasattr(value, "tolist") and leaves)
+    ordered = isinstance(in_lists, list) or (hasattr(value, "tolist") and leaves)
     if not ordered or any(isinstance(v, bool) or not isinstance(v, Real | Decimal) for v in leaves):
         raise Wrong(
             f"Expected numbers in a tensor or list; your function returned {described(value)}."
         )
     try:
-        return torch.tensor(found, dtype=torch.float64, device="cpu")
+        return torch.tensor(in_lists, dtype=torch.float64, device="cpu")
     except (ValueError, TypeError) as error:
         raise Wrong("The rows of your result have different lengths.") from error
 
@@ -117,8 +117,12 @@ def rounded(came: Any, value: Any, digits: int, within: float) -> bool:
 
 def shape(value: Any) -> tuple[int, ...]:
     """Returns how many entries stand along each dimension of a plain or other value."""
-    found = plain(value)
-    return (len(found), *(shape(found[0]) if found else ())) if isinstance(found, list) else ()
+    in_lists = plain(value)
+    return (
+        (len(in_lists), *(shape(in_lists[0]) if in_lists else ()))
+        if isinstance(in_lists, list)
+        else ()
+    )
 
 
 def described(value: Any) -> str:
@@ -131,12 +135,12 @@ def described(value: Any) -> str:
 
 def told(value: Any, digits: int = 4) -> str:
     """Returns a value as a message shows it: numbers with so many digits, of many the shape."""
-    found = plain(value)
-    if isinstance(found, list) and sum(1 for _ in _leaves(found)) > SMALL:
-        return f"{shape(found)} numbers, the first {told(next(_leaves(found)), digits)}"
-    if isinstance(found, list):
-        return f"[{', '.join(told(v, digits) for v in found)}]"
-    return f"{found + 0.0:.{digits}g}" if isinstance(found, float) else str(found)
+    in_lists = plain(value)
+    if isinstance(in_lists, list) and sum(1 for _ in _leaves(in_lists)) > SMALL:
+        return f"{shape(in_lists)} numbers, the first {told(next(_leaves(in_lists)), digits)}"
+    if isinstance(in_lists, list):
+        return f"[{', '.join(told(v, digits) for v in in_lists)}]"
+    return f"{in_lists + 0.0:.{digits}g}" if isinstance(in_lists, float) else str(in_lists)
 
 
 def apart(expected: Any, came: Any) -> tuple[str, str]:
@@ -170,15 +174,15 @@ def code(value: Any) -> str:
 
 
 def _one(value: Any) -> Any:
-    found = plain(value)
-    while hasattr(value, "tolist") and isinstance(found, list) and len(found) == 1:
-        found = found[0]
-    return found
+    in_lists = plain(value)
+    while hasattr(value, "tolist") and isinstance(in_lists, list) and len(in_lists) == 1:
+        in_lists = in_lists[0]
+    return in_lists
 
 
-def _leaves(found: Any) -> Iterator[Any]:
-    if isinstance(found, list):
-        for inner in found:
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, list):
+        for inner in value:
             yield from _leaves(inner)
     else:
-        yield found
+        yield value

@@ -131,11 +131,11 @@ class Lesson:
                 raise TypeError(f"expected a text as {what}, got {text!r}")
         if not isinstance(results, Mapping):
             results = by_contestant(results, contestant)
-        found = contrasted(results, contrasts)
-        if not found:
-            raise ValueError(f"expected at least one effect to show, got {found}")
-        effects = Effects({n: mean_interval(each) for n, each in found.items()})
-        figure = figures.forest(found, xlabel=unit, matters=matters)
+        by_effect = contrasted(results, contrasts)
+        if not by_effect:
+            raise ValueError(f"expected at least one effect to show, got {by_effect}")
+        effects = Effects({n: mean_interval(differences) for n, differences in by_effect.items()})
+        figure = figures.forest(by_effect, xlabel=unit, matters=matters)
         self.show(figure, f"{alt} " + "; ".join(f"{n} {e}" for n, e in effects.items()) + ".")
         for name, id in claims.items():
             checks.choice("the effect of a claim", name, effects)
@@ -182,8 +182,8 @@ class Lesson:
 
         lesson.mine("polar", polar) gives your my_polar, once the check of its exercise has passed.
         """
-        function, told = built.given_back(name, library)
-        self.say(told)
+        function, whose = built.given_back(name, library)
+        self.say(whose)
         return function
 
     def machine(self) -> None:
@@ -230,8 +230,8 @@ class Lesson:
 
     def _own(self, id: str, kind: str) -> None:
         if not (isinstance(id, str) and re.fullmatch(rf"{self.id}-{kind}[0-9]+", id)):
-            wanted = f"{self.id}-{kind}1"
-            raise ValueError(f"in lesson {self.id} an id looks like {wanted!r}; {id!r} came")
+            pattern = f"{self.id}-{kind}1"
+            raise ValueError(f"in lesson {self.id} an id looks like {pattern!r}; {id!r} came")
 
 
 class Evidence(Lesson):

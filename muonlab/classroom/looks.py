@@ -41,18 +41,18 @@ def looks(labels: Iterable[str]) -> list[dict[str, Any]]:
 
     A contestant's second line in one figure keeps the colour and takes another marker and dash.
     """
-    found: list[dict[str, Any]] = []
+    styles: list[dict[str, Any]] = []
     others = iter(SERIES * 9)
     for label in labels:
         name = contestant(label)
         look = CONTESTANTS[name] if name else next(others)
-        alike = [each for each in found if each["color"] == look["light"]]
-        taken = {each["marker"] for each in alike}, {each["linestyle"] for each in alike}
-        shapes = [_shape(each) for each in (look, *SERIES, *CONTESTANTS.values())]
+        alike = [style for style in styles if style["color"] == look["light"]]
+        taken = {style["marker"] for style in alike}, {style["linestyle"] for style in alike}
+        shapes = [_shape(style) for style in (look, *SERIES, *CONTESTANTS.values())]
         new = (s for s in shapes if s[0] not in taken[0] and s[1] not in taken[1])
         marker, dash = next(new, shapes[0])
-        found.append({"color": look["light"], "marker": marker, "linestyle": dash})
-    return found
+        styles.append({"color": look["light"], "marker": marker, "linestyle": dash})
+    return styles
 
 
 def _shape(look: dict[str, Any]) -> tuple[str, Any]:

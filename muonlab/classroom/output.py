@@ -28,7 +28,7 @@ class Output:
 
 def show(text: str, data: Mapping[str, Any] = {}, **rich: str) -> None:
     """Displays `text`; html= and markdown= say it richer, `data` is kept by MIME type."""
-    display(Output(text, {**{f"text/{kind}": told for kind, told in rich.items()}, **data}))
+    display(Output(text, {**{f"text/{kind}": content for kind, content in rich.items()}, **data}))
 
 
 @dataclass(frozen=True)

@@ -118,8 +118,8 @@ def told(finding: Finding) -> str:
 
 def alternative(finding: Finding) -> str:
     """Returns what the figure of the differences shows, for those who do not see it."""
-    each = ", ".join(f"{lead:+.3f}" for lead in finding.leads)
-    return f"Differences of {len(finding.seeds)} seeds: {each}. {told(finding)}"
+    leads = ", ".join(f"{lead:+.3f}" for lead in finding.leads)
+    return f"Differences of {len(finding.seeds)} seeds: {leads}. {told(finding)}"
 
 
 def differences(finding: Finding) -> Figure:
@@ -164,23 +164,25 @@ def untuned(hypothesis: Hypothesis, search: Search, at: Place) -> str:
 def budget(hypothesis: Hypothesis, search: Search, at: Place) -> dict[str, list[float]]:
     """Returns what each side's best is expected to end with after 1, 2, … trials, by its name."""
     curves, who = search.budget(at), search.tunings[0].contestant
-    found = _sides_of(hypothesis, search.best(at))
-    return {name: curves[who(config)] for name, config in found.items()}
+    config_of = _sides_of(hypothesis, search.best(at))
+    return {name: curves[who(config)] for name, config in config_of.items()}
 
 
 def _sides_of(hypothesis: Hypothesis, configs: Sequence[TrainConfig]) -> dict[str, TrainConfig]:
     fields = [{**hypothesis.shared, **side} for side in (hypothesis.better, hypothesis.than)]
     fitting = [[c for c in configs if tables.fits(vars(c), side)] for side in fields]
-    found = dict(zip(hypothesis.names, fitting, strict=True))
-    if wrong := next((name for name, fitting in found.items() if len(fitting) != 1), None):
-        raise ValueError(f"the search has {len(found[wrong])} contestants for {wrong}: name a rule")
-    return {name: fitting[0] for name, fitting in found.items()}
+    fitting_of = dict(zip(hypothesis.names, fitting, strict=True))
+    if wrong := next((name for name, fitting in fitting_of.items() if len(fitting) != 1), None):
+        raise ValueError(
+            f"the search has {len(fitting_of[wrong])} contestants for {wrong}: name a rule"
+        )
+    return {name: fitting[0] for name, fitting in fitting_of.items()}
 
 
 def _trials(hypothesis: Hypothesis, search: Search, at: Place) -> dict[str, list[Record]]:
     trials, who = search.trials(at), search.tunings[0].contestant
-    found = _sides_of(hypothesis, search.best(at))
-    return {n: [run for rounds in trials[who(c)] for run in rounds] for n, c in found.items()}
+    config_of = _sides_of(hypothesis, search.best(at))
+    return {n: [run for rounds in trials[who(c)] for run in rounds] for n, c in config_of.items()}
 
 
 def _tuning(hypothesis: Hypothesis, search: Search, at: Place) -> str:
@@ -192,15 +194,15 @@ def _tuning(hypothesis: Hypothesis, search: Search, at: Place) -> str:
     words = f"The expected best of 1 to {len(counts)} trials falls: {ends}."
     sides = _trials(hypothesis, search, at).values()
     failed = sum(bool(run.failure) for side in sides for run in side)
-    again = f"the best {search.runoff} ran at two more; " * bool(search.runoff)
-    told = (
+    again = f"the best {search.runoff} ran at two more; " if search.runoff else ""
+    budget_spent = (
         f"{len(counts)} trials of each side at seed 0, which does not count; {again}{failed} "
         "diverged. A curve that still falls at its end says that more may change the difference."
     )
     return (
         _table("What the search chose", KNOBS, tuning(hypothesis, search, at))
         + svg.inline(figure, words)
-        + f"<p>{told}</p>"
+        + f"<p>{budget_spent}</p>"
     )
 
 
@@ -218,7 +220,10 @@ def _plan(
         given = known["truth"], known["spread"], int(known["pairs"]), finding.hypothesis.by
         known["chance of support, if that is true"] = chance_to_see(*given)
     names = [*dict.fromkeys([*known, *came])]
-    cells = [[f"{found[k]:.3g}" if k in found else "" for found in (known, came)] for k in names]
+    cells = [
+        [f"{quantities[k]:.3g}" if k in quantities else "" for quantities in (known, came)]
+        for k in names
+    ]
     rows = [[k, *pair] for k, pair in zip(names, cells, strict=True)]
     return _table("Plan and price", ["", "planned", "in the end"], rows)
 
@@ -239,8 +244,8 @@ def _order(stated: str, used: Sequence[Record]) -> str:
     try:
         datetime.fromisoformat(stated)
     except ValueError as error:
-        told = f"stated is a time such as 2026-11-24T12:00:00+00:00; got {stated!r}"
-        raise ValueError(told) from error
+        message = f"stated is a time such as 2026-11-24T12:00:00+00:00; got {stated!r}"
+        raise ValueError(message) from error
     when = "before" if stated <= first.started else "AFTER"
     return f"Stated at {stated}, {when} the first of these runs began, at {first.started}{late}."
 
@@ -262,8 +267,10 @@ def _training(sides: Sides) -> str:
     whole = {name: [curve[:steps] for curve in side] for name, side in curves.items()}
     ends = (f"{n} at {np.mean([curve[-1] for curve in c]):.2f}" for n, c in whole.items())
     figure = figures.lines(range(1, steps + 1), whole, xlabel="step", ylabel="training loss")
-    told = f"The training loss by step, a mean over the seeds, ends for {', '.join(ends)}."
-    return svg.inline(figure, told)
+    alternative_text = (
+        f"The training loss by step, a mean over the seeds, ends for {', '.join(ends)}."
+    )
+    return svg.inline(figure, alternative_text)
 
 
 def _measures(hypothesis: Hypothesis, runs: Sequence[Record]) -> str:
@@ -273,9 +280,9 @@ def _measures(hypothesis: Hypothesis, runs: Sequence[Record]) -> str:
         if metric == "unseen_share":  # of the text, not of a run
             continue
         if all(end.get(metric) is not None for end in ends):
-            found = judge(dataclasses.replace(hypothesis, metric=metric), runs)
+            finding = judge(dataclasses.replace(hypothesis, metric=metric), runs)
             predicted = "yes" if metric == hypothesis.metric else "no"
-            rows.append([metric, str(found.interval), found.hypothesis.unit, predicted])
+            rows.append([metric, str(finding.interval), finding.hypothesis.unit, predicted])
     heads = ["metric", "ahead by, 95 % interval", "unit", "predicted?"]
     return _table(f"How far {hypothesis.names[0]} is ahead, in all that was measured", heads, rows)
 
@@ -290,8 +297,8 @@ def _settings(sides: Sides) -> str:
 
 
 def _provenance(used: Sequence[Record]) -> str:
-    found = {name: [str(run.provenance.get(name, "?")) for run in used] for name in WHERE}
-    facts = {name: ", ".join(dict.fromkeys(values)) for name, values in found.items()}
+    values_of = {name: [str(run.provenance.get(name, "?")) for run in used] for name in WHERE}
+    facts = {name: ", ".join(dict.fromkeys(values)) for name, values in values_of.items()}
     facts |= {"runs": str(len(used)), "tokens": f"{sum(run.tokens for run in used):,}"}
     facts["seconds of training"] = f"{sum(run.seconds for run in used):.0f}"
     return _table("What it was run on", ["provenance", "value"], list(facts.items()))

@@ -70,7 +70,7 @@ def _rename(node: ElementTree.Element, used: set[str], key: str) -> None:
         elif name == "d":
             value = value.replace(" \n", " ").strip()
         elif name == "style":
-            value = COLOUR.sub(lambda found: f"var({_variable(found[0])})", value)
+            value = COLOUR.sub(lambda match: f"var({_variable(match[0])})", value)
             value = FAMILIES.sub("", SIZE.sub(r"font-size: calc(var(--text) * \1px)", value))
         if value and not value.startswith("rotate(-0 "):
             node.set(name, value.replace("url(#", f"url(#{key}-"))

@@ -55,7 +55,7 @@ def sources() -> str:
         size[name] += len(text)
     rows = [(name, count[name], total) for name, total in size.most_common()]
     rows.append(("all", count.total(), size.total()))
-    return "\n".join(f"{name:<16} {count:>7,} {total:>12,}" for name, count, total in rows)
+    return "\n".join(f"{name:<16} {number:>7,} {total:>12,}" for name, number, total in rows)
 
 
 if __name__ == "__main__":

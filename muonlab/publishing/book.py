@@ -82,9 +82,9 @@ def claims() -> str:
 
 def tiers() -> str:
     """Returns which tiers of machines have recorded runs of the paper's Table 1, and which not."""
-    found = {name: len(read_runs(path_of(name))) for name in TIERS}
-    done = [f"{count} runs on `{name}`" for name, count in found.items() if count]
-    missing = [f"`{name}`" for name, count in found.items() if not count]
+    counts = {name: len(read_runs(path_of(name))) for name in TIERS}
+    done = [f"{count} runs on `{name}`" for name, count in counts.items() if count]
+    missing = [f"`{name}`" for name, count in counts.items() if not count]
     none = f" No run is recorded on {' and '.join(missing)}." if missing else ""
     return f"Recorded for the paper's Table 1: {', '.join(done)}.{none}"
 
@@ -155,8 +155,8 @@ def playground_module() -> str:
 def codespace() -> str:
     """Returns how to run the lessons without installing: a link, where the repository is known."""
     repository = os.environ.get("MUONLAB_REPOSITORY", "")
-    if found := re.fullmatch(r"https://github\.com/([\w.-]+/[\w.-]+)", repository):
-        return f'<a href="https://codespaces.new/{found[1]}?quickstart=1">open a codespace</a>'
+    if match := re.fullmatch(r"https://github\.com/([\w.-]+/[\w.-]+)", repository):
+        return f'<a href="https://codespaces.new/{match[1]}?quickstart=1">open a codespace</a>'
     return "on the repository's page at GitHub, choose *Code*, *Codespaces*, *Create codespace*"
 
 
@@ -169,10 +169,10 @@ def figure(words: str) -> str:
     path = next(path for path in lessons() if path.name.startswith(number))
     outputs = [o for c in nbformat.read(path, as_version=4).cells for o in c.get("outputs", [])]
     pages = [output.get("data", {}).get("text/html", "") for output in outputs]
-    found = [page for page in pages if re.match(f'<svg[^>]*aria-label="{re.escape(alt)}', page)]
-    if len(found) != 1:
-        raise ValueError(f"{len(found)} figures of lesson {number} begin with {alt!r}: name one")
-    return f'<div class="cell_output">{found[0]}</div>'
+    figures = [page for page in pages if re.match(f'<svg[^>]*aria-label="{re.escape(alt)}', page)]
+    if len(figures) != 1:
+        raise ValueError(f"{len(figures)} figures of lesson {number} begin with {alt!r}: name one")
+    return f'<div class="cell_output">{figures[0]}</div>'
 
 
 def self_test(name: str) -> str:
@@ -263,8 +263,8 @@ def source_line(page: str, repository: str) -> str:
 
 def _found(pattern: re.Pattern[str], notebook: nbformat.NotebookNode) -> re.Match[str]:
     words = "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
-    if found := pattern.search(words):
-        return found
+    if match := pattern.search(words):
+        return match
     raise ValueError(f"a lesson has no line like {pattern.pattern!r}; it begins {words[:60]!r}")
 
 
@@ -299,13 +299,13 @@ def _add_source(app: Any, page: str, template: str, context: dict[str, Any], tre
     if "metatags" in context:  # which joins what it takes for punctuation to the word before it
         context["metatags"] = re.sub(r"(?<=\w)\+(?=\d)", " +", context["metatags"])
     for files in (context["script_files"], context["css_files"]):
-        files[:] = [each for each in files if _used(each, context.get("body", ""))]
+        files[:] = [file for file in files if _used(file, context.get("body", ""))]
 
 
 def _used(asset: Any, body: str) -> bool:
     """Whether a page has what a script or a style sheet is for; extensions give each to all."""
-    told = f"{asset.filename} {asset.attributes.get('body', '')}".lower()
-    return all(sign in body for name, sign in SIGNS.items() if name in told)
+    signs = f"{asset.filename} {asset.attributes.get('body', '')}".lower()
+    return all(sign in body for name, sign in SIGNS.items() if name in signs)
 
 
 def _finish(app: Any, error: Exception | None) -> None:

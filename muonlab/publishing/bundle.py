@@ -46,20 +46,20 @@ def build_wheel(folder: Path) -> Path:
 def unknown(root: Path) -> set[Path]:
     """Returns the files of lessons/ and data/ that git does not know, where there is git."""
     asked = ["git", "-C", str(root), "ls-files", "-z", "--others", "lessons", "data"]
-    told = subprocess.run(asked, capture_output=True, text=True, check=False).stdout
-    return {root / name for name in told.split("\0") if name}
+    listing = subprocess.run(asked, capture_output=True, text=True, check=False).stdout
+    return {root / name for name in listing.split("\0") if name}
 
 
 def pack(root: Path, wheel: Path) -> bytes:
     """Returns the archive: names in order and no times, so that equal files make equal bytes."""
     files = {name: (root / name).read_bytes() for name in FILES}
     strange = unknown(root)
-    for here, there in FOLDERS.items():
+    for here, place in FOLDERS.items():
         for path in filter(Path.is_file, (root / here).rglob("*")):
             name = path.relative_to(root / here).as_posix()
             odd = path.is_symlink() or name.endswith((UNFINISHED, ".pyc")) or path in strange
             if not odd and "/." not in f"/{name}":  # nor hidden
-                files[f"{there}/{name}"] = path.read_bytes()
+                files[f"{place}/{name}"] = path.read_bytes()
     files |= {wheel.name: wheel.read_bytes(), "index.html": INDEX.encode()}
     files["START-HERE.txt"] = START.replace("WHEEL", wheel.name).encode()
     with ZipFile(buffer := BytesIO(), "w") as archive:

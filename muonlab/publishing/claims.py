@@ -24,9 +24,9 @@ def plain(text: str) -> str:
     return SPECIAL.sub(r"\\\1", text)
 
 
-def link(found: Found, words: str = "") -> str:
+def link(claim_and_lesson: Found, words: str = "") -> str:
     """Returns HTML that leads to a claim's cell: its id, or other words."""
-    claim, lesson = found
+    claim, lesson = claim_and_lesson
     return f'<a href="../lessons/{lesson}.html#claim-{claim.id}">{words or claim.id}</a>'
 
 
@@ -63,11 +63,13 @@ def measured(asked: str) -> str:
     the claim; ValueError where it has several effects and no place says which.
     """
     id, _, place = asked.partition(" ")
-    found = stored()[id]
-    values = found[0].value[int(place) - 1 :][:1] if place else found[0].value
-    if found[0].size and len(values) != 1:
-        raise ValueError(f"{id} has {len(found[0].value)} effects: name one, such as `{id} 1`")
-    if found[0].size:
-        return link(found, with_n(values[0]))
+    claim_and_lesson = stored()[id]
+    values = claim_and_lesson[0].value[int(place) - 1 :][:1] if place else claim_and_lesson[0].value
+    if claim_and_lesson[0].size and len(values) != 1:
+        raise ValueError(
+            f"{id} has {len(claim_and_lesson[0].value)} effects: name one, such as `{id} 1`"
+        )
+    if claim_and_lesson[0].size:
+        return link(claim_and_lesson, with_n(values[0]))
     ends = dict.fromkeys(f"{end:.3g}" for end in (min(values), max(values)))
-    return link(found, " to ".join(ends))
+    return link(claim_and_lesson, " to ".join(ends))

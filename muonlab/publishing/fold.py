@@ -29,8 +29,8 @@ def fold(notebook: str) -> str:
     Code that only asks is left out, and the code of what is shown stands behind a button. Results
     carry the tag `after-ID` until their prediction is revealed. Exercises stand in a box.
     """
-    found = json.loads(notebook)
-    cells = found["cells"]
+    contents = json.loads(notebook)
+    cells = contents["cells"]
     for cell in cells:
         cell["source"] = "".join(cell["source"])
     code = [cell for cell in cells if cell["cell_type"] == "code"]
@@ -38,7 +38,7 @@ def fold(notebook: str) -> str:
         _fold_code(cell)
     _cover(code)
     _box(cells)
-    return json.dumps(found)
+    return json.dumps(contents)
 
 
 def _fold_code(cell: Cell) -> None:

@@ -58,29 +58,30 @@ def _below() -> dict[str, dict[str, float]]:
 
 def setting() -> str:
     """Returns the setting of the race, and where its records come from, in one line."""
-    c, shape, told = GPU.config, SIZES[GPU.config.size], GPU.runs[0].provenance
+    c, shape, provenance = GPU.config, SIZES[GPU.config.size], GPU.runs[0].provenance
     matrices = 12 * shape.layers * shape.width**2
     return (
         f"Size `{c.size}`, {matrices / 1e6:.1f}M numbers in the hidden matrices; text "
         f"`{c.corpus}`; {c.steps:,} steps of {c.batch} × {c.context} = {c.batch * c.context:,} "
-        f"tokens; {told['precision']}; warm-up {c.warmup}, decay {c.decay}. "
-        f"Recorded on an {source(told)}."
+        f"tokens; {provenance['precision']}; warm-up {c.warmup}, decay {c.decay}. "
+        f"Recorded on an {source(provenance)}."
     )
 
 
-def source(told: dict[str, Any]) -> str:
+def source(provenance: dict[str, Any]) -> str:
     """Returns the card, torch and code of a provenance."""
-    return f"{told['device']}, torch {told['torch']}, muonlab at commit {told['code']}"
+    device, torch, code = (provenance[name] for name in ("device", "torch", "code"))
+    return f"{device}, torch {torch}, muonlab at commit {code}"
 
 
 def unfinished() -> str:
     """Returns which phases for the card have some of their runs, and which none."""
     phases = {name: phase for study in ON_IT for name, phase in LEAD[study].phases().items()}
-    found = {name: len(recorded(name)) for name in UNFINISHED if name in phases}
-    some = [f"`{n}` has {k} of {len(phases[n](HERE))} runs" for n, k in found.items()]
+    counts = {name: len(recorded(name)) for name in UNFINISHED if name in phases}
+    begun = [f"`{n}` has {k} of {len(phases[n](HERE))} runs" for n, k in counts.items()]
     none = [f"`{name}`" for name in phases if not path_of(name).exists()]
-    told = {"Unfinished": some, "Not begun": none}
-    return " ".join(f"**{word}**: {', '.join(names)}." for word, names in told.items() if names)
+    states = {"Unfinished": begun, "Not begun": none}
+    return " ".join(f"**{word}**: {', '.join(names)}." for word, names in states.items() if names)
 
 
 @cache
@@ -91,12 +92,12 @@ def timings() -> dict[str, Any]:
 
 def timed() -> str:
     """Returns where the timings come from, and how fast the card itself is."""
-    told = timings()
-    peak, copied = told["peak"]["bf16 TFLOP/s"], told["peak"]["copy GB/s"]
-    driver = told["driver"].partition(",")[0]
+    measured = timings()
+    peak, copied = measured["peak"]["bf16 TFLOP/s"], measured["peak"]["copy GB/s"]
+    driver = measured["driver"].partition(",")[0]
     return (
-        f"{source(told['provenance'])}, driver {driver}. A product of two bf16 matrices reached "
-        f"{peak:.0f} TFLOP/s, a copy {copied:,.0f} GB/s"
+        f"{source(measured['provenance'])}, driver {driver}. A product of two bf16 matrices "
+        f"reached {peak:.0f} TFLOP/s, a copy {copied:,.0f} GB/s"
     )
 
 

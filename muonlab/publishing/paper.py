@@ -41,8 +41,8 @@ def protocol(study: str) -> str:
 
 def steps(*studies: str) -> str:
     """Returns the steps of the runs of some studies, in words."""
-    found = {run.config["steps"] for study in studies for run in runs_of(study)}
-    return " and ".join(f"{n:,}" for n in sorted(found)) + " steps"
+    lengths = {run.config["steps"] for study in studies for run in runs_of(study)}
+    return " and ".join(f"{n:,}" for n in sorted(lengths)) + " steps"
 
 
 FACTOR = 2  # sizes are alike up to it
@@ -57,13 +57,13 @@ def ruled(ours: Interval, theirs: float | str, factor: float = FACTOR) -> str:
     >>> ruled(Interval(0.1, 0.05, 0.15, 5), 0.4), ruled(Interval(0.1, -0.1, 0.3, 5), "above")
     ('partly', 'open')
     """
-    told = 0 if isinstance(theirs, str) else theirs
-    turned = theirs == "below" or told < 0
+    reported = 0 if isinstance(theirs, str) else theirs
+    turned = theirs == "below" or reported < 0
     low, high = (-ours.high, -ours.low) if turned else (ours.low, ours.high)
     if low > 0:
-        alike = not told or 1 / factor <= abs(ours.mean / told) <= factor
+        alike = not reported or 1 / factor <= abs(ours.mean / reported) <= factor
         return "reproduced" if alike else "partly"
-    return "not" if high < abs(told) / factor else "open"
+    return "not" if high < abs(reported) / factor else "open"
 
 
 def small(ours: Interval, theirs: float, factor: float = FACTOR) -> str:
@@ -98,7 +98,7 @@ class Paper:
         if lost := [id for id in ids if id not in self.stored or not self.stored[id][0].judged]:
             raise ValueError(f"{item['item']}: no lesson has, with a verdict, {', '.join(lost)}")
         ours = [self.stored[id] for id in ids]
-        return sorted(ours, key=lambda found: VERDICTS.index(found[0].judged))
+        return sorted(ours, key=lambda answer: VERDICTS.index(answer[0].judged))
 
     def rule(self, claim: Claim, factor: float = FACTOR) -> str:
         """Returns the verdict of the rule; of an experiment that decides nothing, of its order.
@@ -108,13 +108,13 @@ class Paper:
         if not claim.size:
             return claim.judged
         little = claim.id in self.little
-        told = (self.little if little else self.effects)[claim.id]
-        theirs = told if isinstance(told, list) else [told] * len(claim.value)
+        effects = (self.little if little else self.effects)[claim.id]
+        theirs = effects if isinstance(effects, list) else [effects] * len(claim.value)
         judge = small if little else ruled
         pairs = zip(claim.value, theirs, strict=True)
-        found = {judge(value, each, factor) for value, each in pairs}
-        mixed = "partly" if found & {"reproduced", "partly"} else "open"
-        return found.pop() if len(found) == 1 else mixed
+        verdicts = {judge(value, reported, factor) for value, reported in pairs}
+        mixed = "partly" if verdicts & {"reproduced", "partly"} else "open"
+        return verdicts.pop() if len(verdicts) == 1 else mixed
 
     def word(self, asked: str) -> str:
         """Returns one verdict on some claims, such as "16-c13 04-c22".
@@ -122,18 +122,19 @@ class Paper:
         A claim without a verdict is judged by the first one's effect: in its unit and direction.
         """
         first, *others = (self.stored[id][0] for id in asked.split())
-        found = {first.judged}
+        verdicts = {first.judged}
         for claim in others:
-            found.add(claim.judged or self.rule(replace(claim, id=first.id)))
-        kinds = ("other experiment", "partly" if found & {"reproduced", "partly"} else "open")
-        return found.pop() if len(found) == 1 else kinds["other experiment" not in found]
+            verdicts.add(claim.judged or self.rule(replace(claim, id=first.id)))
+        kinds = ("other experiment", "partly" if verdicts & {"reproduced", "partly"} else "open")
+        return verdicts.pop() if len(verdicts) == 1 else kinds["other experiment" not in verdicts]
 
     def how(self, id: str) -> tuple[str, str]:
         """Returns a claim's protocol, "" where nothing was tuned, and its steps and protocol."""
         studies = [study for study, ids in self.runs.items() if id in ids]
         kinds = ["one"] if id in self.one_rate else [*dict.fromkeys(map(protocol, studies))] or [""]
-        told = f"{steps(*studies)}, {' or '.join(PROTOCOLS[k] for k in kinds)}" if studies else ""
-        return kinds[0], told
+        if not studies:
+            return kinds[0], ""
+        return kinds[0], f"{steps(*studies)}, {' or '.join(PROTOCOLS[k] for k in kinds)}"
 
     def summary(self) -> str:
         """Returns a row for each result of the paper, those that reproduce best first."""
@@ -144,12 +145,12 @@ class Paper:
             alike = [c for c in ours if c[0].judged != "other experiment"]
             theirs = [c for c in alike if kinds[c[0].id] in ("paper", "one", "")]
             tried = "fair", "rates", "one", ""
-            listed = sorted(ours, key=lambda found: item["claims"].index(found[0].id))
+            listed = sorted(ours, key=lambda answer: item["claims"].index(answer[0].id))
             fair = [c for k in tried for c in listed if kinds[c[0].id] == k and c not in theirs]
             title = f"**{plain(item['item'])}**: {plain(item['reports'])}"
-            there, tuned = (self.told(found[0]) if found else "" for found in (theirs, fair))
-            there = there if ours else plain(item["why_not"])
-            rows.append((title, there, tuned, counts(ours) or "no claim"))
+            as_there, tuned = (self.told(answer[0]) if answer else "" for answer in (theirs, fair))
+            as_there = as_there if ours else plain(item["why_not"])
+            rows.append((title, as_there, tuned, counts(ours) or "no claim"))
         heads = ("the paper reports", "here, as there", "here, otherwise", "verdicts")
         return table(heads, rows, "cards results")
 
@@ -158,14 +159,14 @@ class Paper:
         return sorted(self.items, key=self._strength, reverse=True)
 
     def _strength(self, item: Mapping[str, Any]) -> tuple[float, int]:
-        found = [claim.judged for claim, _ in self.answers(item)]
-        decided = sum(verdict in DECIDED for verdict in found)
-        share = found.count("reproduced") / decided if decided else -1
-        return share, decided or len(found)
+        verdicts = [claim.judged for claim, _ in self.answers(item)]
+        decided = sum(verdict in DECIDED for verdict in verdicts)
+        share = verdicts.count("reproduced") / decided if decided else -1
+        return share, decided or len(verdicts)
 
-    def told(self, found: Found) -> str:
+    def told(self, answer: Found) -> str:
         """Returns a claim's sentence and effect; of more than two, the least and the greatest."""
-        claim, values = found[0], sorted(found[0].value)
+        claim, values = answer[0], sorted(answer[0].value)
         shown, unit = claim.measured, ""
         if claim.size:
             ends = f"{values[0]} to {values[-1]}"
@@ -173,7 +174,7 @@ class Paper:
             unit = f" {claim.unit}, n = {values[0].n}"
         how = self.how(claim.id)[1]
         facts = ", ".join(filter(None, (f"**{plain(shown)}**{plain(unit)}", plain(how))))
-        return f"{link(found)} {plain(claim.sentence)} {facts}"
+        return f"{link(answer)} {plain(claim.sentence)} {facts}"
 
     def rows(self, claims: Sequence[Found]) -> str:
         """Returns claims in full, with their steps, protocols and the effects beside them."""
@@ -182,8 +183,8 @@ class Paper:
 
     def beside(self, id: str) -> str:
         """Returns the paper's effect, in the claim's unit and direction, or ""."""
-        told = self.little.get(id, self.effects.get(id, ""))
-        effect = "; ".join(map(str, told)) if isinstance(told, list) else str(told)
+        effects = self.little.get(id, self.effects.get(id, ""))
+        effect = "; ".join(map(str, effects)) if isinstance(effects, list) else str(effects)
         return f"the paper's effect: {effect}{' (small)' * (id in self.little)}" if effect else ""
 
     def sections(self) -> str:
@@ -201,7 +202,7 @@ class Paper:
 
     def opposite(self) -> list[Found]:
         """Returns the experiments that decide nothing, but whose order is not the paper's."""
-        return [found for found in self.all() if self.order(found[0]) == "not"]
+        return [answer for answer in self.all() if self.order(answer[0]) == "not"]
 
     def order(self, claim: Claim) -> str:
         """Returns the verdict on the order of an experiment that decides nothing, or ""."""
@@ -226,29 +227,29 @@ class Paper:
     def trained(self) -> list[Found]:
         """Returns the claims that rest on recorded runs of training."""
         known = {id for ids in self.runs.values() for id in ids}
-        return [found for found in self.all() if found[0].id in known]
+        return [answer for answer in self.all() if answer[0].id in known]
 
     def all(self) -> list[Found]:
         """Returns the claims of all items."""
-        return [found for item in self.items for found in self.answers(item)]
+        return [answer for item in self.items for answer in self.answers(item)]
 
 
 def counts(claims: Sequence[Found]) -> str:
     """Returns how many claims have each verdict; reproduced are those of what is decided."""
     number = Counter(claim.judged for claim, _ in claims)
     decided = sum(number[verdict] for verdict in DECIDED)
-    told = [f"{number['reproduced']} of {decided} reproduced"] if decided else []
-    told += [f"{number[verdict]} {verdict}" for verdict in VERDICTS[1:] if number[verdict]]
-    return ", ".join(told) + "s" * (number["other experiment"] > 1)
+    words = [f"{number['reproduced']} of {decided} reproduced"] if decided else []
+    words += [f"{number[verdict]} {verdict}" for verdict in VERDICTS[1:] if number[verdict]]
+    return ", ".join(words) + ("s" if number["other experiment"] > 1 else "")
 
 
 @cache
 def paper() -> Paper:
     """Returns what the page shows; ValueError where a verdict is not the rule's."""
-    told = tomllib.loads((course() / "book" / "paper.toml").read_text(encoding="utf-8"))
-    found = Paper(stored=stored(), **told)
-    found.check()
-    return found
+    written = tomllib.loads((course() / "book" / "paper.toml").read_text(encoding="utf-8"))
+    made = Paper(stored=stored(), **written)
+    made.check()
+    return made
 
 
 # --- Table 1 -------------------------------------------------------------------------------------
@@ -283,9 +284,13 @@ def table1(kind: str) -> str:
     rows = []
     for row, (loss,) in losses.items():
         if row != ADAMW:
-            fair = [(study, found[row]) for study, found in tuned if row in found][:1]
+            fair = [
+                (study, losses_by_row[row])
+                for study, losses_by_row in tuned
+                if row in losses_by_row
+            ][:1]
             fairly = [f"{x}, n = {x.n}, {steps(study)}" for study, x in fair]
             theirs = f"{losses[ADAMW][0] - loss:+.3f}"
             rows.append([*map(plain, (row, theirs, str(ours[row]), *(fairly or [""])))])
-    there = f"here, as there (n = {ours[MUON].n}, {steps(THEIRS)})"
-    return table(("Muon takes", "the paper", there, "here, tuned alike"), rows, "cards gaps")
+    label = f"here, as there (n = {ours[MUON].n}, {steps(THEIRS)})"
+    return table(("Muon takes", "the paper", label, "here, tuned alike"), rows, "cards gaps")

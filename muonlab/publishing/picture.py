@@ -239,8 +239,8 @@ def as_png() -> bytes:
         look = {"edgecolor": CONTESTANTS[name]["light"], "linewidth": width, "fill": False}
         badge.add_patch(Ellipse((0, 0), 2 * wide, 2 * high, angle=turn, **look))
     figure.text(0.16, 0.96, TITLE, fontsize=21, fontweight="bold", va="top", linespacing=1.25)
-    told = "muonlab: a course, and its measurements. Both sides tuned."
-    figure.text(0.16, 0.745, told, fontsize=12, va="top", color="#4d5870")
+    subtitle = "muonlab: a course, and its measurements. Both sides tuned."
+    figure.text(0.16, 0.745, subtitle, fontsize=12, va="top", color="#4d5870")
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=150, facecolor="white")
     plt.close(figure)

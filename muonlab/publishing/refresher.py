@@ -54,7 +54,7 @@ def attention() -> tuple[Figure, str]:
 
 
 FIGURES: dict[str, Callable[[], tuple[Figure, str]]] = {
-    each.__name__: each for each in (svd, softmax, adamw, attention)
+    draw.__name__: draw for draw in (svd, softmax, adamw, attention)
 }
 
 

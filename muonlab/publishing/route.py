@@ -39,10 +39,10 @@ def direct(needs: Mapping[str, set[str]]) -> dict[str, set[str]]:
     {'02'}
     """
     above: dict[str, set[str]] = {}
-    for id, wanted in needs.items():
-        if late := sorted(wanted - above.keys()):
+    for id, needed in needs.items():
+        if late := sorted(needed - above.keys()):
             raise ValueError(f"lesson {id} needs {', '.join(late)}, which does not come before it")
-        above[id] = wanted.union(*(above[other] for other in wanted))
+        above[id] = needed.union(*(above[other] for other in needed))
     return {id: n - set().union(*(above[other] for other in n)) for id, n in needs.items()}
 
 
@@ -54,11 +54,11 @@ def lanes(needs: Mapping[str, set[str]]) -> dict[str, int]:
     """
     row = {id: place for place, id in enumerate(needs)}
     ends = {n: max(row[id] for id in needs if n in needs[id]) for id in needs for n in needs[id]}
-    found: dict[str, int] = {}
+    lane_of: dict[str, int] = {}
     for id in sorted(ends, key=lambda id: (ends[id], -row[id])):
-        beside = (found[o] for o in found if row[o] < ends[id] and row[id] < ends[o])
-        found[id] = max(beside, default=-1) + 1
-    return found
+        beside = (lane_of[o] for o in lane_of if row[o] < ends[id] and row[id] < ends[o])
+        lane_of[id] = max(beside, default=-1) + 1
+    return lane_of
 
 
 def draw(stops: Sequence[Stop]) -> str:
@@ -73,10 +73,12 @@ def draw(stops: Sequence[Stop]) -> str:
         lines = [
             _line(left, left - LANE * (lane[n] + 1), middle[n], y) for n in sorted(needs[stop.id])
         ]
-        told = f"{stop.id} {stop.title}. {stop.question} {stop.minutes} min. Needs {stop.needs}."
+        description = (
+            f"{stop.id} {stop.title}. {stop.question} {stop.minutes} min. Needs {stop.needs}."
+        )
         drawn.append(
             f'<g role="listitem">{"".join(lines)}'
-            f'<a href="{escape(stop.page)}" aria-label="{escape(told)}"'
+            f'<a href="{escape(stop.page)}" aria-label="{escape(description)}"'
             f' data-lesson="{stop.id}" data-asks="{" ".join(stop.asks)}">'
             f'<rect x="{left}" y="{y - BOX // 2}" height="{BOX}" rx="5"/>'
             f'<rect class="done" x="{left}" y="{y + BOX // 2 - 5}" height="5" rx="2.5" width="0"/>'

@@ -69,11 +69,13 @@ def deck(notebook: NotebookNode) -> NotebookNode:
     then other explorers and claims, fill what is left of MOST slides; the lesson's order stays.
     """
     models = dict(notebook.metadata.widgets[STATE]["state"])
-    found = list(_slides(notebook.cells, models))
-    kept = sorted(range(len(found)), key=lambda place: found[place].rank)[: MOST - 1]
+    slides_of_all = list(_slides(notebook.cells, models))
+    kept = sorted(range(len(slides_of_all)), key=lambda place: slides_of_all[place].rank)[
+        : MOST - 1
+    ]
     begin = (cell.source for cell in notebook.cells[:6] if cell.cell_type == "markdown")
     cells = _question("\n\n".join(begin))  # a picture may stand before the minutes
-    for slide in (found[place] for place in sorted(kept)):
+    for slide in (slides_of_all[place] for place in sorted(kept)):
         cells += _cells(slide)
     views = {view for cell in cells for out in cell.get("outputs", []) if (view := _view(out))}
     used = {view: models[view] for view in sorted(views)}
@@ -101,8 +103,8 @@ def _cells(slide: Slide) -> list[NotebookNode]:
 
 
 def _aside(notes: list[str]) -> NotebookNode:
-    told = FORMULA.sub(r"`\1`", "\n\n".join(filter(None, notes)))
-    return new_markdown_cell(f'<aside class="notes">\n\n{told}\n\n</aside>')
+    text = FORMULA.sub(r"`\1`", "\n\n".join(filter(None, notes)))
+    return new_markdown_cell(f'<aside class="notes">\n\n{text}\n\n</aside>')
 
 
 def _slides(cells: list[NotebookNode], models: dict[str, Any]) -> Iterator[Slide]:
@@ -174,9 +176,9 @@ def _quiz(title: str, state: dict[str, Any], models: dict[str, Any]) -> Iterator
 
 def _said(cells: list[NotebookNode]) -> str:
     """Returns what the lesson says right after a cell: the next words, up to a heading."""
-    told = next((cell.source for cell in cells if cell.cell_type == "markdown"), "")
+    text = next((cell.source for cell in cells if cell.cell_type == "markdown"), "")
     words = []
-    for paragraph in told.split("\n\n"):
+    for paragraph in text.split("\n\n"):
         if NOT_SAID.match(paragraph):
             break
         words.append(paragraph)
@@ -188,9 +190,9 @@ def _first(cells: list[NotebookNode]) -> str:
 
     A question about "these momenta" needs them: a class sees nothing else of the lesson.
     """
-    told = next((cell.source for cell in reversed(cells) if cell.cell_type == "markdown"), "")
+    text = next((cell.source for cell in reversed(cells) if cell.cell_type == "markdown"), "")
     words: list[str] = []
-    for paragraph in reversed(DETAILS.sub("", told).split("\n\n")):
+    for paragraph in reversed(DETAILS.sub("", text).split("\n\n")):
         if NOT_SAID.match(paragraph) or len("".join([*words, paragraph])) > LONGEST:
             break
         words.insert(0, paragraph)
@@ -202,8 +204,8 @@ def _words(output: NotebookNode) -> str:
 
 
 def _view(output: NotebookNode) -> str:
-    found = output.get("data", {}).get(VIEW)
-    return found["model_id"] if found else ""
+    view = output.get("data", {}).get(VIEW)
+    return view["model_id"] if view else ""
 
 
 def _drawn(output: NotebookNode) -> bool:

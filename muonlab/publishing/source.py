@@ -18,10 +18,10 @@ def texts(folder: Path, ids: Sequence[str] = ()) -> list[Path]:
     FileNotFoundError names what is missing.
     """
     lessons = {path.name[:2]: path for path in sorted(folder.glob("text/[0-9][0-9]-*.md"))}
-    found = lessons | {path.stem: path for path in evidence_texts(folder)}
-    if missing := [id for id in ids if id not in found]:
-        raise FileNotFoundError(f"no lesson {missing} in {folder}/text; there are {list(found)}")
-    return [found[id] for id in ids or lessons]
+    path_of = lessons | {path.stem: path for path in evidence_texts(folder)}
+    if missing := [id for id in ids if id not in path_of]:
+        raise FileNotFoundError(f"no lesson {missing} in {folder}/text; there are {list(path_of)}")
+    return [path_of[id] for id in ids or lessons]
 
 
 def evidence_texts(folder: Path) -> list[Path]:
