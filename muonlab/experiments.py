@@ -16,6 +16,7 @@ from muonlab.statistics import (
     chance_to_see,
     contrast,
     contrast_by_seed,
+    corrected,
     half_width,
     mean_interval,
     paired_interval,

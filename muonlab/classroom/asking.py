@@ -225,7 +225,7 @@ def _accepts(answer: Callable, args: tuple[Any, ...]) -> None:
         return
     except TypeError as error:
         raise Wrong(
-            f"The check calls your function with {len(args)} value{'s' * (len(args) > 1)}; "
+            f"The check calls your function with {len(args)} value{'s' if len(args) > 1 else ''}; "
             f"{error}. Keep the line that begins with def as it was."
         ) from error
 
