@@ -7,7 +7,7 @@ cell was run, in the learner's own notebook; nothing else reads it.
 import ast
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ def keep(exercise: str, answer: Callable[..., Any]) -> str:
         return ""
     path = _path(own.removeprefix(PREFIX))
     try:
-        source = _definitions(answer)
+        source = "\n\n".join(_definitions(answer))
         alone = judge(exercise, _run(source, path))
         if alone.status != "right":
             raise ValueError(f"without your other cells, {alone.message}")
@@ -65,17 +65,14 @@ def _path(name: str) -> Path:
     return home() / "built" / f"{name}.py"
 
 
-def _definitions(answer: Callable[..., Any]) -> str:
-    """Returns what the answer's cell defines; of assignments only those that call nothing."""
+def _definitions(answer: Callable[..., Any]) -> Iterator[str]:
+    """Yields what the answer's cell defines; of assignments only those that call nothing."""
     lines, _ = inspect.findsource(inspect.unwrap(answer))
-    kept = []
     for node in ast.parse("".join(lines)).body:
         calls = any(isinstance(part, ast.Call) for part in ast.walk(node))
         if isinstance(node, DEFINES) and not (isinstance(node, ast.Assign) and calls):
-            decorators = getattr(node, "decorator_list", [])
-            first = min(part.lineno for part in (node, *decorators))
-            kept.append("".join(lines[first - 1 : node.end_lineno]).rstrip() + "\n")
-    return "\n\n".join(kept)
+            first = min(part.lineno for part in (node, *getattr(node, "decorator_list", [])))
+            yield "".join(lines[first - 1 : node.end_lineno]).rstrip() + "\n"
 
 
 def _run(source: str, path: Path) -> Callable[..., Any]:
