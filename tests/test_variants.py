@@ -161,5 +161,5 @@ def test_a_students_copy_has_no_solution_and_a_teachers_has_all(lesson):
 
 def test_a_teachers_copy_tries_answers_under_the_name_that_students_see():
     teacher = words(copies.teacher("02"))
-    assert "Try `newton_schulz(" in teacher
+    assert "Try `my_newton_schulz(" in teacher
     assert "Try `f(" not in teacher

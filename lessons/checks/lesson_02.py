@@ -18,7 +18,7 @@ JORDAN = (3.4445, -4.7750, 2.0315)
 BOARD = {  # growth, for exercise e4
     "Polar Express, a triple for each step": math.prod(a for a, _, _ in POLAR_EXPRESS[:STEPS]),
     "a search for one triple": 604.6,
-    "Jordan's numbers": JORDAN[0] ** STEPS,
+    "Jordan's numbers": math.prod([JORDAN[0]] * STEPS),
 }
 
 
