@@ -161,7 +161,7 @@ def e4(answer: Answer) -> str:
             f"A singular value of {start[worst]:.3g} ends at {ends[worst]:.3g}, and 0.68 to 1.21 is allowed. The "
             f"growth would be {growth:.0f}. In the explorer, look where the curve leaves that band."
         )
-    if growth <= BOARD["Jordan's numbers"] * (1 + 1e-9):  # a product rounds as its order wants
+    if growth <= BOARD["Jordan's numbers"]:
         raise Wrong(f"All values end in the band. The growth is {growth:.1f}: not above Jordan's 484.9. Make a larger.")
     ahead = [name for name, score in BOARD.items() if score > growth]
     told = f"Behind {' and '.join(ahead)} ({max(BOARD.values()):.0f})." if ahead else "Nobody is ahead of you."
