@@ -1054,7 +1054,7 @@ CLASSROOM = [
     ("asked().explore(EXPLORER, **{SLIDER: 10**9})", "SLIDER 1000000000"),
     ("asked().explore(EXPLORER, **{SLIDER: 'low'})", "SLIDER 'low'"),
     ("asked().explore(EXPLORER, [1])", "data [1]"),
-    ("asked().explore('momentum')", "momentum data None"),
+    ("asked().explore('trials')", "trials data None"),
     ("asked().explore('tenfacts', {})", "tenfacts data {}"),
     ("asked().show(None, 'A figure that shows nothing.')", "Figure None"),
     ("asked().show(figures.plt.figure(), 'short')", "alt 'short'"),

@@ -164,7 +164,7 @@ class Lesson:
     def check(self, id: str, answer: Any, grade: bool = False) -> None:
         """Shows a verdict on an answer to an exercise; a wrong answer stops nothing.
 
-        A right one whose name begins with my_ is kept for later lessons: see `mine`. With `grade`,
+        A right one whose name begins with `my_` is kept for later lessons: see `mine`. With grade,
         an answer that is wrong or not there raises NotRight, an AssertionError that says the same,
         for the machine that grades.
         """

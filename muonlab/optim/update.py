@@ -80,7 +80,7 @@ def orthogonalize(
     triples = schedule(group["ns_coefficients"], group["ns_steps"])
     matrices = [D.flatten(0, 1) for D in Ds]
     results = orthogonalized(matrices, dtype, triples, group["ns_norm"], scratch)
-    return [X.unflatten(0, D.shape[:2]) for X, D in zip(results, Ds, strict=True)]
+    return [X.view(D.shape) for X, D in zip(results, Ds, strict=True)]
 
 
 def add(params: list[Tensor], updates: list[Tensor], group: Group) -> None:
