@@ -185,7 +185,7 @@ def adam_and_muon(state):
         f"their best fact with {adam[now].max():.2f}, Adam knows {known(adam[now])} of 24 and Muon "
         f"{known(muon[now])}. Larger steps shorten the wait and keep the order: with ten times as "
         f"large ones Adam's best fact is there at step {first(long)}, and the last is known at "
-        f"{last}. Move “axes of the facts”: Muon's run stays the same, and in the facts' own axes "
+        f"{last}. Move “where a fact lies”: Muon's run stays the same, and in the facts' own axes "
         f"Adam's gap is {gap(own):.2f}."
     )
 
@@ -227,7 +227,7 @@ def the_axes_turn(state):
     return (
         "Sign descent, which is Adam without its memory, keeps all facts level in their own axes: "
         f"the largest gap is {own:.2f}. Where the axes are turned at random it is {turned:.2f}. "
-        "Move “axes of the facts” to its left end."
+        "Move “where a fact lies” to its left end."
     )
 
 
@@ -350,7 +350,7 @@ def window(browser, tmp_path_factory):
         page.locator(".muonlab-playground .muonlab-sentence:not(:empty)").wait_for()
         return page
 
-    page.visit = visit
+    page.visit, page.address = visit, path.as_uri()
     yield page
     page.context.close()
 
@@ -534,7 +534,7 @@ def test_the_numbers_of_the_sentence_are_those_of_the_picture(page):
 def test_what_is_seen_and_what_moves_it_fit_one_screen(browser, window, size):
     context = browser.new_context(viewport=dict(zip(("width", "height"), size, strict=True)))
     page = context.new_page()
-    page.goto(window.url.split("#")[0])
+    page.goto(window.address)
     page.locator(".muonlab-sentence:not(:empty)").wait_for()
     top = page.locator(".muonlab-playground").bounding_box()["y"]
     more = page.locator(".muonlab-more").bounding_box()["y"]
@@ -729,7 +729,7 @@ def test_keys_step_scrub_and_choose(page):
     page.get_by_role("button", name="Restart").press("Enter")
     page.locator(".muonlab-sentence", has_text=NOTHING).wait_for()
     names = (
-        "facts, dimension, tail exponent, batch, random draw, axes of the facts, best fact at 0.9"
+        "facts, dimension, tail exponent, batch, random draw, where a fact lies, best fact at 0.9"
     )
     for name in (*names.split(", "), "step size, upper", "momentum, lower"):
         slider = page.get_by_role("slider", name=name, exact=True)

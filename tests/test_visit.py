@@ -116,8 +116,8 @@ def test_search_finds_the_answer_in_a_visitors_own_words(site, page):
     page.wait_for_function(
         "document.querySelector('.search-summary').textContent.includes('found')"
     )
-    found = page.locator("#search-results li a").evaluate_all("all => all.map(a => a.href)")
-    assert any("book/answer.html" in address for address in found[:5])
+    first = page.locator("#search-results li a").first
+    assert first.get_attribute("href").startswith("book/answer.html")
 
 
 def test_the_map_shows_what_the_reader_did(site, page):

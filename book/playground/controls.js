@@ -11,8 +11,8 @@ const STOPS = { // all that a number of the state can be
 const SIDES = ["left", "right"], ROWS = ["upper", "lower"], OPENING = SETTINGS.find(({ opens }) => opens);
 const AXES = (value) => {
   const percent = Math.round(100 * (value % 1));
-  if (percent) return value < 1 ? `${percent} % in threes` : `${percent} % at random`;
-  return ["their own", "turned in threes", "turned at random"][value];
+  if (percent) return value < 1 ? `${percent} % spread in threes` : `${percent} % spread over all`;
+  return ["in one number of the matrix", "spread over nine numbers", "spread over all numbers"][value];
 };
 const NOTHING = "Nothing learned yet. Who will learn the rare facts first?";
 const nearest = (stops, value) => stops.reduce((best, stop) => (Math.abs(stop - value) < Math.abs(best - value) ? stop : best));
@@ -150,7 +150,7 @@ function render({ el }) {
   const byHand = (some) => set({ ...hands(), pace: 0, ...some });
   const rows = ROWS.map(row), columns = SIDES.map((side, i) => column(side, ROWS[i], set, byHand));
   const sentence = element("p", { class: "muonlab-sentence" }), spoken = element("p", { class: "muonlab-spoken", role: "status" });
-  const axes = slider("axes", "axes of the facts", AXES, set);
+  const axes = slider("axes", "where a fact lies", AXES, set);
   const pace = slider("pace", "best fact at 0.9", (step) => (step ? `at step ${step}` : "step sizes by hand"), (some) => set({ ...hands(), ...some }));
   const data = [
     ["facts", "facts", String], ["dimension", "dimension", String], ["tail", "tail exponent", (x) => x.toFixed(1)],

@@ -125,8 +125,11 @@ class Paper:
         verdicts = {first.judged}
         for claim in others:
             verdicts.add(claim.judged or self.rule(replace(claim, id=first.id)))
-        kinds = ("other experiment", "partly" if verdicts & {"reproduced", "partly"} else "open")
-        return verdicts.pop() if len(verdicts) == 1 else kinds["other experiment" not in verdicts]
+        if len(verdicts) == 1:
+            return verdicts.pop()
+        if "other experiment" in verdicts:
+            return "other experiment"
+        return "partly" if verdicts & {"reproduced", "partly"} else "open"
 
     def how(self, id: str) -> tuple[str, str]:
         """Returns a claim's protocol, "" where nothing was tuned, and its steps and protocol."""
