@@ -348,7 +348,6 @@ def _bytes(number):
     return f"{significant(number / 2**power, 3)} {name}"
 
 
-@cache
 def mulberry32(seed):
     """The generator of the script (Tommy Ettinger's, public domain), with Box and Muller."""
     state = seed * 0x9E3779B9
@@ -365,6 +364,7 @@ def mulberry32(seed):
         yield size * math.cos(2 * math.pi * uniform())
 
 
+@cache
 def _draw(seed, d, count):
     normal = mulberry32(seed)
     drawn = float64([[[next(normal) for _ in range(d)] for _ in range(count)] for _ in range(2)])

@@ -16,8 +16,9 @@ from muonlab.publishing.release import LESSONS
 
 pytestmark = pytest.mark.browser
 HTML = LESSONS.parent / "book" / "_build" / "html"
-FOLDERS = ("book", "book/reference", "lessons")
-PAGES = sorted(page for folder in FOLDERS for page in (HTML / folder).glob("*.html"))
+FOLDERS = ("book", "book/reference", "lessons", "lessons/evidence")
+MOVED = {HTML / f"{name}.html" for name in book.MOVED}  # a browser is on another page at once
+PAGES = sorted({p for folder in FOLDERS for p in (HTML / folder).glob("*.html")} - MOVED)
 LESSON_PAGES = [page for page in PAGES if page.parent.name == "lessons"]
 MEGABYTES = 2
 KEPT = "Object.keys(localStorage).filter(k => k.includes('muonlab')).map(k => localStorage[k])"

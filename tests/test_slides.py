@@ -154,7 +154,7 @@ def test_a_deck_is_quiet_local_alive_and_fits(lesson, visit):  # noqa: F811
     found = page.evaluate(SHAPES)
     assert 8 <= len(found) <= slides.MOST
     for slide in found:
-        assert slide["bottom"] <= 720, slide
+        assert slide["bottom"] < 721, slide  # a letter's foot may reach into half a pixel
         assert slide["right"] <= 1281, slide
         assert len(slide["notes"]) > 20, slide
     assert page.get_by_text("You have not predicted.").count() == 0
@@ -182,14 +182,17 @@ def test_a_clicker_turns_the_page_and_paper_gets_every_slide(visit):  # noqa: F8
     page.locator(".muonlab-explorer input").first.focus()
     page.keyboard.press("PageDown")
     assert page.evaluate("Reveal.getIndices().h") == 3
-    page.evaluate(GO, 13)
-    page.locator(".muonlab-quiz .muonlab-option").first.click()
+    shapes = page.evaluate(SHAPES)
+    asks = "slide => Boolean(slide.querySelector('.muonlab-quiz'))"
+    quiz = next(n for n, s in enumerate(page.locator(SLIDES).all()) if s.evaluate(asks))
+    page.evaluate(GO, quiz)
+    page.locator(SLIDES).nth(quiz).locator(".muonlab-option").first.click()
     page.locator(".muonlab-link").first.click()
     assert page.evaluate("Reveal.getCurrentSlide().innerText").startswith("Three numbers")
     page.goto(f"{path.as_uri()}?print-pdf")
     page.wait_for_timeout(500)
-    assert page.locator(".pdf-page").count() == 15
-    assert len(re.findall(rb"/Type /Page\b", page.pdf(prefer_css_page_size=True))) == 15
+    assert page.locator(".pdf-page").count() == len(shapes)
+    assert len(re.findall(rb"/Type /Page\b", page.pdf(prefer_css_page_size=True))) == len(shapes)
 
 
 @pytest.mark.browser

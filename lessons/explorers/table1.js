@@ -50,7 +50,7 @@ function view({ row, source, kind }, data) {
     x: shares
       ? { label: "share of the gap: 0 is all AdamW, 1 all Muon", range: [Math.min(-0.1, least - 0.1), Math.max(1.2, most + 0.1)] }
       : { label: "nats below all AdamW", unit: "nats", range: [1.2 * least, 1.1 * most] },
-    y: { label: "row of the table", range: [0, rows.length + 1], names: rows, chosen: name },
+    y: { label: "row", range: [0, rows.length + 1], names: rows, chosen: name },
     series: [{ label: "the chosen row", x: [0, chosen], y: [at, at], dash: "" }, ...seeds],
     marks: [{ x: 0, label: "" }, ...(shares ? [{ x: 1, label: "" }] : [])],
     sentence: told(name, table),
