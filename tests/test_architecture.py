@@ -17,8 +17,8 @@ FLOORS = (  # a room may import from itself, and from the rooms on lower floors
     ("checks",),
     ("machine", "files", "statistics", "exchange"),
     ("models", "archive"),
-    ("optim", "data", "records"),
-    ("theory", "distributed", "doctor"),
+    ("optim", "data"),
+    ("records", "theory", "distributed", "doctor"),
     ("training",),
     ("sweeps", "benchmark"),
     ("studies",),
@@ -116,11 +116,11 @@ def code_lines(path):
 
 
 SIZES = {  # lines of code, a room each; what grows by more than a tenth asks whether it must
-    "optim": 860,
+    "optim": 1_000,
     "theory": 480,
     "models": 560,
     "data": 930,
-    "training": 740,
+    "training": 640,
     "records": 390,
     "sweeps": 690,
     "studies": 1_620,

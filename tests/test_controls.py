@@ -9,9 +9,9 @@ from torch import nn
 
 from muonlab.models.gpt import GPT, GPTConfig
 from muonlab.optim.muon import Muon
+from muonlab.optim.rules import ADAM, RULES, Controlled, Rule, adam, random_spectrum
 from muonlab.training.build import build_optimizer
 from muonlab.training.config import TrainConfig
-from muonlab.training.rules import ADAM, CONTROLS, Controlled, adam, random_spectrum
 
 OPTIONS = {"lr": 0.1, "weight_decay": 0.0, "momentum": 0.9, "betas": (0.9, 0.95)}
 
@@ -37,9 +37,9 @@ def steps(optimizer, params, count=4):
     ],
 )
 def test_the_directions_are_those_of_torch(monkeypatch, control, theirs):
-    monkeypatch.setitem(CONTROLS, "noise-free", (adam, ADAM))
+    monkeypatch.setitem(RULES, "noise-free", Rule("Adam", frozenset({"betas"}), adam, ADAM))
     ours, other = parameters((3, 4), (5, 2)), parameters((3, 4), (5, 2))
-    steps(Controlled([{"params": ours, **OPTIONS}], control), ours)
+    steps(Controlled([{"params": ours, **OPTIONS}], RULES[control]), ours)
     steps(theirs(other), other)
     torch.testing.assert_close(ours, other, rtol=1e-7, atol=1e-7)
 
@@ -48,7 +48,7 @@ def test_flat_adam_has_a_flat_spectrum_of_muons_size():
     ours, muons = parameters((6, 9)), parameters((6, 9))
     before = ours[0].detach().clone()
     options = OPTIONS | {"adjust_lr_fn": "match_rms_adamw"}
-    steps(Controlled([{"params": ours, **options}], "flat_adam"), ours, 1)
+    steps(Controlled([{"params": ours, **options}], RULES["flat_adam"]), ours, 1)
     steps(Muon([{"params": muons, **options}]), muons, 1)
     flat = torch.linalg.svdvals(ours[0] - before)
     muon = torch.linalg.svdvals(muons[0] - before)
@@ -60,7 +60,7 @@ def test_noise_is_as_large_as_adam_new_for_each_matrix_and_the_same_again():
     def moves():
         params = parameters((8, 8), (8, 8))
         before = [p.detach().clone() for p in params]
-        steps(Controlled([{"params": params, **OPTIONS}], "noisy_adam"), params, 1)
+        steps(Controlled([{"params": params, **OPTIONS}], RULES["noisy_adam"]), params, 1)
         return [p.detach() - old for p, old in zip(params, before, strict=True)]
 
     first, second = moves()
@@ -78,7 +78,7 @@ def test_noise_is_as_large_as_adam_new_for_each_matrix_and_the_same_again():
 def test_fresh_noise_has_nothing_in_common_from_step_to_step_and_fixed_noise_all(rule, cosine):
     def noise(count):
         params, plain = parameters((16, 16)), parameters((16, 16))
-        steps(Controlled([{"params": params, **OPTIONS}], rule), params, count)
+        steps(Controlled([{"params": params, **OPTIONS}], RULES[rule]), params, count)
         steps(torch.optim.Adam(plain, lr=OPTIONS["lr"], betas=OPTIONS["betas"]), plain, count)
         return (params[0] - plain[0]).detach().flatten()
 
@@ -114,7 +114,7 @@ def moved(control, before, **options):
     """Returns what one step of rate 1 adds to the matrices, and the gradients it had."""
     params = [nn.Parameter(p.clone()) for p in before]
     settings = OPTIONS | {"lr": 1.0, "nesterov": False} | options
-    steps(Controlled([{"params": params, **settings}], control), params, 1)
+    steps(Controlled([{"params": params, **settings}], RULES[control]), params, 1)
     return [(p.detach() - old, p.grad) for p, old in zip(params, before, strict=True)]
 
 
@@ -159,7 +159,7 @@ def test_random_values_are_uniform_and_new_for_each_matrix_and_step():
 @pytest.mark.parametrize("rule", ["sign", "random_spectrum", "noisy_adam"])
 def test_a_control_goes_on_as_if_it_had_not_been_stopped(rule):
     def build(params):
-        return Controlled([{"params": params, **OPTIONS}], rule)
+        return Controlled([{"params": params, **OPTIONS}], RULES[rule])
 
     unbroken, broken = parameters((4, 5), (3, 3)), parameters((4, 5), (3, 3))
     first = build(unbroken)
@@ -171,6 +171,9 @@ def test_a_control_goes_on_as_if_it_had_not_been_stopped(rule):
     third.load_state_dict(second.state_dict())
     steps(third, broken, 2)
     assert all(map(torch.equal, unbroken, broken))
+
+
+CONTROLS = [name for name, rule in RULES.items() if rule.direction]
 
 
 @pytest.mark.parametrize("rule", CONTROLS)

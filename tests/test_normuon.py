@@ -11,11 +11,11 @@ from torch import nn
 from muonlab import Muon, NorMuon, newton_schulz, polar, route
 from muonlab.models.gpt import GPT, GPTConfig
 from muonlab.optim.normuon import ROWS
+from muonlab.optim.rules import RULES, Controlled
+from muonlab.optim.rules import start as start_of
 from muonlab.optim.update import lr_scale
 from muonlab.training.build import build_optimizer
 from muonlab.training.config import TrainConfig
-from muonlab.training.rules import CONTROLS, NORMUON, Controlled
-from muonlab.training.rules import start as start_of
 
 SHAPES = [(1, 1), (4, 4), (3, 11), (17, 5), (9, 1), (1, 9)]
 EPS = 1e-8
@@ -288,7 +288,7 @@ def test_the_neurons_side_is_divided_by_a_running_mean_of_its_squares(shape):
     first, last = torch.randn(2, *shape, dtype=torch.float64, generator=draw)
     group = {"momentum": 0.0, "nesterov": False, "ns_steps": 5, "ns_coefficients": "jordan"}
     group["ns_norm"] = "frobenius"
-    follow, kept = CONTROLS["neurons"]
+    follow, kept = RULES["neurons"].direction, RULES["neurons"].keeps
     state = start_of(first, kept)
     follow(first, state, group)
     found = follow(last, state, group)
@@ -302,7 +302,7 @@ def test_the_neurons_side_is_divided_by_a_running_mean_of_its_squares(shape):
 
 def test_runs_get_the_optimizer_that_their_rule_names():
     model = GPT(GPTConfig(layers=1, width=32, heads=2, vocab_size=64))
-    for rule, scale in NORMUON.items():
+    for rule, scale in (("normuon", "paper"), ("normuon_released", "released")):
         optimizer = build_optimizer(TrainConfig(rule=rule), model)
         assert isinstance(optimizer, NorMuon)
         assert {group["scale"] for group in optimizer.param_groups} == {scale}

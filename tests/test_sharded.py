@@ -29,8 +29,8 @@ from muonlab.distributed.traffic import Traffic, sharded_bytes
 from muonlab.models import gpt
 from muonlab.models.gpt import GPTConfig
 from muonlab.optim.orthogonalize import polar
+from muonlab.optim.rules import RULES, Controlled
 from muonlab.training import checkpoints
-from muonlab.training.rules import Controlled
 from muonlab.training.run import load_model, tensors
 from muonlab.training.run import train as train_run
 
@@ -42,7 +42,7 @@ UNEVEN = GPTConfig(  # 61 words; 3 experts, and 5 rows for those that all tokens
 )
 HALF, SOON, STEPS, FEW = 10, 12, 20, 2
 WORLDS = (4, 2)
-RULES = ("muon", "normuon")
+BOTH = ("muon", "normuon")
 TIMEOUT = 5  # seconds that a process waits for a partner that is lost
 
 
@@ -53,8 +53,8 @@ def batch(number):
 def work(folder):
     """What each process of a world does."""
     number = parallel.size()
-    found = {rule: train_and_save(rule, folder / f"{rule}-{number}") for rule in RULES}
-    for rule in RULES:
+    found = {rule: train_and_save(rule, folder / f"{rule}-{number}") for rule in BOTH}
+    for rule in BOTH:
         found[f"uneven {rule}"] = train(FEW, number > 1, rule, torch.float64, UNEVEN)["weights"]
     found["bf16"] = coarse(number > 1)
     earlier = [folder / f"normuon-{other}" for other in (1, *WORLDS)]
@@ -161,7 +161,7 @@ def gap(found, wanted):
 
 
 @pytest.mark.parametrize("number", WORLDS)
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", BOTH)
 def test_several_processes_give_the_weights_and_states_of_one(one, worlds, number, rule):
     wanted = one[1][rule]
     losses = wanted["losses"]
@@ -174,7 +174,7 @@ def test_several_processes_give_the_weights_and_states_of_one(one, worlds, numbe
 
 
 @pytest.mark.parametrize("number", WORLDS)
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", BOTH)
 def test_rows_and_experts_that_cannot_be_divided_evenly(one, worlds, number, rule):
     assert gap(worlds[number][0][f"uneven {rule}"], one[1][f"uneven {rule}"]) < 1e-13
 
@@ -395,7 +395,7 @@ def test_what_is_not_sharded_by_rows_is_refused_by_name():
 def test_a_rule_for_whole_matrices_refuses_a_shard_by_name():
     def build():
         with pytest.raises(ValueError, match=r"Controlled steps whole .* '0.weight' is sharded"):
-            Controlled(sharded_linear().named_parameters(), "sgd")
+            Controlled(sharded_linear().named_parameters(), RULES["sgd"])
 
     one_process(build)
 

@@ -15,6 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from muonlab.data.corpus import Corpus
 from muonlab.data.load import load_corpus
 from muonlab.models import gpt
+from muonlab.optim.rules import RULES
 from muonlab.records.record import read
 from muonlab.studies.races import RACE
 from muonlab.sweeps import engines, sweep
@@ -23,7 +24,7 @@ from muonlab.sweeps.study import HERE, best_trial
 from muonlab.training import checkpoints
 from muonlab.training import run as train_module
 from muonlab.training.build import build_model, build_optimizer, picks_bf16
-from muonlab.training.config import RULES, TrainConfig
+from muonlab.training.config import TrainConfig
 from muonlab.training.pretraining import FIRST, first_run
 from muonlab.training.run import Diverged, Run, load_model, pretrained, tensors, train
 

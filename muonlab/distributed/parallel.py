@@ -196,7 +196,7 @@ def gather_state(optimizer: Muon) -> None:
     if size() == 1:
         return
     owner_of = owners(optimizer)
-    # as objects, since `training.rules` keep more than momenta; from GPU to GPU by the CPU
+    # as objects, since `optim.rules` keep more than momenta; from GPU to GPU by the CPU
     own_states = [
         _moved(optimizer.state.get(p, {}), "cpu") for p in owner_of if owner_of[p] == rank()
     ]

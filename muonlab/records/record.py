@@ -13,17 +13,10 @@ from filelock import BaseFileLock, FileLock
 
 from muonlab import checks
 from muonlab.files import prepare_file, replace_file
+from muonlab.optim.rules import RULES
 
 DIGITS = 5  # significant digits kept of every measured number
 ALL = ["QK", "VO", "FFN"]  # the groups that hold every matrix
-RULES = {
-    "muon": "Muon",
-    "normuon": "NorMuon",
-    "sgd": "SGD with momentum",
-    "flat_adam": "flat Adam",
-    "noisy_adam": "noisy Adam",
-    "fixed_noise": "Adam with fixed noise",
-}
 
 
 @dataclass
@@ -96,7 +89,7 @@ def contestant(config: Mapping[str, Any]) -> str:
     checks.kind("the config of a run, as run.config", config, Mapping)
     if not config["muon"]:
         return "AdamW"
-    rule = RULES.get(config["rule"], config["rule"])
+    rule = RULES[config["rule"]].shown if config["rule"] in RULES else config["rule"]
     return rule if {*config["muon"]} == {*ALL} else f"{rule}({', '.join(config['muon'])})"
 
 

@@ -54,13 +54,7 @@ def controls(at: Place) -> Grid:
     return [*noisy, _instead(adamw, "flat_adam", muon.lr)]
 
 
-def control_knobs(config: TrainConfig) -> tuple[Knob, ...]:
-    """Returns the five knobs of a control: as many as Muon and AdamW have."""
-    rate = MUON[0] if config.rule == "flat_adam" else replace(ADAMW[0], fields="lr")
-    return (rate, ADAMW[1], *OUTER)
-
-
-ISOTROPY = Search("isotropy", controls, control_knobs, RIVALS, rounds=(8,), around=("best",))
+ISOTROPY = Search("isotropy", controls, knobs, RIVALS, rounds=(8,), around=("best",))
 
 
 def tuned_controls(at: Place) -> Grid:

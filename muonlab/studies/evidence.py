@@ -13,13 +13,11 @@ from muonlab.studies.contests import (
     ISOTROPY,
     LATENT,
     MOVING,
-    NOISE,
     NORMUON,
     ROUTES,
     TABLE,
     WIDE,
     better_when_wide,
-    control_knobs,
     decayed,
     doses,
     equal_rates,
@@ -54,8 +52,6 @@ def knobs_of(config: TrainConfig) -> tuple[Knob, ...]:
 
     Where Muon takes some matrices only, AdamW's rate and average of the others come on top.
     """
-    if config.rule in (*NOISE, "flat_adam") and config.muon:
-        return control_knobs(config)
     if config.corpus.startswith("facts"):
         return learner_knobs(config)
     own = regression_knobs if config.corpus.startswith("regression") else knobs

@@ -10,6 +10,7 @@ Every run ends with its rates decayed to 0.
 from dataclasses import replace
 from typing import Any
 
+from muonlab.optim.rules import RULES
 from muonlab.studies.table1 import ALL_GROUPS
 from muonlab.sweeps.search import Knob, Search
 from muonlab.sweeps.study import Grid, Place, Study, cross
@@ -51,7 +52,11 @@ MUON = (Knob("lr", 0.00125, 0.02), Knob("momentum", 0.02, 0.5, average=True))
 
 def knobs(config: TrainConfig) -> tuple[Knob, ...]:
     """Returns the five knobs of a contestant: rate and first average, of matrices and ends; β2."""
-    return (MUON if config.muon else ADAMW) + OUTER
+    if not config.muon:
+        return ADAMW + OUTER
+    rule = RULES[config.rule]
+    rate = replace(ADAMW[0], fields="lr") if rule.step_like == "AdamW" else MUON[0]
+    return (rate, ADAMW[1] if "betas" in rule.reads else MUON[1], *OUTER)
 
 
 def sides(steps: int) -> Grid:

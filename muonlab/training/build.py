@@ -13,10 +13,9 @@ from muonlab.machine import bf16_pays
 from muonlab.models.gpt import GPT, SIZES, GPTConfig
 from muonlab.models.regressor import build
 from muonlab.optim.muon import Muon
-from muonlab.optim.normuon import NorMuon
 from muonlab.optim.routing import GROUPS, route
+from muonlab.optim.rules import RULES
 from muonlab.training.config import SHAPE, TrainConfig
-from muonlab.training.rules import NORMUON, Controlled
 
 
 def check_task(config: TrainConfig, task: Task) -> None:
@@ -53,11 +52,9 @@ def build_optimizer(config: TrainConfig, model: GPT) -> Muon:
     groups = route(model, muon=config.muon).groups(config.lr, config.adamw_lr, **options)
     groups = [{"rate": "lr" if g["rule"] == "muon" else "adamw_lr", **g} for g in groups]
     groups = [part for group in groups for part in _apart(group, config)]
-    if config.rule in NORMUON:
-        return NorMuon(groups, scale=NORMUON[config.rule])
-    if config.rule == "muon":
-        return Muon(groups)
-    return Controlled([{"noise": config.noise, **group} for group in groups], config.rule)
+    if RULES[config.rule].direction:
+        groups = [{"noise": config.noise, **group} for group in groups]
+    return RULES[config.rule].optimizer(groups)
 
 
 def _apart(group: dict[str, Any], config: TrainConfig) -> Iterator[dict[str, Any]]:

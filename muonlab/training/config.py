@@ -14,15 +14,14 @@ from muonlab.models.gpt import ATTENTIONS, SIZES
 from muonlab.optim.coefficients import COEFFICIENTS, MOST
 from muonlab.optim.orthogonalize import NORMS
 from muonlab.optim.routing import GROUPS
+from muonlab.optim.rules import OPTIONS, RULES
 from muonlab.optim.update import LRScale
-from muonlab.training.rules import CONTROLS, IGNORED, NEWTON_SCHULZ, NORMUON
 from muonlab.training.schedule import factor
 
-MUONS_OWN = {"lr", "momentum", "nesterov", "rule", "noise", "adjust_lr_fn", *NEWTON_SCHULZ}
+MUONS_OWN = {"lr", "rule", *OPTIONS} - {"betas"}  # AdamW reads those
 SHAPE = ("gated", "attention", "qk_norm", "fused_qkv", "experts")  # of the model, beside its size
 TEXTS = ("docs", "code")  # these have the same tokens
 IDLE = "in this run these options change nothing"
-RULES = ("muon", *NORMUON, *CONTROLS)
 CHOICES: dict[str, Iterable[str]] = {
     "size": SIZES,
     "precision": ("auto", "fp32", "bf16"),
@@ -131,8 +130,8 @@ class TrainConfig:
             texts = f"{' or '.join(TEXTS)}, which have its tokens; got {self.corpus!r}"
             reason = f"pretraining={self.pretraining} is done on docs, so corpus must be {texts}"
             raise ValueError(f"{reason}: choose one of them, or set pretraining to 0")
-        steps = self.rule in CONTROLS and NEWTON_SCHULZ.isdisjoint(IGNORED[self.rule])
-        if self.ns_coefficients == "exact" and steps:
+        rule = RULES[self.rule]
+        if self.ns_coefficients == "exact" and rule.direction and "ns_steps" in rule.reads:
             raise ValueError(
                 f"rule={self.rule!r} takes Newton-Schulz steps: name coefficients, got 'exact'"
             )
@@ -184,8 +183,9 @@ class TrainConfig:
         if 0 < self.experts < size.active_experts:
             least = f"the {size.active_experts} that a token takes; got {self.experts}"
             raise ValueError(f"experts must be 0, or at least {least}")
-        if self.experts and self.rule in CONTROLS:
-            others = f"take {', '.join(('muon', *NORMUON))}, or experts=0"
+        if self.experts and RULES[self.rule].direction:
+            stacking = ", ".join(name for name, rule in RULES.items() if rule.own)
+            others = f"take {stacking}, or experts=0"
             raise ValueError(f"rule={self.rule!r} knows no stacks, which experts make: {others}")
 
     def rate(self, step: int) -> float:
@@ -194,12 +194,11 @@ class TrainConfig:
 
     def idle(self) -> set[str]:
         """Returns the options that change nothing in this run."""
-        options = {*IGNORED.get(self.rule, ())} if self.muon else {*MUONS_OWN}
+        reads = RULES[self.rule].reads
+        options = {*OPTIONS - reads - {"betas"}} if self.muon else {*MUONS_OWN}
         if {"QK", "VO", "FFN"} <= {*self.muon} and not self.experts:  # AdamW keeps their routers
-            adam = "exp_avg" in CONTROLS.get(self.rule, ((), ()))[1]
-            options |= {"adamw_matrix_lr"} | (set() if adam else {"adamw_matrix_beta1"})
+            options |= {"adamw_matrix_lr"} | (set() if "betas" in reads else {"adamw_matrix_beta1"})
         options |= set() if self.pretraining else {"pretrained_by"}
-        options |= set() if self.rule in ("noisy_adam", "fixed_noise") else {"noise"}
         return options | ({"ns_steps", "ns_norm"} if self.ns_coefficients == "exact" else set())
 
     def told_idle(self) -> str:

@@ -1,4 +1,4 @@
-"""Rules beside Muon for the same matrices: what the experiments compare with, or control for.
+"""The rules that step hidden matrices: Muon, and what the experiments compare it with.
 
 NorMuon is an optimizer of its own. The rules here look ahead as the config says (`nesterov`); those
 that follow Muon or NorMuon give the update entries of RMS 0.2, as Algorithm 1 of NorMuon does
@@ -7,6 +7,8 @@ that follow Muon or NorMuon give the update entries of RMS 0.2, as Algorithm 1 o
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -14,15 +16,35 @@ from torch import Tensor
 
 from muonlab.optim.fast import fast_newton_schulz
 from muonlab.optim.muon import Muon
+from muonlab.optim.normuon import NorMuon
 from muonlab.optim.update import Group, lr_scale, matrix_shape
 
-NORMUON = {"normuon": "paper", "normuon_released": "released"}  # rule → scale of `NorMuon`
 BETA2, EPS = 0.95, 1e-8  # those of NorMuon
 State = dict[str, Any]
+Direction = Callable[[Tensor, State, Group], Tensor]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A way to step hidden matrices; one entry of `RULES` makes a contestant of it.
+
+    Its colour stands beside its shown name in classroom/widgets/optimizers.json.
+    """
+
+    shown: str  # its name in tables and figures
+    reads: frozenset[str]  # those of `OPTIONS` that change its step
+    direction: Direction | None = None  # None: `own` is an optimizer with a step of its own
+    keeps: tuple[str, ...] = ()  # the names of what it keeps about each matrix, zeros at first
+    own: Callable[[list[Group]], Muon] | None = None
+    step_like: str = "Muon"  # or "AdamW": whose range of rates suits the length of its step
+
+    def optimizer(self, groups: list[Group]) -> Muon:
+        """Returns what steps the groups: their matrices by this rule, the rest by AdamW."""
+        return self.own(groups) if self.own else Controlled(groups, self)
 
 
 class Controlled(Muon):
-    """Muon's groups and options, but its matrices follow another of `CONTROLS`.
+    """Muon's groups and options, but its matrices go in another rule's direction.
 
     Groups of AdamW, schedule and batches stay, so that only the rule makes the difference. The
     matrices are taken one at a time, so its speed says nothing.
@@ -30,9 +52,11 @@ class Controlled(Muon):
 
     whole_only = True
 
-    def __init__(self, params: Any, control: str) -> None:
+    def __init__(self, params: Any, rule: Rule) -> None:
         super().__init__(params)
-        self.direction, self.kept = CONTROLS[control]
+        if rule.direction is None:
+            raise ValueError(f"expected a rule with a direction; {rule.shown} steps by itself")
+        self.direction, self.kept = rule.direction, rule.keeps
 
     def state_of(self, p: Tensor, group: Group) -> State:
         if group["rule"] == "muon" and not self.state[p]:
@@ -169,24 +193,30 @@ def _rms(D: Tensor) -> Tensor:
     return D * (0.2 * math.sqrt(D.numel()) / D.norm().clamp(min=torch.finfo(D.dtype).tiny))
 
 
-NEWTON_SCHULZ = {"ns_coefficients", "ns_steps", "ns_norm"}
-ANY_SPECTRUM = NEWTON_SCHULZ | {"adjust_lr_fn"}
-OF_ADAM = {"momentum", "nesterov"}
-IGNORED = {  # rule → the options of Muon that it does not read
-    "flat_adam": OF_ADAM,
-    **dict.fromkeys(("noisy_adam", "fixed_noise"), OF_ADAM | {"adjust_lr_fn"}),
-    **dict.fromkeys(("sign", "random_spectrum"), ANY_SPECTRUM),
-    **dict.fromkeys(("neurons", "normuon"), frozenset({"adjust_lr_fn"})),
-    "sgd": ANY_SPECTRUM | {"nesterov"},
-}
+NEWTON_SCHULZ = frozenset({"ns_coefficients", "ns_steps", "ns_norm"})
+AVERAGE = frozenset({"momentum", "nesterov"})
+OPTIONS = AVERAGE | NEWTON_SCHULZ | {"adjust_lr_fn", "betas", "noise"}
+NOISY = NEWTON_SCHULZ | {"betas", "noise"}
 ADAM = ("exp_avg", "exp_avg_sq", "step")
-# rule → its direction, and the names of what it keeps about each matrix
-CONTROLS: dict[str, tuple[Callable[[Tensor, State, Group], Tensor], tuple[str, ...]]] = {
-    "sgd": (sgd, ("momentum_buffer",)),
-    "flat_adam": (flat_adam, ADAM),
-    "noisy_adam": (noisy_adam, ADAM),
-    "fixed_noise": (fixed_noise, ADAM),
-    "sign": (sign, ("momentum_buffer",)),
-    "random_spectrum": (random_spectrum, ("momentum_buffer", "step")),
-    "neurons": (neurons, ("momentum_buffer", "row_mean_square", "column_mean_square")),
+MEAN = ("momentum_buffer",)
+RULES = {
+    "muon": Rule("Muon", AVERAGE | NEWTON_SCHULZ | {"adjust_lr_fn"}, own=Muon),
+    "normuon": Rule("NorMuon", AVERAGE | NEWTON_SCHULZ, own=partial(NorMuon, scale="paper")),
+    "normuon_released": Rule(
+        "normuon_released",
+        AVERAGE | NEWTON_SCHULZ | {"adjust_lr_fn"},
+        own=partial(NorMuon, scale="released"),
+    ),
+    "sgd": Rule("SGD with momentum", frozenset({"momentum"}), sgd, MEAN),
+    "flat_adam": Rule("flat Adam", NEWTON_SCHULZ | {"adjust_lr_fn", "betas"}, flat_adam, ADAM),
+    "noisy_adam": Rule("noisy Adam", NOISY, noisy_adam, ADAM, step_like="AdamW"),
+    "fixed_noise": Rule("Adam with fixed noise", NOISY, fixed_noise, ADAM, step_like="AdamW"),
+    "sign": Rule("sign", AVERAGE, sign, MEAN),
+    "random_spectrum": Rule("random_spectrum", AVERAGE, random_spectrum, (*MEAN, "step")),
+    "neurons": Rule(
+        "neurons",
+        AVERAGE | NEWTON_SCHULZ,
+        neurons,
+        (*MEAN, "row_mean_square", "column_mean_square"),
+    ),
 }
