@@ -168,7 +168,7 @@ def test_what_the_front_says_of_the_two_races_is_so():
     assert 0.2 < laptop["overall"] / gpu["overall"] < 0.3
     assert laptop["tail"] < laptop["overall"] + MATTERS
     assert gpu["head"] < gpu["middle"] < gpu["tail"]
-    assert "planned for 900 steps, it ends where AdamW ends after 1,200" in page
+    assert "On the laptop 900 steps of Muon do what 1,200 of AdamW do" in page
     shorter = [r for r in recorded("race-shorter") if r.config["steps"] == 900]
     adamw = by_contestant(LAPTOP.runs, contestant)["AdamW"]
     assert abs(paired_interval(adamw, by_contestant(shorter, contestant)["Muon"]).mean) < MATTERS
@@ -196,7 +196,7 @@ def test_no_model_is_larger_than_the_answer_says():
             names = ("size", "gated", "attention", "fused_qkv", "experts")
             shapes[tuple(run.config[name] for name in names)] = run.config
     most = max(numbers_in_matrices(config) for config in shapes.values())
-    told = f"Models with more than {most / 1e6:.1f} million numbers in their hidden matrices"
+    told = f"Models with more than {most / 1e6:.1f} million parameters in their hidden matrices"
     assert told in (ROOT / "book" / "answer.md").read_text("utf-8")
 
 

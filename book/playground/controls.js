@@ -177,7 +177,7 @@ function render({ el }) {
     ...rows.map((one) => one.node), element("p", { class: "muonlab-often", "aria-hidden": "true" }, element("span", {}, "asked often"), element("span", {}, "asked rarely")),
     element("div", { class: "muonlab-drive muonlab-buttons" }, toggle, back, element("div", { class: "muonlab-controls" }, axes.node)),
     element("div", { class: "muonlab-buttons muonlab-three", role: "group", "aria-label": "Three settings worth seeing" }, ...front), sentence, spoken,
-    element("p", { class: "muonlab-note" }, "A bar a fact: the probability of its right answer, from 0 to 1, solid above one half. The line: how often it is asked. ", rule), more);
+    element("p", { class: "muonlab-note" }, "Each bar is a fact: the probability of its right answer, solid above one half. The line shows how often it is asked. ", rule), more);
 
   function set(some) {
     untouched = false;
