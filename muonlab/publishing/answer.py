@@ -5,6 +5,7 @@ from operator import itemgetter
 
 import numpy as np
 
+from muonlab.models.gpt import SIZES
 from muonlab.publishing.claims import table
 from muonlab.records.runs import curves, grouped, leads_in_time
 from muonlab.records.store import RESULTS
@@ -81,7 +82,8 @@ def directions(matrix: str) -> str:
     for who, runs in grouped(GPU.runs).items():
         layers = [Isotropy(*four).effective_rank for r in runs for four in r.spectra[-1][matrix]]
         ranks[who] = round(float(np.mean(layers)))
-    return f"{ranks['AdamW']} under AdamW, {ranks['Muon']} under Muon"
+    width = SIZES[GPU.runs[0].config["size"]].width
+    return f"{ranks['AdamW']} of its {width} directions under AdamW, {ranks['Muon']} under Muon"
 
 
 def rates(phase: str) -> str:
