@@ -1,8 +1,10 @@
 # One command each: `make lab` to learn, `make test` to check, `make book` to read.
 PYTHON ?= python3
 BIN := .venv/bin
+QUICK := architecture muon_step orthogonalize optim normuon controls lion routing gpt attention \
+  statistics grids study pins
 
-.PHONY: lab test lessons format slides book bundle browser grades clean
+.PHONY: lab test quick lessons format slides book bundle browser grades clean
 
 lab: .venv/lab
 	$(BIN)/muonlab lab
@@ -10,6 +12,10 @@ lab: .venv/lab
 test: .venv/all
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder  # some tests wait
+
+quick: .venv/all  ## what a change in the package needs first
+	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+	$(BIN)/python -m pytest -q -n 2 $(addprefix tests/test_,$(addsuffix .py,$(QUICK)))
 
 lessons: .venv/all  ## re-execute the lessons from lessons/text
 	$(BIN)/python -m muonlab.publishing.release
