@@ -1,55 +1,46 @@
 """Answers to the exercises of lesson 05, as students write them: right ones and wrong ones."""
 
-import math
-
-import numpy as np
 import torch
-from torch.special import ndtr
 
-from muonlab.theory import store
+from muonlab.theory import recall, store
 
 
-def loop(keys, values):
-    W = torch.zeros(values.shape[0], keys.shape[0])
-    for i in range(keys.shape[1]):
-        W += torch.outer(values[:, i], keys[:, i])
+def loop(keys, values, weights):
+    W = torch.zeros(values.shape[1], keys.shape[1])
+    for k, v, w in zip(keys, values, weights, strict=True):
+        W += w * torch.outer(v, k)
     return W
 
 
-def overwrites(keys, values):
-    for i in range(keys.shape[1]):
-        W = torch.outer(values[:, i], keys[:, i])
+def overwrites(keys, values, weights):
+    for k, v, w in zip(keys, values, weights, strict=True):
+        W = w * torch.outer(v, k)
     return W
 
 
-def one_too_few(keys, values):
-    W = torch.zeros(values.shape[0], keys.shape[0])
-    for i in range(keys.shape[1] - 1):
-        W += torch.outer(values[:, i], keys[:, i])
+def one_too_few(keys, values, weights):
+    return loop(keys[:-1], values[:-1], weights[:-1])
+
+
+def columns_for_rows(keys, values, weights):
+    return sum(weights[i] * torch.outer(values[:, i], keys[:, i]) for i in range(keys.shape[1]))
+
+
+def lists(keys, values, weights):
+    W = [[0.0] * keys.shape[1] for _ in range(values.shape[1])]
+    for o in range(values.shape[1]):
+        for s in range(keys.shape[1]):
+            for i in range(len(keys)):
+                W[o][s] += (weights[i] * values[i, o] * keys[i, s]).item()
     return W
 
 
-def rows_for_columns(keys, values):
-    W = torch.zeros(values.shape[0], keys.shape[0])
-    for i in range(keys.shape[1]):
-        W += torch.outer(values[i], keys[i])
-    return W
-
-
-def first_size(keys, values):
-    W = torch.zeros(values.shape[0], keys.shape[0])
-    for i in range(keys.shape[0]):
-        W += torch.outer(values[:, i], keys[:, i])
-    return W
-
-
-def four_loops(keys, values):
-    W = [[0.0] * keys.shape[0] for _ in range(values.shape[0])]
-    for o in range(values.shape[0]):
-        for s in range(keys.shape[0]):
-            for i in range(keys.shape[1]):
-                W[o][s] += (values[o, i] * keys[s, i]).item()
-    return W
+def asked_one_by_one(W, keys, values):
+    answers = []
+    for key in keys:
+        scores = [(value @ W @ key).item() for value in values]
+        answers.append(scores.index(max(scores)))
+    return answers
 
 
 def halve(p, below=lambda f: f < 0, start=lambda p: p**2, end=lambda s: s.sqrt(), halvings=60):
@@ -89,96 +80,74 @@ def eigenvalues(p):
     return torch.linalg.eigvalsh(N @ torch.diag(p**2) @ N)
 
 
-def drawn_share(d, K, z):
-    scores = torch.randn(4000, K) * K**0.5 / d
-    scores[:, 0] += 1
-    return (scores.argmax(1) == 0).double().mean().item()
-
-
-def eachwise(d, K, z):
-    total = 0.0
-    for noise in z:
-        chance = 1.0
-        for _ in range(K - 1):
-            chance *= ndtr(d / K**0.5 + noise.double()).item()
-        total += chance
-    return total / len(z)
-
-
 ANSWERS = {
-    "05-e1": {
+    "05-e5": {
         "right": {
             "loop": loop,
-            "lists": four_loops,
-            "matmul": lambda keys, values: torch.matmul(values, keys.t()),
-            "numpy": lambda keys, values: values.numpy() @ keys.numpy().T,
-            "einsum": lambda keys, values: torch.einsum("ik,jk->ij", values, keys),
-            "stack": lambda keys, values: (values[:, None, :] * keys[None, :, :]).sum(-1),
-            "float64": lambda keys, values: values.double() @ keys.double().T,
-            "transposed": lambda keys, values: (keys @ values.T).T,
-            "bmm": lambda keys, values: torch.bmm(values.T[:, :, None], keys.T[:, None, :]).sum(0),
+            "lists": lists,
+            "matmul": lambda keys, values, weights: (weights * values.T) @ keys,
+            "diagonal": lambda keys, values, weights: values.T @ torch.diag(weights) @ keys,
+            "numpy": lambda keys, values, weights: (values.T * weights).numpy() @ keys.numpy(),
+            "einsum": lambda keys, values, weights: torch.einsum(
+                "k,ko,ks->os", weights, values, keys
+            ),
+            "float64": lambda keys, values, weights: (weights * values.T).double() @ keys.double(),
+            "on the keys": lambda keys, values, weights: values.T @ (weights[:, None] * keys),
         },
         "wrong": {
-            "package": store,
+            "package": lambda keys, values, weights: store(keys.T, weights * values.T),
             "overwrites": overwrites,
             "one too few": one_too_few,
-            "rows": rows_for_columns,
-            "first size": first_size,
-            "turned": lambda keys, values: keys @ values.T,
-            "T first": lambda keys, values: values.T @ keys,
-            "plain": lambda keys, values: values @ keys,
-            "entries": lambda keys, values: values * keys,
-            "mean": lambda keys, values: values @ keys.T / keys.shape[1],
-            "first": lambda keys, values: torch.outer(values[:, 0], keys[:, 0]),
-            "not summed": lambda keys, values: torch.einsum("ok,sk->kos", values, keys),
-            "not summed, list": lambda keys, values: [
-                torch.outer(v, k) for v, k in zip(values.T, keys.T, strict=True)
-            ],
-            "number": lambda keys, values: (values @ keys.T).sum(),
-            "pseudoinverse": lambda keys, values: values @ torch.linalg.pinv(keys),
-            "sum first": lambda keys, values: torch.outer(values.sum(1), keys.sum(1)),
-            "unit keys": lambda keys, values: values @ (keys / keys.norm(dim=0)).T,
-            "inner": lambda keys, values: torch.inner(keys, values),
-            "keys twice": lambda keys, values: keys @ keys.T,
-            "concatenated": lambda keys, values: torch.cat([values, keys]),
-            "flat outer": lambda keys, values: torch.outer(values.flatten(), keys.flatten()),
+            "columns": columns_for_rows,
+            "no weights": lambda keys, values, weights: values.T @ keys,
+            "turned": lambda keys, values, weights: keys.T @ (weights[:, None] * values),
+            "compares": lambda keys, values, weights: keys @ values.T,
+            "entries": lambda keys, values, weights: values * keys,
+            "mean": lambda keys, values, weights: loop(keys, values, weights) / len(keys),
+            "weighted mean": lambda keys, values, weights: (
+                loop(keys, values, weights) / weights.sum()
+            ),
+            "first": lambda keys, values, weights: weights[0] * torch.outer(values[0], keys[0]),
+            "not summed": lambda keys, values, weights: torch.einsum(
+                "k,ko,ks->kos", weights, values, keys
+            ),
+            "number": lambda keys, values, weights: loop(keys, values, weights).sum(),
+            "weights twice": lambda keys, values, weights: loop(
+                weights[:, None] * keys, values, weights
+            ),
+            "sum first": lambda keys, values, weights: torch.outer(
+                (weights @ values), (weights @ keys)
+            ),
+            "keys twice": lambda keys, values, weights: keys.T @ keys,
         },
     },
-    "05-e3": {
+    "05-e6": {
         "right": {
-            "each": eachwise,
-            "erf": lambda d, K, z: (
-                (0.5 * (1 + torch.erf((d / K**0.5 + z) / 2**0.5))) ** (K - 1)
-            ).mean(),
-            "log": lambda d, K, z: (
-                ((K - 1) * ndtr(d / math.sqrt(K) + z.double()).log()).exp().mean().item()
-            ),
-            "distribution": lambda d, K, z: (
-                torch.distributions.Normal(0, 1).cdf(d / K**0.5 + z).pow(K - 1).mean()
-            ),
-            "noise first": lambda d, K, z: (
-                ndtr((1 + z * K**0.5 / d) / (K**0.5 / d)).pow(K - 1).mean().item()
-            ),
-            "numpy": lambda d, K, z: np.mean(ndtr(d / K**0.5 + z).numpy() ** (K - 1)),
-            "sum": lambda d, K, z: (ndtr(d / K**0.5 + z) ** (K - 1)).sum() / len(z),
+            "one by one": asked_one_by_one,
+            "rows": lambda W, keys, values: (keys @ W.T @ values.T).argmax(1),
+            "columns": lambda W, keys, values: (values @ W @ keys.T).argmax(0),
+            "sorted": lambda W, keys, values: (values @ W @ keys.T).sort(dim=0).indices[-1],
+            "max": lambda W, keys, values: torch.max(values @ W @ keys.T, dim=0).indices,
+            "numpy": lambda W, keys, values: (values @ W @ keys.T).numpy().argmax(0),
+            "softmax": lambda W, keys, values: (values @ W @ keys.T).softmax(0).argmax(0),
         },
         "wrong": {
-            "drawn": drawn_share,
-            "no z": lambda d, K, z: ndtr(torch.tensor(d / K**0.5)).item() ** (K - 1),
-            "no power": lambda d, K, z: ndtr(d / K**0.5 + z).mean().item(),
-            "power K": lambda d, K, z: ndtr(d / K**0.5 + z).pow(K).mean().item(),
-            "not averaged": lambda d, K, z: ndtr(d / K**0.5 + z).pow(K - 1),
-            "mean first": lambda d, K, z: ndtr(d / K**0.5 + z).mean().item() ** (K - 1),
-            "mean of z": lambda d, K, z: ndtr(d / K**0.5 + z.mean()).item() ** (K - 1),
-            "minus": lambda d, K, z: ndtr(d / K**0.5 - z).pow(K - 1).mean().item(),
-            "one": lambda d, K, z: ndtr(1 + z).pow(K - 1).mean().item(),
-            "turned": lambda d, K, z: ndtr(K**0.5 / d + z).pow(K - 1).mean().item(),
-            "no root": lambda d, K, z: ndtr(d / K + z).pow(K - 1).mean().item(),
-            "two": lambda d, K, z: ndtr(d / (2 * K) ** 0.5 + z).pow(K - 1).mean().item(),
-            "lost": lambda d, K, z: 1 - ndtr(d / K**0.5 + z).pow(K - 1).mean().item(),
-            "times": lambda d, K, z: (ndtr(d / K**0.5 + z) * (K - 1)).mean().item(),
-            "summed": lambda d, K, z: ndtr(d / K**0.5 + z).pow(K - 1).sum().item(),
-            "density": lambda d, K, z: (-((d / K**0.5 + z) ** 2) / 2).exp().mean().item(),
+            "package": lambda W, keys, values: recall(W, keys.T, values.T),
+            "scores": lambda W, keys, values: values @ W @ keys.T,
+            "rows of keys": lambda W, keys, values: (values @ W @ keys.T).argmax(1),
+            "lowest": lambda W, keys, values: (values @ W @ keys.T).argmin(0),
+            "largest score": lambda W, keys, values: (values @ W @ keys.T).amax(0),
+            "size": lambda W, keys, values: (values @ W @ keys.T).abs().argmax(0),
+            "nearest": lambda W, keys, values: torch.cdist(keys @ W.T, values).argmin(1),
+            "cosine": lambda W, keys, values: (
+                (values / values.norm(dim=1, keepdim=True)) @ W @ keys.T
+            ).argmax(0),
+            "one number": lambda W, keys, values: (values @ W @ keys.T).argmax(),
+            "from 1": lambda W, keys, values: (values @ W @ keys.T).argmax(0) + 1,
+            "in order": lambda W, keys, values: torch.arange(len(keys)),
+            "entry": lambda W, keys, values: (keys @ W.T).argmax(1),
+            "vector": lambda W, keys, values: keys @ W.T,
+            "transposed": lambda W, keys, values: (values @ W.T @ keys.T).argmax(0),
         },
     },
     "05-e4": {

@@ -1,7 +1,6 @@
 """Typical answers to the exercises of lesson 05: wrong ones to reject, right ones to accept."""
 
 import torch
-from torch.special import ndtr
 
 
 def halved(p, root=True, up=False):
@@ -30,34 +29,34 @@ def one_by_one(p):
 
 
 ANSWERS = {
-    "05-e1": {
+    "05-e5": {
         "wrong": {
-            "turned round": lambda keys, values: keys @ values.T,
-            "first fact": lambda keys, values: torch.outer(values[:, 0], keys[:, 0]),
-            "mean": lambda keys, values: values @ keys.T / keys.size(1),
-            "columns compared": lambda keys, values: values.T @ keys,
-            "twice": lambda keys, values: 2 * values @ keys.T,
+            "turned round": lambda keys, values, weights: keys.T @ values,
+            "first fact": lambda keys, values, weights: torch.outer(values[0], keys[0]),
+            "mean": lambda keys, values, weights: values.T @ keys / len(keys),
+            "no weights": lambda keys, values, weights: values.T @ keys,
+            "weights twice": lambda keys, values, weights: (weights**2 * values.T) @ keys,
         },
         "right": {
-            "sum of outers": lambda keys, values: sum(
-                torch.outer(v, k) for k, v in zip(keys.T, values.T, strict=True)
+            "sum of outers": lambda keys, values, weights: sum(
+                w * torch.outer(v, k) for k, v, w in zip(keys, values, weights, strict=True)
             ),
-            "einsum": lambda keys, values: torch.einsum("ok,sk->os", values, keys),
+            "einsum": lambda keys, values, weights: torch.einsum(
+                "k,ko,ks->os", weights, values, keys
+            ),
         },
     },
-    "05-e3": {
+    "05-e6": {
         "wrong": {
-            "no noise": lambda d, K, z: ndtr(torch.tensor(d / K**0.5)).item() ** (K - 1),
-            "one rival": lambda d, K, z: ndtr(d / K**0.5 + z).mean().item(),
-            "K rivals": lambda d, K, z: ndtr(d / K**0.5 + z).pow(K).mean().item(),
-            "mean first": lambda d, K, z: ndtr(d / K**0.5 + z).mean().item() ** (K - 1),
-            "signal 1": lambda d, K, z: ndtr(1 + z).pow(K - 1).mean().item(),
+            "scores": lambda W, keys, values: values @ W @ keys.T,
+            "rows of keys": lambda W, keys, values: (values @ W @ keys.T).argmax(1),
+            "largest entry": lambda W, keys, values: (keys @ W.T).argmax(1),
+            "nearest": lambda W, keys, values: torch.cdist(keys @ W.T, values).argmin(1),
+            "one number": lambda W, keys, values: (values @ W @ keys.T).argmax(),
         },
         "right": {
-            "power": lambda d, K, z: (ndtr(d / K**0.5 + z) ** (K - 1)).mean(),
-            "logarithms": lambda d, K, z: torch.exp(
-                (K - 1) * torch.special.log_ndtr(d / K**0.5 + z)
-            ).mean(),
+            "columns": lambda W, keys, values: (values @ W @ keys.T).argmax(0),
+            "rows": lambda W, keys, values: (keys @ W.T @ values.T).argmax(1),
         },
     },
     "05-e4": {
