@@ -636,7 +636,7 @@ def isotropy(x, length, matrix, metric, eighth, runs):
 
 
 def _metric(metric, v):
-    digits = {"effective rank": 1, "entropy": 3, "quartile ratio": 2}.get(metric)
+    digits = {"effective rank": 1, "quartile ratio": 2}.get(metric)
     return f"{fixed(100 * v, 1)} %" if digits is None else fixed(v, digits)
 
 
@@ -937,7 +937,7 @@ RECIPES = {
     "3: both sides": "table-1200",
 }
 TABLES = ["the paper, 160M", *RECIPES]
-METRICS = ["effective rank", "entropy", "top energy", "quartile ratio"]
+METRICS = ["effective rank", "top energy", "quartile ratio"]
 POINTS = {
     "circle": points(
         long=[2.5, 1, 3, 1.0, 1.4], short=[0.5, 0.1, 0.1, 1.0, 0.8], turn=[30, 0, 180, 95, 135]
@@ -1052,7 +1052,7 @@ POINTS = {
     "isotropy": points(
         length=["1,200", "150", "150", "1,200", "150", "1,200"],
         matrix=["Q", "K", "V", "O", "W_in", "W_out"],
-        metric=["effective rank", *METRICS, "top energy"],
+        metric=[*METRICS, *METRICS],
         eighth=[0, 8, 5, 1, 8, 3],
         runs=["AdamW and Muon", "and Muon on VO and FFN"] * 3,
     ),

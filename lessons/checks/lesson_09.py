@@ -135,6 +135,16 @@ def e1(answer: Callable) -> None:
 
     otherwise = "First the shares q = σ² / Σ σ², then the entropy −Σ q ln q, last its exponential."
     compare(answer, cases, look, returns=numbers, by_hand=True, otherwise=otherwise)
+    with_zeros = [(torch.tensor(s),) for s in ([3.0, 0.0, 1.0], [0.0, 2.0, 0.5, 0.0], [0.7, 0.0])]
+    compare(answer, with_zeros, _kept, returns=numbers, otherwise=ZEROS)
+
+
+ZEROS = "That is right where no σ is 0. Where one is, 0 · ln 0 gives NaN: leave the zeros out, as `q[q > 0]` does."
+
+
+def _kept(s: Tensor) -> tuple[Tensor, Mistakes]:
+    energy = s.double()[s > 0] ** 2
+    return _entropy(energy / energy.sum()).exp(), []
 
 
 def e4(answer: Callable) -> None:

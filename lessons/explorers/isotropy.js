@@ -1,8 +1,7 @@
-// Lesson 09: four numbers of the recorded spectra along training; the learner moves through the steps.
+// Lesson 09: three numbers of the recorded spectra along training; the learner moves through the steps.
 // data: {length: {steps: [0, 150, …], seeds, bands: {matrix: {name: {metric: {mean, low, high}}}}}}, each a number a step
 const METRICS = {
   "effective rank": { field: "effective_rank", better: "up", shown: (v) => v.toFixed(1) },
-  "entropy": { field: "entropy", better: "up", shown: (v) => v.toFixed(3) },
   "top energy": { field: "top_energy", better: "down", shown: (v) => `${(100 * v).toFixed(1)} %` },
   "quartile ratio": { field: "quartile_ratio", better: "down", shown: (v) => v.toFixed(2) },
 };

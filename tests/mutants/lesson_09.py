@@ -13,26 +13,34 @@ def shares_of(s):
     return s**2 / (s**2).sum()
 
 
+def above_0(s):
+    q = shares_of(s)
+    return q[q > 0]
+
+
 def entropy(q):
     return -(q * q.log()).sum()
 
 
 def rank_in_a_loop(s):
-    total = sum(v * v for v in s.tolist())
-    return math.exp(-sum(v * v / total * math.log(v * v / total) for v in s.tolist()))
+    total, H = sum(v * v for v in s.tolist()), 0.0
+    for v in s.tolist():
+        if v:
+            H -= v * v / total * math.log(v * v / total)
+    return math.exp(H)
 
 
 def rank_in_numpy(s):
     q = np.square(s.numpy()) / np.square(s.numpy()).sum()
-    return np.exp(-(q * np.log(q)).sum())
+    return np.exp(-(q * np.log(np.where(q > 0, q, 1))).sum())
 
 
 ANSWERS = {
     "09-e1": {
         "right": {
-            "direct": lambda s: entropy(shares_of(s)).exp(),
-            "base 2": lambda s: 2 ** -(shares_of(s) * shares_of(s).log2()).sum(),
-            "a number": lambda s: entropy(shares_of(s)).exp().item(),
+            "direct": lambda s: entropy(above_0(s)).exp(),
+            "base 2": lambda s: 2 ** -(above_0(s) * above_0(s).log2()).sum(),
+            "a number": lambda s: entropy(above_0(s)).exp().item(),
             "log of the product": lambda s: (shares_of(s) ** -shares_of(s)).prod(),
             "loop": rank_in_a_loop,
             "numpy": rank_in_numpy,
@@ -41,6 +49,7 @@ ANSWERS = {
             "one entry": lambda s: torch.special.entr(shares_of(s)).sum(0, keepdim=True).exp(),
         },
         "wrong": {
+            "zeros": lambda s: entropy(shares_of(s)).exp(),
             "bits": lambda s: Categorical(s**2).entropy() / math.log(2),
             "divided by the mean": lambda s: entropy(s**2 / (s**2).mean()).exp(),
             "softmax of the energy": lambda s: Categorical(logits=s**2).entropy().exp(),
