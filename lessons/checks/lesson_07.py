@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from muonlab.classroom.exercise import WITHOUT_SVD, Answer, Look, Mistakes, compare, rough
-from muonlab.classroom.kinds import number, numbers
+from muonlab.classroom.kinds import numbers
 from muonlab.optim.orthogonalize import polar
 
 
@@ -130,7 +130,7 @@ def e4(answer: Answer) -> None:
     otherwise = (
         "Fact k adds p_k values (e_k − q) E_kᵀ, with q = softmax(valuesᵀ W E_k) and e_k column k of the identity."
     )
-    compare(answer, cases, _gradient, returns=numbers, otherwise=otherwise, by_hand=True)
+    compare(answer, cases, _gradient, returns=numbers, otherwise=otherwise, by_hand=("backward", "grad"))
 
 
 def _gradient(W: Tensor, E: Tensor, values: Tensor, p: Tensor) -> Look:
@@ -304,60 +304,6 @@ def _which_part(came: Tensor, M: Tensor, L: int) -> str:
     if not torch.allclose(U.T @ came @ U, U.T @ right @ U, atol=1e-4):
         return "The part I − UUᵀ is right. On u1 and u2 the result must be the core divided by its Frobenius norm."
     return "On u1 and u2 something is added that is neither u1 nor u2: spread the core with U on both sides."
-
-
-def e6(answer: Answer) -> None:
-    """2 Φ(x/s) − 1 = erf(x/(s √2)): a straight line for weak signals, 1 for strong ones."""
-    cases = [(0.5, 1.0), (-0.3, 2.0), (1.0, 0.5), (0.1, 1.5)]
-
-    def look(x: float, s: float) -> tuple[float, Mistakes]:
-        u = x / s
-        right, cumulated = math.erf(u / math.sqrt(2)), (1 + math.erf(u / math.sqrt(2))) / 2
-        return right, [
-            (
-                cumulated,
-                "That is Φ(x/s), the chance of a positive sign. Subtract the chance of a negative one: 2 Φ − 1.",
-            ),
-            (
-                1 - cumulated,
-                "That is the chance of a negative sign. The mean is the chance of a positive one minus that: 2 Φ − 1.",
-            ),
-            (-right, "The sign is turned: a positive x makes a positive mean."),
-            (
-                math.sqrt(2 / math.pi) * u,
-                "That is the straight line for small x/s. The mean itself bends, and stays below 1.",
-            ),
-            (math.erf(u), "√2 is missing: Φ(u) = (1 + erf(u/√2))/2."),
-            (math.erf(u * math.sqrt(2)), "Divide by √2, where you multiplied: Φ(u) = (1 + erf(u/√2))/2."),
-            (math.erf(u / 2), "Divide by √2, not by 2: Φ(u) = (1 + erf(u/√2))/2."),
-            (math.erf(x / math.sqrt(2)), "The noise is missing: divide x by it."),
-            (
-                math.erf(x / math.sqrt(2 * s)),
-                "The noise is a standard deviation, not a variance: take it out of the root.",
-            ),
-            (math.erf(x / (math.sqrt(2) * s * s)), "Divide by the noise once. It is a standard deviation."),
-            (math.erf(x * s / math.sqrt(2)), "Divide x by the noise, where you multiplied."),
-            (math.erf(s / (x * math.sqrt(2))), "The fraction is upside down: x divided by the noise."),
-            (math.erfc(u / math.sqrt(2)), "That is 1 minus the mean: take erf, not erfc."),
-            (math.erf(abs(u) / math.sqrt(2)), "You took the size. A negative x makes a negative mean."),
-            (cumulated - 0.5, "Half of it: the mean is 2 Φ(x/s) − 1."),
-            (2 * cumulated, "Subtract 1: the mean of a sign lies between −1 and 1."),
-            (math.tanh(u), "tanh has a similar shape, but is another function. Use Φ, the distribution function of z."),
-            (math.copysign(1, x), "That is the sign of x, without noise. The noise can turn it: take the mean over z."),
-            (u, "That is x/s. Its sign is ±1: take the mean of that."),
-            (x, "That is the mean of x + s z, before the sign is taken."),
-            (max(-1.0, min(1.0, u)), "A straight line that is cut off. Use Φ, the distribution function of z."),
-            (
-                math.exp(-u * u / 2) / math.sqrt(2 * math.pi),
-                "That is the density at x/s. Take the distribution function: 2 Φ(x/s) − 1.",
-            ),
-            (1 / (1 + math.exp(-u)), "That is the logistic function. Use Φ of the normal distribution: 2 Φ(x/s) − 1."),
-            (2 / (1 + math.exp(-u)) - 1, "That is made with the logistic function. z is normal: use Φ, with math.erf."),
-            (0.0, "The noise alone has the mean 0; x shifts it."),
-        ]
-
-    otherwise = "The mean is 2 Φ(x/s) − 1, exactly. A mean of random draws is only near it."
-    compare(answer, cases, look, returns=number, otherwise=otherwise)
 
 
 def _odds(epsilon: float) -> float:

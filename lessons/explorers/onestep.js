@@ -1,14 +1,14 @@
-// One update from W = 0: what it does to the best and the worst known of K facts, by optimizer.
-// Facts that look alike to the optimizer are counted, not listed, so K = 3000 costs what K = 30 does.
+// One update from W = 0: what it does to the best and the worst known of 999 facts, by optimizer.
+// Facts that look alike to the optimizer are counted, not listed.
 
-const GOAL = 0.9, WIDEST = 20;
+const K = 999, GOAL = 0.9, WIDEST = 20;
 
 // A kind of fact: the logit of its right answer, and [logit, how many] of all other answers.
-function gradientKinds(K, L, a, b) {
+function gradientKinds(L, a, b) {
   return [a, b].map((x) => ({ own: x - x / K, others: [[-x / K, K - 1]] }));
 }
 
-function muonKinds(K, L, a, b) {
+function muonKinds(L, a, b) {
   const rest = K - L, across = Math.sqrt(L * rest);
   const left = [Math.sqrt(rest / K), -Math.sqrt(L / K)];
   const right = [a * left[0], b * left[1]], length = Math.hypot(...right);
@@ -20,7 +20,7 @@ function muonKinds(K, L, a, b) {
   ];
 }
 
-function signKinds(K, L, a, b, turn) {
+function signKinds(L, a, b, turn) {
   const { keys, values } = coupled(turn);
   const logits = (block) => {
     const signs = product(product(values, block), transposed(keys)).map((row) => row.map(Math.sign));
@@ -68,10 +68,9 @@ function digits(p) {
   return p > 0.99 ? p.toFixed(4) : Number(p.toPrecision(3)).toString();
 }
 
-function view({ alpha, beta, K, optimizer, turn }) {
-  const L = Math.min(K - 1, Math.max(1, Math.round(beta * K)));
+function view({ alpha, L, optimizer, turn }) {
   const a = alpha / L, b = (1 - alpha) / (K - L);
-  const kinds = { "gradient descent": gradientKinds, Muon: muonKinds, SignGD: signKinds }[optimizer](K, L, a, b, turn);
+  const kinds = { "gradient descent": gradientKinds, Muon: muonKinds, SignGD: signKinds }[optimizer](L, a, b, turn);
   const found = reaching(kinds), unit = found ?? 10 / Math.max(...kinds.map(({ own }) => Math.abs(own)));
   const x = Array.from({ length: 241 }, (_, i) => (WIDEST * i) / 240);
   const curves = x.map((share) => extremes(kinds, share * unit));
@@ -88,7 +87,7 @@ function view({ alpha, beta, K, optimizer, turn }) {
     ],
     marks: [{ x: 1, label: "compare here" }],
     sentence:
-      `α = ${alpha.toFixed(2)}, β = ${beta.toFixed(3)}, turn ${turn.toFixed(2)}${optimizer === "SignGD" ? "" : ", which only SignGD sees"}. ` +
+      `α = ${alpha.toFixed(2)}, L = ${L}, turn ${turn.toFixed(2)}${optimizer === "SignGD" ? "" : ", which only SignGD sees"}. ` +
       (found === null ? `No step takes any fact to ${GOAL}. ` : `The step that takes the best fact to ${digits(best)} takes the worst to ${digits(worst)}. `) +
       `Over all step sizes in the picture the gap reaches ${digits(Math.max(...gaps))}.`,
   };

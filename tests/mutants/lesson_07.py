@@ -134,10 +134,6 @@ def whole_svd(M, L):
     return U @ Vh
 
 
-def phi(u):
-    return (1 + math.erf(u / math.sqrt(2))) / 2
-
-
 ANSWERS = {
     "07-e2": {
         "right": {
@@ -191,7 +187,6 @@ ANSWERS = {
     },
     "07-e4": {
         "right": {
-            "autograd": by_autograd,
             "fact by fact": fact_by_fact,
             "pair by pair": pair_by_pair,
             "numpy": in_numpy,
@@ -201,6 +196,7 @@ ANSWERS = {
         },
         "wrong": {
             "package": lambda W, E, values, p: descent(W, E, values, p),
+            "autograd": by_autograd,
             "sign": lambda W, E, values, p: -by_autograd(W, E, values, p),
             "no weights": wrong_gradient(lambda S, p: S),
             "sign, no weights": wrong_gradient(lambda S, p: -S),
@@ -291,51 +287,6 @@ ANSWERS = {
             "zeros": lambda M, L: 0 * M,
             "transposed M": lambda M, L: M.T,
             "flat is wrong": built(unit, lambda M, U: 2 * (torch.eye(len(M)) - U @ U.T)),
-        },
-    },
-    "07-e6": {
-        "right": {
-            "two phi": lambda x, s: 2 * phi(x / s) - 1,
-            "torch": lambda x, s: torch.erf(torch.tensor(x / s / 2**0.5)),
-            "normal": lambda x, s: torch.distributions.Normal(x, s).cdf(torch.tensor(0.0)) * -2 + 1,
-            "erfc": lambda x, s: 1 - math.erfc(x / s / math.sqrt(2)),
-            "chances": lambda x, s: phi(x / s) - phi(-x / s),
-            "numpy": lambda x, s: np.float64(math.erf(np.sqrt(0.5) * x / s)),
-        },
-        "wrong": {
-            "phi": lambda x, s: phi(x / s),
-            "negative": lambda x, s: phi(-x / s),
-            "sign turned": lambda x, s: 2 * phi(-x / s) - 1,
-            "line": lambda x, s: math.sqrt(2 / math.pi) * x / s,
-            "no root": lambda x, s: math.erf(x / s),
-            "times root": lambda x, s: math.erf(x / s * math.sqrt(2)),
-            "two": lambda x, s: math.erf(x / s / 2),
-            "no noise": lambda x, s: math.erf(x / math.sqrt(2)),
-            "variance": lambda x, s: math.erf(x / math.sqrt(2 * s)),
-            "noise twice": lambda x, s: math.erf(x / s**2 / math.sqrt(2)),
-            "times noise": lambda x, s: math.erf(x * s / math.sqrt(2)),
-            "upside down": lambda x, s: math.erf(s / x / math.sqrt(2)),
-            "complement": lambda x, s: math.erfc(x / s / math.sqrt(2)),
-            "size": lambda x, s: math.erf(abs(x) / s / math.sqrt(2)),
-            "half": lambda x, s: phi(x / s) - 0.5,
-            "not minus 1": lambda x, s: 2 * phi(x / s),
-            "tanh": lambda x, s: math.tanh(x / s),
-            "no mean": lambda x, s: math.copysign(1.0, x),
-            "fraction": lambda x, s: x / s,
-            "x": lambda x, s: x,
-            "cut": lambda x, s: max(-1.0, min(1.0, x / s)),
-            "density": lambda x, s: math.exp(-((x / s) ** 2) / 2) / math.sqrt(2 * math.pi),
-            "logistic": lambda x, s: 1 / (1 + math.exp(-x / s)),
-            "two logistic": lambda x, s: 2 / (1 + math.exp(-x / s)) - 1,
-            "nothing": lambda x, s: 0.0,
-        },
-        "generic": {
-            "few draws": lambda x, s: (
-                torch.sign(x + s * torch.randn(100, generator=torch.Generator().manual_seed(1)))
-                .mean()
-                .item()
-            ),
-            "arctan": lambda x, s: 2 / math.pi * math.atan(x / s),
         },
     },
 }
