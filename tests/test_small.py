@@ -40,7 +40,7 @@ SIZES = {
     "tail": (7, 2),  # rates, seeds
     "angles": (8, 3),  # rates, kinds and optimizers, measurements
     "logits": (21, 5),  # arms times seeds, numbers of each
-    "rows": (14, 3),  # rows and factors, seeds
+    "rows": (8, 3),  # rows and factors, seeds
 }
 
 
