@@ -8,7 +8,7 @@ import torch
 
 from muonlab import GPT, GPTConfig
 from muonlab.models.attention import LatentAttention, norm, rope_tables, rotate
-from muonlab.models.clip import QKClip
+from muonlab.models.clip import QKClip, clip_factors
 
 CONFIG = GPTConfig(vocab_size=50, context=16, layers=2, width=32, heads=4, attention="latent")
 CONFIG = replace(CONFIG, qk_norm=False)
@@ -115,12 +115,21 @@ def test_a_head_above_tau_ends_at_tau_and_the_others_stay():
 
 
 def test_a_head_without_a_positive_logit_stays():
+    logits = torch.full((1, 4, 3, 3), -2.0).triu(1).add(-2.0)
+    S, *factors = clip_factors(logits, 0.5)
+    assert torch.equal(S, torch.full((4,), -2.0))
+    assert torch.equal(torch.stack(factors), torch.ones(3, 4))
+
+
+def test_a_rule_of_ones_own_is_used_and_may_give_lists():
     model = build(layers=1)
-    clip = QKClip(model, 0.5)
-    weights = {name: p.clone() for name, p in model.named_parameters()}
-    clip.largest.fill_(-2.0)
-    clip.step()
-    assert all(torch.equal(p, weights[name]) for name, p in model.named_parameters())
+    clip = QKClip(model, 0.5, rule=lambda logits, tau: [[tau] * 4, [2.0] * 4, [1.0] * 4, [0.0] * 4])
+    before = {name: p.clone() for name, p in model.named_parameters()}
+    model(TOKENS)
+    assert torch.equal(clip.step(), torch.full((1, 4), 0.5))
+    factors = {"q": 2, "q_rope": 0}
+    for name, p in model.named_parameters():
+        assert torch.equal(p, factors.get(name.split(".")[-2], 1) * before[name])
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,29 @@ from muonlab import checks
 from muonlab.models.attention import LatentAttention
 
 
+def clip_factors(logits: Tensor, tau: float) -> Tensor:
+    """Returns each head's largest logit S, and what its rows of three matrices are multiplied by.
+
+    Where S > tau all of the head's logits must shrink by γ = tau/S: W_q and W_uk meet in a product
+    and take √γ each; W_qr meets the rotary key, which all heads share, and takes γ.
+
+    Args:
+        logits: (B, H, T, T), of query t and key u; those with u > t are not used.
+        tau: above 0; a head with S <= tau keeps its matrices.
+
+    Returns:
+        (4, H): S, and the factors of W_q, of W_uk and of W_qr.
+    """
+    ahead = torch.ones_like(logits[0, 0], dtype=torch.bool).triu(1)
+    largest = logits.masked_fill(ahead, -math.inf).amax((0, 2, 3))
+    gamma = torch.where(largest > tau, tau / largest, 1.0)
+    return torch.stack([largest, gamma.sqrt(), gamma.sqrt(), gamma])
+
+
 class QKClip:
     """Watches the logits of all latent attention in a model, and clips heads that pass tau.
 
-    A head whose largest logit S in the last forward pass is above tau gets its logits multiplied
-    by γ = tau/S: its rows of `q` and of `k_up` take √γ each, its rows of `q_rope` take γ, and the
-    rotary key, which all heads share, stays. The optimizer's averages stay as they are.
+    The optimizer's averages stay as they are.
 
     Ours, not the paper's: S is from a product of queries and keys that is computed once more, and
     from this process's texts alone: with several processes, copies of the model drift apart.
@@ -27,12 +44,18 @@ class QKClip:
         model: with latent attention and without QK-norm, which would undo what is done to q.
         tau: heads whose largest logit passes it are clipped, after the step that used it; inf
             watches, and clips nothing. The paper's model has 100.
+        rule: what `clip_factors` does: logits (B, H, T, T) and tau to S and factors, (4, H).
 
     Raises:
         ValueError: another kind of model, or a tau that is not above 0.
     """
 
-    def __init__(self, model: nn.Module, tau: float = math.inf) -> None:
+    def __init__(
+        self,
+        model: nn.Module,
+        tau: float = math.inf,
+        rule: Callable[[Tensor, float], Tensor] = clip_factors,
+    ) -> None:
         checks.kind("a model, a torch module", model, nn.Module)
         self.layers = [m for m in model.modules() if isinstance(m, LatentAttention)]
         if not self.layers or any(layer.qk_norm for layer in self.layers):
@@ -40,25 +63,24 @@ class QKClip:
             raise ValueError(f"expected latent attention without QK-norm: build it with {fitting}")
         if tau != math.inf:
             checks.number("tau", tau, 0, above=True)
-        self.tau = tau
-        shape = len(self.layers), self.layers[0].heads
-        self.largest = torch.zeros(shape, device=self.layers[0].q.weight.device)  # (layers, H)
-        for row, layer in zip(self.largest, self.layers, strict=True):
-            layer.register_forward_pre_hook(_watch(row))
+        self.tau, self.rule = tau, rule
+        shape = len(self.layers), 4, self.layers[0].heads
+        self.rows = torch.ones(shape, device=self.layers[0].q.weight.device)
+        for rows, layer in zip(self.rows, self.layers, strict=True):
+            layer.register_forward_pre_hook(self._watch(rows))
 
     @torch.no_grad()
     def step(self) -> Tensor:
         """Clips, after the optimizer's step; returns the largest logits before it, (layers, H)."""
-        for largest, layer in zip(self.largest, self.layers, strict=True):
-            gamma = torch.where(largest > self.tau, self.tau / largest, 1.0)[:, None, None]
-            layer.q.weight.unflatten(0, (layer.heads, -1)).mul_(gamma.sqrt())  # (H, h, C)
-            layer.k_up.weight.unflatten(0, (layer.heads, -1)).mul_(gamma.sqrt())  # (H, h, r)
-            layer.q_rope.weight.unflatten(0, (layer.heads, -1)).mul_(gamma)  # (H, p, C)
-        return self.largest.clone()
+        for (_, *factors), layer in zip(self.rows, self.layers, strict=True):
+            for matrix, by_head in zip((layer.q, layer.k_up, layer.q_rope), factors, strict=True):
+                matrix.weight.unflatten(0, (layer.heads, -1)).mul_(by_head[:, None, None])
+        return self.rows[:, 0].clone()
 
+    def _watch(
+        self, rows: Tensor
+    ) -> Callable[[LatentAttention, tuple[Tensor, Tensor, Tensor]], None]:
+        def look(layer: LatentAttention, inputs: tuple[Tensor, Tensor, Tensor]) -> None:
+            rows.copy_(torch.as_tensor(self.rule(layer.logits(*inputs), self.tau)))
 
-def _watch(row: Tensor) -> Callable[[LatentAttention, tuple[Tensor, Tensor, Tensor]], None]:
-    def look(layer: LatentAttention, inputs: tuple[Tensor, Tensor, Tensor]) -> None:
-        row.copy_(layer.logits(*inputs).amax((0, 2, 3)))
-
-    return look
+        return look
