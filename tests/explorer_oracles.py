@@ -4,6 +4,7 @@ An oracle takes the values of the controls and the x of each series that the scr
 the y that belong there, and phrases that the sentence must contain.
 """
 
+import json
 import math
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Decimal
@@ -23,10 +24,10 @@ from muonlab.cost.timeline import Machine, ends, timeline
 from muonlab.data.corpus import HEAD, MIDDLE
 from muonlab.data.load import load_corpus
 from muonlab.data.zipf import zipf as zipf_law
-from muonlab.models.attention import Attention, LatentAttention, rope_tables
 from muonlab.models.gpt import SIZES, GPTConfig
 from muonlab.optim.coefficients import JORDAN, QUINTIC
 from muonlab.records.record import contestant
+from muonlab.records.store import RESULTS
 from muonlab.statistics import chance_to_see, half_width, paired_interval, seeds_needed
 from muonlab.studies import races, table1
 from muonlab.studies.table1 import PAPER_ROWS
@@ -318,34 +319,25 @@ def rows(x, rows, columns, spread, steps, factor):
     )
 
 
-def kept_bytes(x, heads, head, latent, context, batch):
-    """A layer of each kind is built (without memory for its numbers), and asked what it keeps."""
-    width, sequences = heads * head, 2**batch
-    each = []
-    for kind, layer in (("multi-head", Attention), ("latent", LatentAttention)):
-        own = {"latent": width * latent // 8} if kind == "latent" else {}
-        shape = GPTConfig(attention=kind, width=width, heads=heads, **own)
-        with torch.device("meta"):
-            tables = rope_tables(1, shape.rotary_width, shape.rope_base)
-            _, cache = layer(shape).decode(torch.empty(1, 1, width), *tables)
-        each.append(cache.keys.numel() + cache.values.numel())
-    y = [[2 * n * t * sequences / 2**20 for t in x[0]] for n in each]
-    now = [2 * n * 2**context * sequences for n in each]
-    less = fixed((1 - each[1] / each[0]) * 100, 0)
-    return Expected(
-        x=[[2**e for e in range(6, 18)]] * 2 + [[2**context] * 2],
-        y=[*y, [v / 2**20 for v in now]],
-        phrases=[
-            f"multi-head attention keeps {each[0]:,} numbers and latent attention {each[1]:,}",
-            f"{less} % less. For {f'{sequences} sequences' if batch else 'one sequence'} of",
-            f"{2**context:,} tokens that is {_bytes(now[0])} against {_bytes(now[1])} in each",
-        ],
-    )
-
-
-def _bytes(number):
-    power, name = next(p for p in ((30, "GiB"), (20, "MiB"), (10, "KiB")) if number >= 2 ** p[0])
-    return f"{significant(number / 2**power, 3)} {name}"
+def logits(x, norm, height):
+    parts = json.loads((RESULTS / "mechanism.json").read_text())["logits"]["parts"]
+    arms = "AdamW 0.0018", "AdamW 0.004", "Muon 0.012", "Muon, frobenius of AdamW 0.004"
+    found, ways = Expected(y=[], phrases=[], x=[]), {"AdamW": [], "Muon": []}
+    for arm in arms:
+        seeds = [parts[f"{arm}, seed {seed}"] for seed in range(3)]
+        length = np.mean([run[norm.split()[0].lower()] for run in seeds])
+        high = np.mean([run["logit"] for run in seeds], axis=0)
+        walked = length * np.arange(25, 600, 50)
+        found.x.append(walked.tolist())
+        found.y.append(high.tolist())
+        if high.max() >= height:
+            assert (np.diff(high)[: np.argmax(high >= height)] > 0).all()  # so that interp fits
+            upto = np.argmax(high >= height) + 1
+            way = np.interp(height, high[:upto], walked[:upto])
+            ways["AdamW" if arm.startswith("AdamW") else "Muon"].append(significant(way, 2))
+    for who, some in ways.items():
+        found.phrases.append(f"{' and '.join(some)} under {who}")
+    return found
 
 
 def mulberry32(seed):
@@ -915,9 +907,10 @@ ORACLES = {
             cobweb,
             frequencies,
             leadmap,
+            logits,
         ),
     )
-} | {"table1": table1_rows, "cache": kept_bytes}
+} | {"table1": table1_rows}
 
 
 def points(**columns):
@@ -1021,13 +1014,7 @@ POINTS = {
         steps=[5, 0, 8, 3, 1, 5, 5],
         factor=["Newton-Schulz"] * 5 + ["the exact polar factor"] * 2,
     ),
-    "cache": points(
-        heads=[12, 1, 32, 32, 1, 7],
-        head=[64, 16, 128, 128, 128, 48],
-        latent=[4, 8, 1, 8, 1, 3],
-        context=[12, 6, 17, 17, 6, 9],
-        batch=[4, 0, 7, 0, 7, 1],
-    ),
+    "logits": points(norm=["Frobenius norm", "spectral norm"] * 3, height=[12, 12, 4, 4, 18, 18]),
     "power": points(
         effect=[0.04, 0.005, 0.2, 0.03, 0.1, 0.015],
         size=[0.0, 0.2, 0.04, 0.03, 0.05, 0.01],

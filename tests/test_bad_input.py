@@ -23,7 +23,13 @@ import muonlab
 from muonlab import GPT, GPTConfig, Muon, NorMuon, lr_scale, newton_schulz, polar, route
 from muonlab.benchmark.bench import read_bench
 from muonlab.classroom import claims, exercise, explore, figures, handin, heatmaps, quiz, report
-from muonlab.classroom.explorer_data import bands_data, facts_data, learner, measured_spectra
+from muonlab.classroom.explorer_data import (
+    bands_data,
+    facts_data,
+    learner,
+    logits_data,
+    measured_spectra,
+)
 from muonlab.classroom.lesson import Lesson, start
 from muonlab.cli import main
 from muonlab.cost import formulas, plans, timeline
@@ -1022,6 +1028,8 @@ RECORDS = [
     ("measured_spectra([run()])", "spectra none"),
     ("measured_spectra('race-1200')", "records 'race-1200'"),
     ("bands_data([run()])", "length Record"),
+    ("logits_data([1])", "mechanism.json"),
+    ("logits_data({})", "runs AdamW 0.0018"),
     ("facts_data([run()], FACTS)", "docs facts-3"),
     ("facts_data([run()], 'docs')", "text load_corpus 'docs'"),
     ("recorded('race-12000')", "'race-12000' recorded results"),

@@ -11,13 +11,20 @@ from explorer_oracles import ORACLES, POINTS, RECIPES, leadmap_data, recipe
 from test_browser import browser, open_page
 
 from muonlab.classroom import explore
-from muonlab.classroom.explorer_data import averages_data, bands_data, facts_data, trials_data
+from muonlab.classroom.explorer_data import (
+    averages_data,
+    bands_data,
+    facts_data,
+    logits_data,
+    trials_data,
+)
 from muonlab.classroom.predict import Prediction
 from muonlab.classroom.quiz import Quiz
 from muonlab.classroom.widget import Widget, script
 from muonlab.data.load import load_corpus
 from muonlab.publishing.release import LESSONS
 from muonlab.publishing.source import STATE
+from muonlab.records.store import RESULTS
 from muonlab.studies.races import RACE
 from muonlab.studies.table1 import table1_data
 from muonlab.sweeps.results import recorded
@@ -52,6 +59,9 @@ def data(name):
         ),
         "facts": lambda: facts_data(recorded("facts-400"), load_corpus("facts-9")),
         "averages": lambda: averages_data(recorded("knobs")),
+        "logits": lambda: logits_data(
+            json.loads((RESULTS / "mechanism.json").read_text())["logits"]["parts"]
+        ),
         "tenfacts": lambda: dict(
             zip(("keys", "values"), (rotation(10, seed).tolist() for seed in (0, 1)), strict=True)
         ),
@@ -407,7 +417,7 @@ DRAGGED = [
     "balls",
     "cobweb",
 ]
-DRAGGED += ["cache", "leadmap"]
+DRAGGED += ["leadmap"]
 
 
 @pytest.mark.parametrize("name", DRAGGED)

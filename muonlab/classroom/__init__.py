@@ -8,6 +8,7 @@ from muonlab.classroom.explorer_data import (
     bands_data,
     facts_data,
     learner,
+    logits_data,
     measured_spectra,
     trials_data,
 )

@@ -1,7 +1,8 @@
-"""What the explorers `trials`, `isotropy`, `facts` and `averages` draw: recorded runs, by name."""
+"""What the explorers that draw recorded runs show, by the name of each."""
 
 from collections.abc import Callable, Iterable, Mapping
 from operator import itemgetter
+from statistics import mean
 from typing import Any
 
 import torch
@@ -69,6 +70,33 @@ def facts_data(records: Iterable[Record], text: Facts) -> dict[str, Any]:
             for who, runs in runs_of.items()
         },
     }
+
+
+LOGITS = {  # arms of the study `logits`: their labels, and dashes that tell two of a side apart
+    "AdamW 0.0018": ("AdamW, tuned rate", ""),
+    "AdamW 0.004": ("AdamW, higher rate", "6 3"),
+    "Muon 0.012": ("Muon, tuned rate", ""),
+    "Muon, frobenius of AdamW 0.004": ("Muon, lower rate", "6 3"),
+}
+
+
+def logits_data(parts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Returns four arms of the study `logits`, means of its seeds, from "ARM, seed N" to numbers.
+
+    Of each arm a step's mean length by "frobenius" and "spectral", and "logit", means of "every"
+    steps. ValueError when an arm is missing.
+    """
+    checks.kind('the parts of "logits" in mechanism.json', parts, Mapping)
+    arms = []
+    for arm, (label, dash) in LOGITS.items():
+        seeds = [run for name, run in parts.items() if name.startswith(f"{arm}, seed ")]
+        if not seeds:
+            raise ValueError(f"expected runs of {arm!r}, got {checks.told(sorted(parts))}")
+        lengths = {norm: mean(run[norm] for run in seeds) for norm in ("frobenius", "spectral")}
+        logit = [mean(window) for window in zip(*(run["logit"] for run in seeds), strict=True)]
+        arms.append({"label": label, "who": label.split(",")[0], "dash": dash, "logit": logit})
+        arms[-1] |= lengths
+    return {"every": 50, "arms": arms}
 
 
 def averages_data(records: Iterable[Record]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ What a study yields is written at once to data/results/mechanism.json, with wher
 """
 
 import json
+import math
 import sys
 import time
 from collections.abc import Sequence
@@ -152,12 +153,21 @@ def logits(seeds: int = 3, steps: int = 600) -> Found:
                 yield f"Muon, {norm} of AdamW {rate:g}, seed {seed}", arm
 
 
-def _arm(corpus: Any, rule: str, rate: float, seed: int, steps: int) -> dict[str, Any]:
+def clip(seeds: int = 3, steps: int = 600, tau: float = 10.0) -> Found:
+    """Lesson 13's QK-Clip: Muon at its rate of `logits`, with its logits held at tau."""
+    corpus: Any = load_corpus("docs-512")
+    for seed in range(seeds):
+        yield f"seed {seed}", _arm(corpus, "muon", 0.012, seed, steps, tau)
+
+
+def _arm(
+    corpus: Any, rule: str, rate: float, seed: int, steps: int, tau: float = math.inf
+) -> dict[str, Any]:
     torch.manual_seed(seed)
     model: Any = GPT(corpus.shape(GPTConfig(attention="latent", qk_norm=False, width=64, layers=2)))
     options: dict[str, Any] = {"weight_decay": 0, "adjust_lr_fn": "match_rms_adamw"}
     matrices, rest = route(model).groups(rate, adamw_lr=0.02, **options)
-    optimizer, clip = Muon([matrices | {"rule": rule}, rest]), QKClip(model)
+    optimizer, clip = Muon([matrices | {"rule": rule}, rest]), QKClip(model, tau)
     W = model.blocks[0].attention.q.weight
     warmup, rows = LinearLR(optimizer, 1 / 20, total_iters=19), []
     for step in range(steps):
@@ -173,8 +183,9 @@ def _arm(corpus: Any, rule: str, rate: float, seed: int, steps: int) -> dict[str
     frobenius, spectral, heights, losses = zip(*rows, strict=True)
     windows = [mean(heights[i : i + 50]) for i in range(0, steps, 50)]
     means = mean(frobenius), mean(spectral), mean(losses[-50:]), windows
-    names = "rate", "frobenius", "spectral", "loss", "logit"
-    return dict(zip(names, short([rate, *means]), strict=True))
+    names = "rate", "frobenius", "spectral", "loss", "logit", "highest"
+    highest = max(heights[steps // 2 :])  # a single step's, of the second half
+    return dict(zip(names, short([rate, *means, highest]), strict=True))
 
 
 TOYS = (toys.rotations, toys.race, toys.unequal, toys.many, toys.balance)
@@ -205,7 +216,7 @@ def rows(seeds: int = 3, steps: int = 150, factors: Sequence[int] = (2, 4)) -> F
         yield name, short(losses)
 
 
-STUDIES = {study.__name__: study for study in (*TOYS, hunt, tail, angles, logits, rows)}
+STUDIES = {s.__name__: s for s in (*TOYS, hunt, tail, angles, logits, rows, clip)}
 
 
 def run(name: str, path: Path = PATH, **sizes: Any) -> None:
