@@ -17,7 +17,7 @@ TOY = {
     "angles": {"seeds": 1, "steps": 11, "texts": 4},
     "logits": {"seeds": 1, "steps": 3},
     "rows": {"seeds": 1, "steps": 10, "factors": (2,)},
-    "clip": {"seeds": 1, "steps": 3},
+    "clipped": {"seeds": 1, "steps": 3},
 }
 
 
@@ -42,7 +42,7 @@ SIZES = {
     "angles": (8, 3),  # rates, kinds and optimizers, measurements
     "logits": (21, 5),  # arms times seeds, numbers of each
     "rows": (8, 3),  # rows and factors, seeds
-    "clip": (3, 6),  # seeds, numbers of each
+    "clipped": (3, 6),  # seeds, numbers of each
 }
 
 

@@ -153,7 +153,7 @@ def logits(seeds: int = 3, steps: int = 600) -> Found:
                 yield f"Muon, {norm} of AdamW {rate:g}, seed {seed}", arm
 
 
-def clip(seeds: int = 3, steps: int = 600, tau: float = 10.0) -> Found:
+def clipped(seeds: int = 3, steps: int = 600, tau: float = 10.0) -> Found:
     """Lesson 13's QK-Clip: Muon at its rate of `logits`, with its logits held at tau."""
     corpus: Any = load_corpus("docs-512")
     for seed in range(seeds):
@@ -183,9 +183,8 @@ def _arm(
     frobenius, spectral, heights, losses = zip(*rows, strict=True)
     windows = [mean(heights[i : i + 50]) for i in range(0, steps, 50)]
     means = mean(frobenius), mean(spectral), mean(losses[-50:]), windows
-    names = "rate", "frobenius", "spectral", "loss", "logit", "highest"
-    highest = max(heights[steps // 2 :])  # a single step's, of the second half
-    return dict(zip(names, short([rate, *means, highest]), strict=True))
+    names = "rate", "frobenius", "spectral", "loss", "logit"
+    return dict(zip(names, short([rate, *means]), strict=True))
 
 
 TOYS = (toys.rotations, toys.race, toys.unequal, toys.many, toys.balance)
@@ -216,7 +215,7 @@ def rows(seeds: int = 3, steps: int = 150, factors: Sequence[int] = (2, 4)) -> F
         yield name, short(losses)
 
 
-STUDIES = {s.__name__: s for s in (*TOYS, hunt, tail, angles, logits, rows, clip)}
+STUDIES = {s.__name__: s for s in (*TOYS, hunt, tail, angles, logits, rows, clipped)}
 
 
 def run(name: str, path: Path = PATH, **sizes: Any) -> None:
