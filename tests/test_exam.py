@@ -80,7 +80,7 @@ NUMBERS = {  # question: what is computed, with the digits of the answer
     23: [f"{effective_rank([3.0] * 4):.0f} and {effective_rank([3.0, 0, 0, 0]):.0f}"],
     24: [f"{0.1 * 0.5:.2f}"],
     25: [f"{(3.92 - 3.76) / (3.92 - 3.56):.0%}".replace("%", " %")],
-    27: [f"{100 * (1 - (256 + 32) / (2 * 8 * 64)):.1f} %"],
+    27: [f"{math.sqrt(20 / 45):.3f}", f"{20 / 45:.3f}"],
     28: [f"all {torch.linalg.svdvals(shards()[0]).mean():.0f}"],
     29: [f"{100 * (1 / 0.8 - 1):.0f} %"],
 }

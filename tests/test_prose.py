@@ -47,14 +47,7 @@ CITED: dict[str, dict[str, str]] = {
         "4,096": "the tokens of docs, muonlab.data",
         **dict.fromkeys(("0.016", "0.002"), "Muon's rates in data/results/cpu.jsonl"),
     },
-    "13": {
-        **dict.fromkeys(("68 %", "3.2", "12 %", "52 %"), "arXiv 2509.24406, abstract"),
-        "4.25": "17 experts of a quarter of the width: 17 / 4",
-        **dict.fromkeys(("0.8 %", "6.9 %"), "arXiv 2508.01261, abstract"),
-        "1,200": "the steps of race-1200, in lesson 15",
-        "4,096": "the tokens of docs, muonlab.data, in lesson 15",
-        "1,000": "arXiv 2507.20534, section 2.1",
-    },
+    "13": {"1,000": "arXiv 2507.20534, section 2.1"},
     "14": {
         "40 %": "an assumption, muonlab.cost.formulas.SHARE",
         "1,600": "steps of the study batch, muonlab.studies.contests",

@@ -42,7 +42,7 @@ SIZES = {
     "angles": (8, 3),  # rates, kinds and optimizers, measurements
     "logits": (21, 5),  # arms times seeds, numbers of each
     "rows": (8, 3),  # rows and factors, seeds
-    "clipped": (3, 6),  # seeds, numbers of each
+    "clipped": (3, 5),  # seeds, numbers of each
 }
 
 
