@@ -12,7 +12,7 @@ from muonlab.classroom.explorer_data import (
     measured_spectra,
     trials_data,
 )
-from muonlab.classroom.figures import bars, dots, lead_map, lines, panels, spectra
+from muonlab.classroom.figures import bars, dots, lead_map, lines, panels, spectra, timelines
 from muonlab.classroom.heatmaps import maps, matrix
 from muonlab.classroom.lesson import Lesson, start, start_evidence
 from muonlab.classroom.predict import home

@@ -27,6 +27,7 @@ from muonlab.classroom.axes import (
     x_of,
 )
 from muonlab.classroom.looks import INK, looks
+from muonlab.cost.timeline import Part, ends
 from muonlab.statistics import Interval, mean_interval
 
 ROW = 26  # characters in a line of a row's name: the axis needs the other half
@@ -219,6 +220,33 @@ def lead_map(races: Sequence[Mapping[str, Any]]) -> Figure:
     for name, look in zip(parts.values(), drawn, strict=True):
         panels[0].plot([], [], look["marker"], color=look["color"], label=name)
     legend(figure, "a point: a race with both sides tuned; bar: 95 % interval")
+    return figure
+
+
+def timelines(steps: Mapping[str, Sequence[Part]]) -> Figure:
+    """Returns one training step a row: what a GPU does, and below it what its links send.
+
+    Args:
+        steps: by its name the bars of each way, as `cost.timeline.timeline` gives them, in seconds.
+            A dotted line stands where the first way ends.
+    """
+    demand(steps)
+    figure, axes = plt.subplots(figsize=(WIDTH, 0.8 + 0.6 * len(steps)))
+    long = [1000 * ends(list(bars)) for bars in steps.values()]
+    name_rows(axes, list(steps), [f"{ms:.0f} ms" for ms in long])
+    axes.axvline(long[0], color=INK, linewidth=1, linestyle=":")
+    [muon] = looks(["Muon"])
+    for row, bars in enumerate(steps.values()):
+        for name, lane, start, end in bars:
+            added = name in ("Newton-Schulz", "momenta")
+            look = {"color": muon["color"]} if added else {"color": INK, "alpha": 0.4}
+            high, at = (0.3, row - 0.2) if lane == "GPU" else (0.1, row + 0.12)
+            left, wide = 1000 * start, 1000 * (end - start)
+            axes.barh(at, wide, high, left, linewidth=0, **look)
+    axes.barh(0, 0, color=INK, alpha=0.4, label="the model")
+    axes.barh(0, 0, color=muon["color"], label="added by Muon")
+    axes.set_xlabel("ms", loc="right")
+    legend(figure, "thick: what a GPU computes; thin: what its links send")
     return figure
 
 
