@@ -124,7 +124,12 @@ def _parser() -> argparse.ArgumentParser:
     page.add_argument("--better", **values | {"required": True}, help=text)
     text = "the other; AdamW alone is muon=none; what only one side names has its default there"
     page.add_argument("--than", **values, help=text)
-    page.add_argument("--by", type=float, default=0.0, help="by so much at least")
+    text = "by so much at least; below 0: no worse than by so much"
+    page.add_argument("--by", type=float, default=0.0, help=text)
+    text = "values that change the difference: how much larger is it with them, such as warmup=0"
+    page.add_argument("--change", **values, help=text)
+    text = "equal time: a step of the first takes so many times as long, and it has fewer steps"
+    page.add_argument("--longer", type=float, default=1.0, help=text)
     page.add_argument("--metric", default="overall", help="overall, tail, accuracy 9, …")
     page.add_argument("--where", **values, help="what both sides share")
     page.add_argument("--search", choices=SEARCHES, help="the search that tuned both sides")
@@ -353,9 +358,10 @@ def _runs(name: str, folder: Path = RESULTS) -> list[Record]:
 
 
 def _report(options: argparse.Namespace) -> int:
-    fields = (dict(map(_typed, pairs)) for pairs in (options.better, options.than, options.where))
-    better, than, shared = fields
-    hypothesis = Hypothesis(better, than, options.by, options.metric, shared)
+    pairs = options.better, options.than, options.where, options.change
+    better, than, where, change = (dict(map(_typed, fields)) for fields in pairs)
+    asked = options.by, options.metric, where, change, options.longer
+    hypothesis = Hypothesis(better, than, *asked)
     report.prepare(options.out)  # rather now than after the work
     named = options.runs.endswith(".jsonl")
     if named and not Path(options.runs).is_file():

@@ -5,11 +5,12 @@ stands here, so that nothing inside can move a lesson.
 """
 
 from muonlab.cost.formulas import Counts, muon_overhead
-from muonlab.cost.plans import GPT_1B, estimate, speed
+from muonlab.cost.plans import GPT_1B, clock, estimate, speed
 from muonlab.cost.timeline import Machine, ends, timeline
 from muonlab.data.facts import first_token_accuracy
 from muonlab.distributed.rehearse import rehearse
 from muonlab.distributed.sharded import orthogonalize_apart
+from muonlab.optim.own import own_rule
 from muonlab.records.store import RESULTS
 from muonlab.statistics import (
     Interval,
@@ -21,6 +22,7 @@ from muonlab.statistics import (
     mean_interval,
     paired_interval,
     seeds_needed,
+    verdict,
 )
 from muonlab.studies import comparisons
 from muonlab.studies.contests import BATCH

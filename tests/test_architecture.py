@@ -116,7 +116,7 @@ def code_lines(path):
 
 
 SIZES = {  # lines of code, a room each; what grows by more than a tenth asks whether it must
-    "optim": 1_000,
+    "optim": 1_040,
     "theory": 480,
     "models": 560,
     "data": 930,
@@ -130,7 +130,7 @@ SIZES = {  # lines of code, a room each; what grows by more than a tenth asks wh
     "classroom": 2_110,
     "publishing": 1_290,
     "teaching": 1_050,
-    "cli": 315,
+    "cli": 320,
     "the rest": 650,
 }
 

@@ -70,7 +70,7 @@ from muonlab.sweeps.sweep import sweep
 from muonlab.teaching import collected, copies, export, variants
 from muonlab.teaching import corpus as shared
 from muonlab.theory import embeddings, memory, polynomials, spectra, theorems
-from muonlab.training import checkpoints
+from muonlab.training import checkpoints, rules
 from muonlab.training.build import build_model
 from muonlab.training.config import TrainConfig
 from muonlab.training.run import Run, load_model, train
@@ -934,7 +934,17 @@ RECORDS = [
     ("Hypothesis({'lrr': 1}, {})", "'lrr' lr"),
     ("Hypothesis({'lr': 0.1}, {'lr': 0.1})", "differ lr=0.1|Muon"),
     ("Hypothesis({'lr': NAN}, {'lr': 0.1})", "lr nan"),
-    ("Hypothesis({'lr': 0.2}, {'lr': 0.1}, by=-1)", "by -1"),
+    ("Hypothesis({'muon': ()}, {}, -5, 'accuracy 6', {'corpus': 'facts-6'})", "[-1, 1) -5"),
+    ("Hypothesis({'lr': 0.2}, {'lr': 0.1}, metric=lambda run: 1.0, by=1)", "def lambda"),
+    ("Hypothesis({'lr': 0.2}, {'lr': 0.1}, metric=print, by=1)", "text print cell"),
+    ("Hypothesis({'lr': 0.2}, {'lr': 0.1}, longer=NAN)", "longer nan"),
+    ("Hypothesis({'lr': 0.2}, {'lr': 0.1}, longer=1.2, shared={'steps': 1.5})", "steps whole 1.5"),
+    ("Hypothesis({'lr': 0.2}, {'lr': 0.1}, change={'warmpup': 0})", "change 'warmpup'"),
+    ("config(muon=('QK.3',))", "block [0, 3) 3"),
+    ("config(muon=('QK.x',))", "muon QK 'QK.x'"),
+    ("config(rule='own-step')", "rule muon 'own-step'"),
+    ("rules.own_rule('muon')", "function 'muon'"),
+    ("rules.own_step('own-step-0000')", "own_rule 'own-step-0000'"),
     ("Hypothesis({'lr': 0.2}, {'lr': 0.1}, 'tail', 0.05)", "metric 0.05"),
     ("Hypothesis({'lr': 0.2}, {'lr': 0.1}, metric='overal')", "metric overall 'overal'"),
     ("judge(Hypothesis({'lr': 0.2}, {'lr': 0.1}), [])", "run lr=0.2"),
@@ -1001,7 +1011,7 @@ RECORDS = [
     ("by_seed([run()], {'muon': 'QK+VO'})", "several 'QK+VO'"),
     ("judge(Hypothesis({'lr': 0.2}, {'lr': 0.1}), 'race')", "records 'race'"),
     ("Hypothesis({'muon': ()}, {}, metric='accuracy 9', shared={'corpus': 'facts-6'})", "6 [0, 7)"),
-    ("Hypothesis({'muon': ()}, {}, 5, 'accuracy 6', {'corpus': 'facts-6'})", "by [0, 1) 5"),
+    ("Hypothesis({'muon': ()}, {}, 5, 'accuracy 6', {'corpus': 'facts-6'})", "by [-1, 1) 5"),
     ("Hypothesis({'lr': 0.2}, {'lr': 0.1}).search(4, [])", "function knobs_of []"),
     ("state(Hypothesis({'lr': 0.2}, {'lr': 0.1}), Path('a'), pairs=2.5)", "pairs whole 2.5"),
     ("state('Muon wins', Path('a'))", "Hypothesis 'Muon"),

@@ -9,7 +9,10 @@ from torch import nn
 
 from muonlab.models.gpt import GPT, GPTConfig
 from muonlab.optim.muon import Muon
+from muonlab.optim.own import own_rule
 from muonlab.optim.rules import ADAM, RULES, Controlled, Rule, adam, random_spectrum
+from muonlab.records.record import contestant
+from muonlab.sweeps.engines import run as engine_run
 from muonlab.training.build import build_optimizer
 from muonlab.training.config import TrainConfig
 
@@ -190,3 +193,48 @@ def test_a_config_builds_its_control_and_leaves_the_rest_to_adamw(rule):
 def test_an_unknown_rule_is_named():
     with pytest.raises(ValueError, match=r"rule must be one of muon, .*sgd, .*; got 'adam'"):
         TrainConfig(rule="adam")
+
+
+def plain(W, gradient, M, lr, momentum, weight_decay):
+    M.mul_(momentum).add_(gradient)
+    W.mul_(1 - lr * weight_decay).sub_(lr * M)
+
+
+def test_a_step_of_your_own_is_a_rule_with_a_name_of_its_text():
+    rule = own_rule(plain)
+    assert rule.startswith("own-plain-")
+    assert own_rule(plain) == rule
+    config = TrainConfig(rule=rule, lr=0.01, momentum=0.9, muon=("VO",))
+    assert contestant(vars(config)) == f"{rule.removeprefix('own-')}(VO)"
+    ours = [GPT(GPTConfig(vocab_size=32, context=8, layers=1, width=8, heads=2)) for _ in range(2)]
+    ours[1].load_state_dict(ours[0].state_dict())
+    for model, other in zip(
+        ours, (config, TrainConfig(**vars(config) | {"rule": "sgd"})), strict=True
+    ):
+        optimizer = build_optimizer(other, model)
+        generator = torch.Generator().manual_seed(1)
+        for _ in range(3):
+            for q in model.parameters():
+                q.grad = torch.randn(q.shape, generator=generator)
+            optimizer.step()
+    torch.testing.assert_close([*ours[0].parameters()], [*ours[1].parameters()])
+
+
+@pytest.mark.parametrize(
+    ("step", "says"),
+    [(lambda W: W, "a function with a name, by def"), (print, "the text of print is not known")],
+)
+def test_a_step_without_a_name_or_a_text_is_no_rule(step, says):
+    with pytest.raises((TypeError, ValueError), match=says):
+        own_rule(step)
+
+
+def test_a_rule_that_this_process_does_not_know_makes_no_record():
+    config = TrainConfig(corpus="facts-3", rule="own-plain-0000", steps=1)
+    with pytest.raises(ValueError, match="is not known here: call own_rule"):
+        engine_run(config, lambda name: pytest.fail("no text is needed"))
+
+
+def test_an_own_step_reads_neither_newton_schulz_nor_nesterov():
+    config = TrainConfig(rule="own-plain-0000", nesterov=False, ns_steps=4, momentum=0.8)
+    assert config.told_idle().endswith("nesterov, ns_steps")

@@ -2,19 +2,25 @@
 
 import copy
 import dataclasses
+import html
+import inspect
 import re
 
 import numpy
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from matplotlib.text import Text
 from test_browser import browser, open_page
-from test_hypothesis import PAIRS, VO, run
+from test_controls import plain
+from test_hypothesis import ENDS, FOUR, PAIRS, VO, four_runs, run
 
 from muonlab import cli
 from muonlab.classroom import report
+from muonlab.optim.own import own_rule
 from muonlab.records import record as records
 from muonlab.statistics import chance_to_see
 from muonlab.studies.finding import Finding, judge
+from muonlab.studies.hypothesis import Hypothesis
 from muonlab.sweeps.search import Knob
 from muonlab.sweeps.study import Place
 
@@ -91,13 +97,11 @@ def test_the_search_is_told_with_ranges_edges_and_what_more_trials_were_worth(tm
 
 @pytest.mark.parametrize(
     ("than", "direction"),
-    [((0.2, 0.21), "is shown"), ((-0.2, -0.21), "is refuted"), ((0.1, 0.3), "is open")],
+    [((0.2, 0.21), "Muon(VO) leads"), ((-0.2, -0.21), "AdamW leads"), ((0.1, 0.3), "open")],
 )
 def test_the_direction_is_told_apart_from_the_size(than, direction):
     found = Finding(dataclasses.replace(VO, by=0.3), (0, 1), (0.0, 0.0), than)
-    assert report.told(found).endswith(f"The direction alone {direction}.")
-    found = Finding(dataclasses.replace(VO, by=0.0), (0, 1), (0.0, 0.0), than)
-    assert "direction" not in report.told(found)
+    assert report.told(found).endswith(f"The difference itself: {direction}.")
 
 
 def test_a_report_of_the_race_shows_its_search(tmp_path, capsys):
@@ -187,3 +191,41 @@ def test_a_page_takes_no_word_for_a_time():
     runs = [run(side, seed, 1.0 + seed) for side in (("VO",), ()) for seed in (1, 2)]
     with pytest.raises(ValueError, match=r"stated is a time such as .* got 'yesterday'"):
         report.page(VO, runs, stated="yesterday")
+
+
+def test_a_report_of_a_change_shows_four_sides_and_both_differences():
+    runs = four_runs()
+    page = report.page(FOUR, runs)
+    found = judge(FOUR, runs)
+    names = ["AdamW with warmup=0", "Muon(VO) with warmup=0", "AdamW with warmup=0.1"]
+    heads = page[page.index("<caption>The metric overall") :].split("</thead>")[0]
+    assert re.findall(r"<th[^>]*>([^<]*)</th>", heads) == [
+        *("seed", *names, "Muon(VO) with warmup=0.1", "difference")
+    ]
+    row = page[page.index(">mean</t") :].split("</tr>")[0]
+    cells = [float(x) for x in re.findall(r"<td[^>]*>([^<]*)</td>", row)[-5:]]
+    ends = [*ENDS[0.0][::-1], *ENDS[0.1][::-1], found.leads]
+    assert cells == pytest.approx([numpy.mean(x) for x in ends], abs=5e-5)
+    shown = " ".join(text.get_text() for text in report.differences(found).findobj(Text))
+    assert all(name in " ".join(shown.split()) for name in found.pairs)
+    assert "the difference with warmup=0 minus that with warmup=0.1" in page
+    assert "The difference itself: open." in page
+
+
+def end(record):
+    return record.held_out[-1]["overall"]
+
+
+def test_a_report_holds_the_text_of_what_is_your_own_and_the_clock():
+    rule = own_rule(plain)
+    asked = Hypothesis({"rule": rule}, {"rule": "muon"}, by=0.05, metric=end)
+    runs = [run(("QK", "VO", "FFN"), s, 1.0 + s / 10, rule=rule) for s in (0, 1)]
+    for one in runs:
+        one.step_seconds = [1.5, 1.5]
+    runs += [run(("QK", "VO", "FFN"), s, 1.2 + s / 10) for s in (0, 1)]
+    page = report.page(asked, runs)
+    assert f"{rule.removeprefix('own-')} ends at least 0.05 of end below Muon (end)" in page
+    for text in (inspect.getsource(plain), inspect.getsource(end)):
+        assert f"<pre>{html.escape(text)}</pre>" in page
+    row = page[page.index(">a step takes, times the other&#x27;s</t") :].split("</tr>")[0]
+    assert re.findall(r"<td[^>]*>([^<]*)</td>", row)[-1] == "1.5"

@@ -38,6 +38,12 @@ def test_the_papers_groups(muon, letters):
     assert chosen == {f"blocks.{i}.{letter}.weight" for i in range(2) for letter in letters}
 
 
+@pytest.mark.parametrize(("entry", "letters"), [("QK.0", "qk"), ("O.0", "o")])
+def test_a_group_of_one_block(entry, letters):
+    chosen = {name for name, rule in rules(route(Model(), [entry])).items() if rule == "muon"}
+    assert chosen == {f"blocks.0.{letter}.weight" for letter in letters}
+
+
 def test_every_parameter_exactly_once():
     m = Model()
     groups = route(m, muon=("VO", "FFN")).groups()

@@ -17,6 +17,8 @@ from muonlab.classroom.looks import INK
 from muonlab.classroom.output import Table
 from muonlab.classroom.widget import script
 from muonlab.files import prepare_file, replace_file
+from muonlab.optim.own import own_step, text_of
+from muonlab.optim.rules import OWN
 from muonlab.records import table as tables
 from muonlab.records.record import Record
 from muonlab.statistics import chance_to_see, half_width
@@ -79,7 +81,7 @@ def page(
         training=_training(sides),
         measures=_measures(hypothesis, runs),
         tuning=_tuning(hypothesis, *tuned) if tuned else "<p>No search is on record.</p>",
-        settings=_settings(sides),
+        settings=_settings(sides) + _own_texts(hypothesis),
         provenance=_provenance(used),
         conclusion=escape(conclusion) or "None was written.",
         commands="\n".join(commands),
@@ -106,14 +108,11 @@ def told(finding: Finding) -> str:
     """Returns the result in a sentence or two."""
     mean, low, high, _ = finding.interval
     by, unit = finding.hypothesis.by, finding.hypothesis.unit
-    first = (
+    return (
         f"Over {len(finding.seeds)} seeds, {_apart(finding)} is {mean:+.3f} {unit}, with a 95 % "
-        f"interval from {low:+.3f} to {high:+.3f}; asked was at least {by:g}."
+        f"interval from {low:+.3f} to {high:+.3f}; asked was at least {by:g}. "
+        f"The difference itself: {finding.word}."
     )
-    if not by or low >= by:
-        return first
-    direction = "is shown" if low >= 0 else "is refuted" if high < 0 else "is open"
-    return f"{first} The direction alone {direction}."
 
 
 def alternative(finding: Finding) -> str:
@@ -123,10 +122,14 @@ def alternative(finding: Finding) -> str:
 
 
 def differences(finding: Finding) -> Figure:
-    """Returns the differences by seed, their interval, and lines at 0 and at what was predicted."""
+    """Returns the differences by seed, their interval, and lines at 0 and at what was predicted.
+
+    Of a change, the differences with it and without stand above.
+    """
     by, unit = finding.hypothesis.by, finding.hypothesis.unit
     label = f"{unit}; dashed: predicted, at least" if by else unit
-    figure = figures.forest({_apart(finding): finding.leads}, xlabel=label)
+    rows = finding.pairs if finding.unchanged else {}
+    figure = figures.forest({**rows, _apart(finding): finding.leads}, xlabel=label)
     figure.axes[0].axvline(by, color=INK, linewidth=1, linestyle=(0, (4, 3)))
     return figure
 
@@ -137,7 +140,7 @@ def tuning(hypothesis: Hypothesis, search: Search, at: Place) -> list[list[str]]
     Of a range, 0 % is the end that is named first, of an average the longest memory; near an end a
     wider one might do better. What a fair search of such a side would tune too has a row without.
     """
-    rows, compared = [], {*hypothesis.better, *hypothesis.than}
+    rows, compared = [], {*hypothesis.better, *hypothesis.change}
     for name, config in _sides_of(hypothesis, search.best(at)).items():
         turned = search.knobs(config)
         for knob in turned:
@@ -169,8 +172,8 @@ def budget(hypothesis: Hypothesis, search: Search, at: Place) -> dict[str, list[
 
 
 def _sides_of(hypothesis: Hypothesis, configs: Sequence[TrainConfig]) -> dict[str, TrainConfig]:
-    fields = [{**hypothesis.shared, **side} for side in (hypothesis.better, hypothesis.than)]
-    fitting = [[c for c in configs if tables.fits(vars(c), side)] for side in fields]
+    sides = hypothesis.settings
+    fitting = [[c for c in configs if tables.fits(vars(c), side)] for side in sides]
     fitting_of = dict(zip(hypothesis.names, fitting, strict=True))
     if wrong := next((name for name, fitting in fitting_of.items() if len(fitting) != 1), None):
         raise ValueError(
@@ -210,12 +213,16 @@ def _plan(
     finding: Finding, plan: Mapping[str, float], used: Sequence[Record], trials: Sequence[Record]
 ) -> str:
     low, high, n = finding.interval.low, finding.interval.high, len(finding.seeds)
-    came = {"trials a side": len(trials) / 2} if trials else {}
+    asked = finding.hypothesis
+    came = {"trials a side": len(trials) / len(asked.names)} if trials else {}
     came |= {"pairs": float(n), "spread": (high - low) / 2 / half_width(1.0, n)}
+    came["a step takes, times the other's"] = _clock(asked, used)
     seconds = {"final runs": used, "trials": trials}
     came |= {f"hours of {k}": sum(r.seconds for r in runs) / 3600 for k, runs in seconds.items()}
     came["hours"] = sum(came[f"hours of {k}"] for k in seconds)
     known = dict(plan)
+    if asked.longer != 1:
+        known["a step takes, times the other's"] = asked.longer
     if {"truth", "spread", "pairs"} <= known.keys() and known["truth"] > finding.hypothesis.by:
         given = known["truth"], known["spread"], int(known["pairs"]), finding.hypothesis.by
         known["chance of support, if that is true"] = chance_to_see(*given)
@@ -228,9 +235,21 @@ def _plan(
     return _table("Plan and price", ["", "planned", "in the end"], rows)
 
 
+def _clock(hypothesis: Hypothesis, used: Sequence[Record]) -> float:
+    """Returns the median time of a step of the first side over that of the second."""
+    better, than = (
+        np.median(np.concatenate([run.step_seconds for run in side.values()]))
+        for side in both_sides(hypothesis, used)[:2]
+    )
+    return float(better / than)
+
+
 def _apart(finding: Finding) -> str:
-    better, than = finding.hypothesis.names
-    return f"{better} minus {than}" if finding.hypothesis.more else f"{than} minus {better}"
+    pair = next(iter(finding.pairs))
+    if not finding.unchanged:
+        return pair
+    with_it, without = finding.hypothesis.changes
+    return f"the difference with {with_it} minus that with {without}"
 
 
 def _order(stated: str, used: Sequence[Record]) -> str:
@@ -251,13 +270,15 @@ def _order(stated: str, used: Sequence[Record]) -> str:
 
 
 def _losses(finding: Finding) -> str:
-    columns = [np.append(c, np.mean(c)) for c in (finding.than, finding.better, finding.leads)]
+    ends = [finding.than, finding.better, *finding.unchanged[::-1]]
+    columns = [np.append(c, np.mean(c)) for c in (*ends, finding.leads)]
     rows = [
-        [str(seed), f"{theirs:.4f}", f"{ours:.4f}", f"{apart:+.4f}"]
-        for seed, theirs, ours, apart in zip((*finding.seeds, "mean"), *columns, strict=True)
+        [str(seed), *(f"{end:.4f}" for end in row[:-1]), f"{row[-1]:+.4f}"]
+        for seed, *row in zip((*finding.seeds, "mean"), *columns, strict=True)
     ]
-    caption = f"The metric {finding.hypothesis.metric} at the end"
-    heads = ["seed", *reversed(finding.hypothesis.names), "difference"]
+    caption = f"The metric {finding.hypothesis.measure} at the end"
+    better, than, *without = finding.hypothesis.names
+    heads = ["seed", than, better, *without[::-1], "difference"]
     return _table(caption, heads, rows)
 
 
@@ -276,24 +297,39 @@ def _training(sides: Sides) -> str:
 def _measures(hypothesis: Hypothesis, runs: Sequence[Record]) -> str:
     rows, sides = [], both_sides(hypothesis, runs)
     ends = [tables.measures(run) for side in sides for run in side.values()]
+    if not isinstance(hypothesis.metric, str):
+        own = judge(hypothesis, runs)
+        rows.append([hypothesis.measure, str(own.interval), hypothesis.unit, own.word, "yes"])
     for metric in ends[0]:
         if metric == "unseen_share":  # of the text, not of a run
             continue
         if all(end.get(metric) is not None for end in ends):
             finding = judge(dataclasses.replace(hypothesis, metric=metric), runs)
             predicted = "yes" if metric == hypothesis.metric else "no"
-            rows.append([metric, str(finding.interval), finding.hypothesis.unit, predicted])
-    heads = ["metric", "ahead by, 95 % interval", "unit", "predicted?"]
-    return _table(f"How far {hypothesis.names[0]} is ahead, in all that was measured", heads, rows)
+            unit = finding.hypothesis.unit
+            rows.append([metric, str(finding.interval), unit, finding.word, predicted])
+    heads = ["metric", "difference, 95 % interval", "unit", "who leads", "predicted?"]
+    return _table(f"In all that was measured: {_apart(judge(hypothesis, runs))}", heads, rows)
 
 
 def _settings(sides: Sides) -> str:
-    one, two = (next(iter(side.values())).config for side in sides.values())
-    fields = [field for field in one if field != "seed"]
-    rows = [[f, tables.shown(one[f]), tables.shown(two[f])] for f in fields if one[f] != two[f]]
-    same = ", ".join(f"{f}={tables.shown(one[f])}" for f in fields if one[f] == two[f])
-    caption = "What differs between the two sides (lr is Muon's rate, adamw_lr that of AdamW)"
-    return _table(caption, ["setting", *sides], rows) + f"<p>The same for both: {escape(same)}.</p>"
+    configs = [next(iter(side.values())).config for side in sides.values()]
+    shown = {f: [tables.shown(c[f]) for c in configs] for f in configs[0] if f != "seed"}
+    rows = [[f, *values] for f, values in shown.items() if len({*values}) > 1]
+    same = ", ".join(f"{f}={values[0]}" for f, values in shown.items() if len({*values}) == 1)
+    caption = "What differs between the sides (lr is Muon's rate, adamw_lr that of AdamW)"
+    return _table(caption, ["setting", *sides], rows) + f"<p>The same for all: {escape(same)}.</p>"
+
+
+def _own_texts(hypothesis: Hypothesis) -> str:
+    """Returns the text of a metric and of steps that are the experimenter's own."""
+    texts = [] if isinstance(hypothesis.metric, str) else [text_of(hypothesis.metric)]
+    for rule in sorted({side.rule for side in hypothesis.sides() if OWN.fullmatch(side.rule)}):
+        try:
+            texts.append(text_of(own_step(rule)))
+        except ValueError as error:  # the report is made in another process than the runs
+            texts.append(f"# {error}")
+    return "".join(f"<pre>{escape(text)}</pre>" for text in texts)
 
 
 def _provenance(used: Sequence[Record]) -> str:

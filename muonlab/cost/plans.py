@@ -79,6 +79,20 @@ def speed(config: TrainConfig, corpus: Corpus) -> float:
     return flops(run.config) / run.config.steps / statistics.median(run.step_seconds[1:])
 
 
+def clock(better: TrainConfig, than: TrainConfig, corpus: Corpus) -> float:
+    """Returns how many times as long a step of the first takes here as one of the second.
+
+    Both take 21 steps in turn, so that other programs slow both; of each the median counts, after
+    the first.
+    """
+    pair = [Run(replace(config, steps=21), corpus) for config in (better, than)]
+    while pair[0].step < pair[0].config.steps:
+        for run in pair:
+            run.train_step()
+    first, second = (statistics.median(run.step_seconds[1:]) for run in pair)
+    return first / second
+
+
 @dataclass(frozen=True)
 class Row:
     """What a plan costs if its GPUs reach SHARE of CARD, with Muon on all matrices: by formula.

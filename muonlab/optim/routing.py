@@ -109,8 +109,8 @@ def route(
 
     Args:
         model: any module; tied weights count once, under their first name.
-        muon: groups of the paper ("QK", "VO", "FFN") or patterns of parameter names such as
-            "blocks.*.w_in.weight"; () gives everything to AdamW.
+        muon: groups of the paper ("QK", "VO", "FFN"), those of one block as "QK.0", or patterns of
+            parameter names such as "blocks.*.w_in.weight"; () gives everything to AdamW.
         adamw: patterns that must go to AdamW.
 
     Embeddings, the output head, routers of experts and vectors go to AdamW. Only the exact name of
@@ -188,6 +188,9 @@ def _claims(patterns: tuple[str, ...], names: Names) -> dict[nn.Parameter, str]:
 
 def _fits(entry: str, names: list[str]) -> bool:
     """Returns whether a group or a pattern fits one of these names of a parameter."""
+    group, _, block = entry.rpartition(".")
+    if group in GROUPS:  # of one block
+        entry, names = group, [name for name in names if f".{block}." in f".{name}"]
     names = [*names, *(f".{name}" for name in names)]  # "*.q.weight" also means a q at the top
     patterns = GROUPS.get(entry, (entry,))
     return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)

@@ -6,6 +6,7 @@ that follow Muon or NorMuon give the update entries of RMS 0.2, as Algorithm 1 o
 """
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -37,6 +38,7 @@ class Rule:
     keeps: tuple[str, ...] = ()  # the names of what it keeps about each matrix, zeros at first
     own: Callable[[list[Group]], Muon] | None = None
     step_like: str = "Muon"  # or "AdamW": whose range of rates suits the length of its step
+    stacks: bool = False  # whether it steps the stacks of matrices that experts make
 
     def optimizer(self, groups: list[Group]) -> Muon:
         """Returns what steps the groups: their matrices by this rule, the rest by AdamW."""
@@ -55,7 +57,7 @@ class Controlled(Muon):
     def __init__(self, params: Any, rule: Rule) -> None:
         super().__init__(params)
         if rule.direction is None:
-            raise ValueError(f"expected a rule with a direction; {rule.shown} steps by itself")
+            raise ValueError(f"{rule.shown} is not known here: call own_rule with its step first")
         self.direction, self.kept = rule.direction, rule.keeps
 
     def state_of(self, p: Tensor, group: Group) -> State:
@@ -200,12 +202,15 @@ NOISY = NEWTON_SCHULZ | {"betas", "noise"}
 ADAM = ("exp_avg", "exp_avg_sq", "step")
 MEAN = ("momentum_buffer",)
 RULES = {
-    "muon": Rule("Muon", AVERAGE | NEWTON_SCHULZ | {"adjust_lr_fn"}, own=Muon),
-    "normuon": Rule("NorMuon", AVERAGE | NEWTON_SCHULZ, own=partial(NorMuon, scale="paper")),
+    "muon": Rule("Muon", AVERAGE | NEWTON_SCHULZ | {"adjust_lr_fn"}, own=Muon, stacks=True),
+    "normuon": Rule(
+        "NorMuon", AVERAGE | NEWTON_SCHULZ, own=partial(NorMuon, scale="paper"), stacks=True
+    ),
     "normuon_released": Rule(
         "normuon_released",
         AVERAGE | NEWTON_SCHULZ | {"adjust_lr_fn"},
         own=partial(NorMuon, scale="released"),
+        stacks=True,
     ),
     "sgd": Rule("SGD with momentum", frozenset({"momentum"}), sgd, MEAN),
     "flat_adam": Rule("flat Adam", NEWTON_SCHULZ | {"adjust_lr_fn", "betas"}, flat_adam, ADAM),
@@ -220,3 +225,12 @@ RULES = {
         (*MEAN, "row_mean_square", "column_mean_square"),
     ),
 }
+OWN = re.compile(r"own-(\w+-[0-9a-f]{4})")  # the rules that `own.own_rule` names
+OWN_READS = frozenset({"momentum"})
+
+
+def rule_of(name: str) -> Rule:
+    """Returns a rule by its name; somebody's own, unknown in this process, has no step."""
+    if name in RULES or not (own := OWN.fullmatch(name)):
+        return RULES[name]
+    return Rule(own[1], OWN_READS)

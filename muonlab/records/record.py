@@ -13,7 +13,7 @@ from filelock import BaseFileLock, FileLock
 
 from muonlab import checks
 from muonlab.files import prepare_file, replace_file
-from muonlab.optim.rules import RULES
+from muonlab.optim.rules import OWN, RULES, rule_of
 
 DIGITS = 5  # significant digits kept of every measured number
 ALL = ["QK", "VO", "FFN"]  # the groups that hold every matrix
@@ -89,7 +89,8 @@ def contestant(config: Mapping[str, Any]) -> str:
     checks.kind("the config of a run, as run.config", config, Mapping)
     if not config["muon"]:
         return "AdamW"
-    rule = RULES[config["rule"]].shown if config["rule"] in RULES else config["rule"]
+    known = config["rule"] in RULES or OWN.fullmatch(config["rule"])
+    rule = rule_of(config["rule"]).shown if known else config["rule"]
     return rule if {*config["muon"]} == {*ALL} else f"{rule}({', '.join(config['muon'])})"
 
 

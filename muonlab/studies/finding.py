@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from muonlab import checks
 from muonlab.records.record import Record, contestant, several
 from muonlab.records.table import fits, measures, words
-from muonlab.statistics import Interval, mean_interval
+from muonlab.statistics import Interval, mean_interval, verdict
 from muonlab.studies.hypothesis import Hypothesis, Setting
 from muonlab.training.config import TrainConfig
 
@@ -20,12 +20,34 @@ class Finding:
     seeds: tuple[int, ...]
     better: tuple[float, ...]
     than: tuple[float, ...]
+    unchanged: tuple[tuple[float, ...], ...] = ()  # of a change, both sides without it
 
     @property
     def leads(self) -> list[float]:
-        """How far `better` ended ahead of `than`, one number a seed."""
-        sign = -1 if self.hypothesis.more else 1
-        return [sign * (t - b) for b, t in zip(self.better, self.than, strict=True)]
+        """How far `better` ended ahead of `than`, one number a seed; of a change, how much more."""
+        leads, *without = self.pairs.values()
+        return [a - b for a, b in zip(leads, *without, strict=True)] if without else leads
+
+    @property
+    def pairs(self) -> dict[str, list[float]]:
+        """The same for each pair of sides, by name: one pair, of a change two."""
+        names, ends = self.hypothesis.names, (self.better, self.than, *self.unchanged)
+        pairs = {}
+        for n in range(0, len(ends), 2):
+            sides = [*zip(names[n : n + 2], ends[n : n + 2], strict=True)]
+            (less, low), (large, high) = sides[::-1] if self.hypothesis.more else sides
+            pairs[f"{large} minus {less}"] = [b - a for a, b in zip(low, high, strict=True)]
+        return pairs
+
+    @property
+    def word(self) -> str:
+        """Who leads, in the words of `statistics.verdict`: "Muon leads", "level", …
+
+        Of a change, with which of its values the lead is larger.
+        """
+        word, asked = verdict(self.interval, self.hypothesis.matters), self.hypothesis
+        names = asked.changes if asked.change else asked.names
+        return f"{names[self.interval.mean < 0]} {word}" if "leads" in word else word
 
     @property
     def interval(self) -> Interval:
@@ -49,24 +71,23 @@ def judge(hypothesis: Hypothesis, runs: Iterable[Record]) -> Finding:
     """
     checks.kind("a Hypothesis", hypothesis, Hypothesis)
     runs = several(runs)
-    better, than = both_sides(hypothesis, runs)
-    if odd := sorted(better.keys() ^ than.keys()):
+    sides = both_sides(hypothesis, runs)
+    seeds = {*sides[0]}.union(*sides), {*sides[0]}.intersection(*sides)
+    if odd := sorted(seeds[0] - seeds[1]):
         raise ValueError(
-            f"only one of {' and '.join(hypothesis.names)} has been run at "
-            f"seed {', '.join(map(str, odd))}: run the other too, or leave those runs out"
+            f"only some of {' and '.join(hypothesis.names)} have been run at "
+            f"seed {', '.join(map(str, odd))}: run the others too, or leave those runs out"
         )
-    if len(better) < 2:
-        raise ValueError(f"an interval needs at least two seeds, and there is {len(better)}")
-    ends = (tuple(_end(side[s], hypothesis.metric) for s in better) for side in (better, than))
-    return Finding(hypothesis, tuple(better), *ends)
+    if len(seeds[0]) < 2:
+        raise ValueError(f"an interval needs at least two seeds, and there is {len(seeds[0])}")
+    better, than, *rest = (tuple(_end(side[s], hypothesis) for s in sides[0]) for side in sides)
+    return Finding(hypothesis, tuple(sides[0]), better, than, tuple(rest))
 
 
 def both_sides(hypothesis: Hypothesis, runs: Sequence[Record]) -> list[dict[int, Record]]:
-    """Returns the runs of either side by seed, in order, `better` first; ValueError as `judge`."""
-    return [
-        by_seed(runs, {**hypothesis.shared, **side}, name)
-        for name, side in zip(hypothesis.names, (hypothesis.better, hypothesis.than), strict=True)
-    ]
+    """Returns the runs of each side by seed, in the order of its names; ValueError as `judge`."""
+    sides = zip(hypothesis.names, hypothesis.settings, strict=True)
+    return [by_seed(runs, side, name) for name, side in sides]
 
 
 def by_seed(
@@ -103,12 +124,17 @@ def _values(runs: Sequence[Record], name: str) -> int:
     return len({json.dumps(run.config[name]) for run in runs})
 
 
-def _end(run: Record, metric: str) -> float:
+def _end(run: Record, hypothesis: Hypothesis) -> float:
+    metric = hypothesis.metric
+    if not isinstance(metric, str):
+        value = metric(run)
+        checks.number(f"what {hypothesis.measure} returns", value)
+        return float(value)
     measured = measures(run)
-    if (value := measured.get(metric)) is None:
+    if (end := measured.get(metric)) is None:
         names = ", ".join(name for name, value in measured.items() if value is not None)
         raise ValueError(
             f"a run on {run.config['corpus']} has no {metric!r}; its records hold {names}"
         )
-    checks.number(metric, value)
-    return value
+    checks.number(metric, end)
+    return end

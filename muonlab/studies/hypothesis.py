@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -11,10 +11,12 @@ from typing import Any
 
 from muonlab import checks
 from muonlab.files import prepare_file, replace_file
+from muonlab.optim.own import step_name, text_of
 from muonlab.records.provenance import now
-from muonlab.records.record import contestant
+from muonlab.records.record import Record, contestant
 from muonlab.records.table import fits, words
 from muonlab.studies.evidence import knobs_of
+from muonlab.studies.protocol import MATTERS
 from muonlab.sweeps.search import Knob, Search
 from muonlab.sweeps.study import Grid, Place, cross
 from muonlab.training.config import TrainConfig
@@ -24,6 +26,7 @@ PLAN = ("trials a side", "pairs", "spread", "truth", "hours")  # what is planned
 TOKENS = ("overall", "head", "middle", "tail")
 LOSSES = (*TOKENS, *(f"unseen_{name}" for name in TOKENS))  # all of a text; what is new in it
 MEASURED = {"facts": ("overall", r"accuracy \d+"), "regression": ("overall",)}
+PLANNED = ("steps", "batch", "context", "warmup", "decay", "pretraining")  # alike, in a fair plan
 Setting = Mapping[str, Any]  # some fields of TrainConfig
 
 
@@ -32,103 +35,216 @@ class Hypothesis:
     """Runs with the fields `better` end at least `by` better than runs with the fields `than`.
 
     What only one of the two names has its default in the other. What nobody names is tuned for each
-    side (`search`), or has its default. The metric is one that the task measures: the loss
-    "overall", or on "head", "middle" or "tail", and "unseen_overall", … where the text is new; on
-    regression "overall" is the squared error; on facts there is "accuracy 9", that of the tenth
-    group. More is better for accuracy alone.
+    side (`search`), or has its default. A negative `by` says "no worse than by so much".
+
+    The metric is one that the task measures: the loss "overall", or on "head", "middle" or "tail",
+    and "unseen_overall", … where the text is new; on regression "overall" is the squared error; on
+    facts there is "accuracy 9", that of the tenth group. More is better for accuracy alone. A
+    function of a `Record` is a metric of your own, of which less is better.
 
     Args:
         shared: fields of both sides, such as the text and the steps.
+        change: fields that change the difference: with them it is larger by at least `by`. So there
+            are four sides, at the same seeds, and the result is a difference of differences.
+        longer: a step of `better` takes so many times as long, so it gets fewer steps: equal time.
 
     Raises:
-        ValueError: a field or a value that TrainConfig does not take, two sides that do not differ.
+        ValueError: a field or a value that TrainConfig does not take, sides that do not differ.
 
     >>> print(Hypothesis({"momentum": 0.8}, {"momentum": 0.95}, by=0.05, shared={"steps": 24}))
     Muon with momentum=0.8 ends at least 0.05 nats below Muon with momentum=0.95 (overall, steps=24)
+    >>> print(Hypothesis({"rule": "normuon"}, {"rule": "muon"}, by=-0.02))
+    NorMuon ends at most 0.02 nats above Muon (overall)
+    >>> print(Hypothesis({"muon": ("VO", "FFN")}, {"muon": ()}, change={"warmup": 0.0}))
+    Muon(VO, FFN) leads AdamW by more with warmup=0 than with warmup=0.1 (overall)
     """
 
     better: Setting
     than: Setting
     by: float = 0.0
-    metric: str = "overall"
+    metric: str | Callable[[Record], float] = "overall"
     shared: Setting = field(default_factory=dict)
+    change: Setting = field(default_factory=dict)
+    longer: float = 1.0
 
     def __post_init__(self) -> None:
-        known = {option.name for option in dataclasses.fields(TrainConfig)} - {"seed"}
-        for name in ("better", "than", "shared"):
+        defaults = {o.name: o.default for o in dataclasses.fields(TrainConfig) if o.name != "seed"}
+        for name in ("better", "than", "shared", "change"):
             fields = getattr(self, name)
             if not isinstance(fields, Mapping):
                 expected = 'fields and their values, such as {"momentum": 0.8}'
                 raise ValueError(f"{name} takes {expected}; got {fields!r}")
-            if unknown := sorted(fields.keys() - known):
-                raise ValueError(f"{name}: a setting has no {unknown[0]!r}; {sorted(known)}")
+            if unknown := sorted(fields.keys() - defaults.keys()):
+                raise ValueError(f"{name}: a setting has no {unknown[0]!r}; {sorted(defaults)}")
+        self._set(shared={f: defaults[f] for f in self.change} | {**self.shared})
+        self._give_equal_time()
         named = [*dict.fromkeys([*self.better, *self.than])]
-        if twice := sorted(self.shared.keys() & {*named}):
-            raise ValueError(f"{twice[0]} is shared, so it cannot be named for one side too")
+        for name, how in (("change", "changed"), ("shared", "shared")):
+            if twice := sorted(getattr(self, name).keys() & {*named}):
+                raise ValueError(f"{twice[0]} is {how}, so it cannot be named for one side too")
         sides = self.sides()
-        for name, config in zip(("better", "than"), sides, strict=True):
-            object.__setattr__(self, name, {f: getattr(config, f) for f in named})
-        object.__setattr__(self, "shared", {f: getattr(sides[0], f) for f in self.shared})
+        of_side = {"change": sides[0], "better": sides[0], "than": sides[1], "shared": sides[-1]}
+        fields_of = {"change": self.change, "shared": self.shared, "better": named, "than": named}
+        for name, config in of_side.items():
+            self._set(**{name: {f: getattr(config, f) for f in fields_of[name]}})
+        self._check_sides(sides)
+        self._check_metric(sides[0].corpus)
+
+    def _set(self, **fields: Setting) -> None:
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    def _give_equal_time(self) -> None:
+        checks.number("longer", self.longer, 0.1, 10)
+        if self.longer == 1:
+            return
+        plan = {"steps": TrainConfig.steps, **self.shared, **self.than}["steps"]
+        checks.number("steps", plan, 1, whole=True)
+        steps = round(plan / self.longer)
+        if self.better.get("steps", steps) != steps:
+            given = f"gives `better` {steps:,} of {plan:,} steps"
+            raise ValueError(f"longer={self.longer:g} {given}: name no other number of steps")
+        shared = {f: v for f, v in self.shared.items() if f != "steps"}
+        better, than = {**self.better, "steps": steps}, {**self.than, "steps": plan}
+        self._set(shared=shared, better=better, than=than)
+
+    def _check_sides(self, sides: Sequence[TrainConfig]) -> None:
         if len({side.corpus for side in sides}) > 1:
             raise ValueError("losses on two texts cannot be compared: name one corpus in shared")
-        if fits(self.better, self.than) or len({*self.names}) < 2:
+        if fits(self.better, self.than) or len({*self.names[:2]}) < 2:
             raise ValueError(f"both sides are {self.names[0]}: name two that differ")
-        apart = {f for f in named if self.better[f] != self.than[f]}
-        if apart <= sides[0].idle() & sides[1].idle():
-            raise ValueError(f"{', '.join(sorted(apart))} does nothing here: name another field")
-        task = sides[0].corpus.partition("-")[0]
-        if not re.fullmatch("|".join(MEASURED.get(task, LOSSES)), str(self.metric)):
+        idle = set.intersection(*(side.idle() for side in sides))
+        apart = {f for f in self.better if self.better[f] != self.than[f]}
+        for fields in (apart, {*self.change}):
+            if fields and fields <= idle:
+                raise ValueError(
+                    f"{', '.join(sorted(fields))} does nothing here: name another field"
+                )
+        if self.change and fits(self.change, self.shared):
+            raise ValueError(f"{words(self.change)[0]} is no change: name another value")
+
+    def _check_metric(self, corpus: str) -> None:
+        checks.kind("a name as metric, or a function of a record", self.metric, str, Callable)
+        if not isinstance(self.metric, str):
+            step_name(self.metric), text_of(self.metric)  # it is stated with both
+            if not self.by:
+                raise ValueError("your own metric needs a size that matters: by=… above or below 0")
+            checks.number("by", self.by)
+            return
+        task = corpus.partition("-")[0]
+        if not re.fullmatch("|".join(MEASURED.get(task, LOSSES)), self.metric):
             known_metrics = ", ".join(MEASURED.get(task, LOSSES)).replace(
                 r" \d+", " 9 (of group 9)"
             )
-            raise ValueError(
-                f"metric on {task} must be one of {known_metrics}; got {self.metric!r}"
-            )
-        if self.more and (text := re.match(r"facts-(\d+)", sides[0].corpus)):
+            given = f"or a function of a record; got {self.metric!r}"
+            raise ValueError(f"metric on {task} must be one of {known_metrics}, {given}")
+        if self.more and (text := re.match(r"facts-(\d+)", corpus)):
             group, end = int(self.metric.partition(" ")[2]), int(text[1]) + 1
             checks.number(f"the group in metric on {text[0]}", group, 0, end, whole=True)
         most = 1 if self.more else checks.LARGEST
-        checks.number("by (for the other direction, exchange better and than)", self.by, 0, most)
+        checks.number("by, of accuracy" if self.more else "by", self.by, -most, most)
 
     def __str__(self) -> str:
-        size = f"at least {self.by:g} {self.unit} " if self.by else ""
-        where = ", ".join([self.metric, *words(self.shared)])
-        better, than = self.names
-        return f"{better} ends {size}{'above' if self.more else 'below'} {than} ({where})"
+        better, than = self._named(self._apart)[:2]
+        size = f"at least {self.by:g} {self.unit} " if self.by > 0 else ""
+        size = f"at most {-self.by:g} {self.unit} " if self.by < 0 else size
+        if self.change:
+            by = size.rstrip() + " " if size else ""
+            text = f"{better} leads {than} by {by}{'less' if self.by < 0 else 'more'}"
+            text += f" with {self.changes[0]} than with {self.changes[1]}"
+        else:
+            above = self.more != (self.by < 0)
+            text = f"{better} ends {size}{'above' if above else 'below'} {than}"
+        where = [
+            self.measure,
+            *words({f: v for f, v in self.shared.items() if f not in self.change}),
+        ]
+        where += [f"equal time, a step {self.longer:g} times as long"] if self.longer != 1 else []
+        return f"{text} ({', '.join(where)})" + (f"; {self.unequal}" if self.unequal else "")
+
+    @property
+    def unequal(self) -> str:
+        """In what the plans of the two sides are unequal, beside their optimizers, or ""."""
+        pair = self.sides()[:2]
+        apart = {n: [getattr(side, n) for side in pair] for n in PLANNED}
+        apart["tokens read"] = [side.steps * side.batch * side.context for side in pair]
+        if self.longer != 1:
+            del apart["steps"], apart["tokens read"]  # the time is equal
+        parts = [f"{n} {a:,} and {b:,}" for n, (a, b) in apart.items() if a != b]
+        return f"unequal plans: {', '.join(parts)}" if parts else ""
+
+    @property
+    def measure(self) -> str:
+        """The name of its metric."""
+        return self.metric if isinstance(self.metric, str) else step_name(self.metric)
 
     @property
     def more(self) -> bool:
         """Whether a higher value of the metric is better."""
-        return self.metric.startswith("accuracy")
+        return isinstance(self.metric, str) and self.metric.startswith("accuracy")
 
     @property
     def unit(self) -> str:
         """What a difference is counted in."""
-        if self.more:
-            return "of accuracy"
+        if self.more or not isinstance(self.metric, str):
+            return f"of {self.measure.partition(' ')[0]}"
         regression = self.sides()[0].corpus.startswith("regression")
         return "of squared error" if regression else "nats"
 
     @property
-    def names(self) -> tuple[str, str]:
-        """The names of the two sides, after whose steps they are and in what else they differ."""
-        apart = {f for f, v in self.better.items() if v != self.than[f]} - {"muon", "rule"}
+    def matters(self) -> float:
+        """The size from which on a difference matters: MATTERS, of your own metric the size of by.
+
+        `statistics.verdict` takes it.
+        """
+        return MATTERS if isinstance(self.metric, str) else abs(self.by)
+
+    @property
+    def settings(self) -> list[Setting]:
+        """The fields of each side, in the order of `sides`: they tell its runs from others."""
+        changes = [self.change, {}] if self.change else [{}]
+        pair = (self.better, self.than)
+        return [{**self.shared, **change, **side} for change in changes for side in pair]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the sides, after whose steps they are and in what else they differ."""
+        return self._named(self._apart | {*self.change})
+
+    @property
+    def changes(self) -> tuple[str, str]:
+        """What `change` compares, in words: the fields with it, and without."""
+        without = {f: self.shared[f] for f in self.change}
+        return " and ".join(words(self.change)), " and ".join(words(without))
+
+    @property
+    def _apart(self) -> set[str]:
+        return {f for f, v in self.better.items() if v != self.than[f]} - {"muon", "rule"}
+
+    def _named(self, shown: set[str]) -> tuple[str, ...]:
         names = []
-        for config, side in zip(self.sides(), (self.better, self.than), strict=True):
-            rest = " and ".join(words({f: v for f, v in side.items() if f in apart}))
+        for config, fields in zip(self.sides(), self.settings, strict=True):
+            rest = " and ".join(words({f: v for f, v in fields.items() if f in shown}))
             names.append(contestant(vars(config)) + (f" with {rest}" if rest else ""))
-        return names[0], names[1]
+        return tuple(names)
 
     @property
     def id(self) -> str:
         """Eight hexadecimal digits that follow from its words."""
-        text = json.dumps(dataclasses.asdict(self), sort_keys=True)
+        text = json.dumps(self.fields(), sort_keys=True)
         return sha256(text.encode()).hexdigest()[:8]
 
-    def sides(self) -> tuple[TrainConfig, TrainConfig]:
-        """Returns both settings, the one that is to end better first."""
-        better, than = (TrainConfig(**self.shared, **side) for side in (self.better, self.than))
-        return better, than
+    def fields(self) -> dict[str, Any]:
+        """Returns it as JSON holds it, your own metric by its text; what is unused is left out."""
+        fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        if not isinstance(self.metric, str):
+            fields["metric"] = {self.measure: text_of(self.metric)}
+        unused = {"change": {}, "longer": 1}
+        return {f: v for f, v in fields.items() if f not in unused or v != unused[f]}
+
+    def sides(self) -> tuple[TrainConfig, ...]:
+        """Returns the settings: `better` and `than`; of a change both with it, then without."""
+        return tuple(TrainConfig(**fields) for fields in self.settings)
 
     def seeds(self, count: int) -> list[int]:
         """Returns seeds that follow from its words: others for another hypothesis, and never 0."""
@@ -139,17 +255,18 @@ class Hypothesis:
     def search(
         self, trials: int, knobs: Callable[[TrainConfig], tuple[Knob, ...]] = knobs_of
     ) -> Search:
-        """Returns the tuning of both sides at seed 0, alike: of each knob that it does not name."""
+        """Returns the tuning of all sides at seed 0, alike: of each knob that it does not name."""
         named = {*self.better, *self.shared}
         checks.kind("a function of a setting as knobs, such as knobs_of", knobs, Callable)
 
         def free(config: TrainConfig) -> tuple[Knob, ...]:
             return tuple(knob for knob in knobs(config) if not named & knob.options)
 
-        return Search("tuning", [*self.sides()], free, tuple(self.better), rounds=(trials,))
+        contest = (*self.better, *self.change)
+        return Search("tuning", [*self.sides()], free, contest, rounds=(trials,))
 
     def finals(self, search: Search, at: Place, count: int) -> Grid:
-        """Returns the best of both sides at new seeds; a broken sweep holds pairs."""
+        """Returns the best of all sides at new seeds; a broken sweep holds pairs."""
         best = search.best(at)
         return [c for seed in self.seeds(count) for c in cross(best, seed=seed)]
 
@@ -192,27 +309,34 @@ def state(hypothesis: Hypothesis, folder: Path, **plan: float) -> Statement:
         checks.number(name, value, 0, whole=name in PLAN[:2])
     folder = Path(folder)
     path = prepare_file(folder / STATEMENT)
-    old = _read(path) if path.exists() else None
+    old = _read(path) if path.exists() else {}
     begun = any(folder.glob("*.jsonl"))
-    if old and old.hypothesis == hypothesis and (old.plan == plan or begun):
-        return old
+    fields = json.loads(json.dumps(hypothesis.fields()))  # as the file has them
+    if old.get("fields") == fields and (old["plan"] == plan or begun):
+        return Statement(hypothesis, old["utc"], folder, old["plan"])
     if begun:
-        earlier = f"{old.hypothesis}, stated at {old.utc}" if old else "no hypothesis"
+        earlier = f"{old['words']}, stated at {old['utc']}" if old else "no hypothesis"
         raise ValueError(
             f"{folder} has recorded runs already, made for: {earlier}. After the result it cannot "
             f"become: {hypothesis}. State a new hypothesis in a new folder, for new runs"
         )
     utc = now()
-    text = json.dumps(dataclasses.asdict(hypothesis) | {"utc": utc, "plan": plan}, indent=1)
+    text = json.dumps({"words": str(hypothesis), **fields, "utc": utc, "plan": plan}, indent=1)
     replace_file(path, f"{text}\n".encode())
     return Statement(hypothesis, utc, folder, plan)
 
 
-def _read(path: Path) -> Statement:
+def _read(path: Path) -> dict[str, Any]:
+    """Returns what a statement holds: its words, fields, time and plan."""
     try:
         fields = json.loads(path.read_text(encoding="utf-8"))
-        utc, plan = fields.pop("utc"), fields.pop("plan")
-        return Statement(Hypothesis(**fields), utc, path.parent, plan)
+        kept = {name: fields.pop(name) for name in ("utc", "plan")}
+        if isinstance(fields["metric"], str):
+            kept["words"] = str(Hypothesis(**{f: v for f, v in fields.items() if f != "words"}))
+        else:  # its metric is a text, which nobody should run unread
+            kept["words"] = fields["words"]
+        fields.pop("words", None)
+        return kept | {"fields": fields}
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise ValueError(
             f"{path} is no statement of a hypothesis ({error}): delete it if no run was made for it"

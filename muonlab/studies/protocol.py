@@ -10,7 +10,7 @@ Every run ends with its rates decayed to 0.
 from dataclasses import replace
 from typing import Any
 
-from muonlab.optim.rules import RULES
+from muonlab.optim.rules import rule_of
 from muonlab.studies.table1 import ALL_GROUPS
 from muonlab.sweeps.search import Knob, Search
 from muonlab.sweeps.study import Grid, Place, Study, cross
@@ -54,7 +54,7 @@ def knobs(config: TrainConfig) -> tuple[Knob, ...]:
     """Returns the five knobs of a contestant: rate and first average, of matrices and ends; β2."""
     if not config.muon:
         return ADAMW + OUTER
-    rule = RULES[config.rule]
+    rule = rule_of(config.rule)
     rate = replace(ADAMW[0], fields="lr") if rule.step_like == "AdamW" else MUON[0]
     return (rate, ADAMW[1] if "betas" in rule.reads else MUON[1], *OUTER)
 

@@ -19,6 +19,8 @@ from muonlab import checks
 from muonlab.data.load import load_corpus
 from muonlab.data.task import Task
 from muonlab.machine import pick_device
+from muonlab.optim.own import own_step
+from muonlab.optim.rules import OWN
 from muonlab.records.provenance import code_version, provenance
 from muonlab.records.record import Record
 from muonlab.training.config import IDLE, TrainConfig
@@ -141,11 +143,13 @@ ENGINES: dict[str, Callable[[Path, int | None], Here]] = {"ray": Ray, "slurm": S
 def run(config: TrainConfig, load: Callable[[str], Task], *, progress: bool = True) -> Record:
     """Returns the record of one run, also of one that cannot succeed anywhere.
 
-    What lies in the machine is raised instead, as ValueError or OSError: no such device, no such
-    text (which `load` gives, as `load_corpus` does), or too little memory. A record of it would
+    What lies in the machine is raised instead, as ValueError or OSError: no such device, rule
+    or text (which `load` gives, as `load_corpus` does), or too little memory. A record of it would
     keep the run from being done where it can be.
     """
     pick_device(config.device)
+    if OWN.fullmatch(config.rule):
+        own_step(config.rule)
     task = load(config.corpus)
     if config.pretraining:
         load(first_run(config).corpus)  # which is what it reads first

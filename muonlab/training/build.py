@@ -14,7 +14,7 @@ from muonlab.models.gpt import GPT, SIZES, GPTConfig
 from muonlab.models.regressor import build
 from muonlab.optim.muon import Muon
 from muonlab.optim.routing import GROUPS, route
-from muonlab.optim.rules import RULES
+from muonlab.optim.rules import rule_of
 from muonlab.training.config import SHAPE, TrainConfig
 
 
@@ -52,9 +52,10 @@ def build_optimizer(config: TrainConfig, model: GPT) -> Muon:
     groups = route(model, muon=config.muon).groups(config.lr, config.adamw_lr, **options)
     groups = [{"rate": "lr" if g["rule"] == "muon" else "adamw_lr", **g} for g in groups]
     groups = [part for group in groups for part in _apart(group, config)]
-    if RULES[config.rule].direction:
+    rule = rule_of(config.rule)
+    if rule.direction:
         groups = [{"noise": config.noise, **group} for group in groups]
-    return RULES[config.rule].optimizer(groups)
+    return rule.optimizer(groups)
 
 
 def _apart(group: dict[str, Any], config: TrainConfig) -> Iterator[dict[str, Any]]:

@@ -14,7 +14,7 @@ from muonlab.models.gpt import ATTENTIONS, SIZES
 from muonlab.optim.coefficients import COEFFICIENTS, MOST
 from muonlab.optim.orthogonalize import NORMS
 from muonlab.optim.routing import GROUPS
-from muonlab.optim.rules import OPTIONS, RULES
+from muonlab.optim.rules import OPTIONS, OWN, RULES, rule_of
 from muonlab.optim.update import LRScale
 from muonlab.training.schedule import factor
 
@@ -33,6 +33,11 @@ CHOICES: dict[str, Iterable[str]] = {
     "adjust_lr_fn": get_args(LRScale),
     "pretrained_by": ("lesson-04", "AdamW", "Muon"),
 }
+
+
+def _group(entry: Any) -> Any:
+    """Returns the group of an entry that may name one block of it, as QK.0."""
+    return re.sub(r"\.\d+$", "", entry) if isinstance(entry, str) else entry
 
 
 def _option(default: Any, text: str) -> Any:
@@ -58,7 +63,7 @@ class TrainConfig:
     qk_norm: bool = _option(True, "queries and keys are normed; latent attention: all but k_up c")
     fused_qkv: bool = _option(False, "one matrix makes queries, keys and values: group QKV")
     experts: int = _option(0, "experts in a feed-forward layer, of which a token takes 3; 0: dense")
-    muon: tuple[str, ...] = _option(("QK", "VO", "FFN"), "groups under Muon; none: AdamW alone")
+    muon: tuple[str, ...] = _option(("QK", "VO", "FFN"), "groups under Muon, QK.0: of one block")
     rule: str = _option("muon", "what steps those groups: " + ", ".join(RULES))
     noise: float = _option(1.0, "the norm of a rule's noise, as a share of that of its step")
     lr: float = _option(0.01, "the learning rate of that rule; Muon's before adjust_lr_fn")
@@ -123,14 +128,15 @@ class TrainConfig:
         for name, known in CHOICES.items():
             value = getattr(self, name)
             for entry in value if name == "muon" else (value,):
-                checks.choice(name, entry, known)
+                if not (name == "rule" and OWN.fullmatch(entry)):
+                    checks.choice(name, _group(entry) if name == "muon" else entry, known)
         if twice := [entry for entry in self.muon if self.muon.count(entry) > 1]:
             raise ValueError(f"muon takes each group once, got {twice[0]!r} twice")
         if self.pretraining and self.corpus.partition("-")[0] not in TEXTS:
             texts = f"{' or '.join(TEXTS)}, which have its tokens; got {self.corpus!r}"
             reason = f"pretraining={self.pretraining} is done on docs, so corpus must be {texts}"
             raise ValueError(f"{reason}: choose one of them, or set pretraining to 0")
-        rule = RULES[self.rule]
+        rule = rule_of(self.rule)
         if self.ns_coefficients == "exact" and rule.direction and "ns_steps" in rule.reads:
             raise ValueError(
                 f"rule={self.rule!r} takes Newton-Schulz steps: name coefficients, got 'exact'"
@@ -172,6 +178,9 @@ class TrainConfig:
 
     def _check_sizes(self) -> None:
         size = SIZES[self.size]
+        for entry in self.muon:
+            if (block := entry.removeprefix(f"{_group(entry)}.")) != entry:
+                checks.number(f"the block in {entry}", int(block), 0, size.layers, whole=True)
         if self.context > size.context:
             longest = f"{size.context} for size={self.size!r}, got {self.context}"
             raise ValueError(f"context must be at most {longest}: larger sizes take more")
@@ -183,8 +192,8 @@ class TrainConfig:
         if 0 < self.experts < size.active_experts:
             least = f"the {size.active_experts} that a token takes; got {self.experts}"
             raise ValueError(f"experts must be 0, or at least {least}")
-        if self.experts and RULES[self.rule].direction:
-            stacking = ", ".join(name for name, rule in RULES.items() if rule.own)
+        if self.experts and not rule_of(self.rule).stacks:
+            stacking = ", ".join(name for name, rule in RULES.items() if rule.stacks)
             others = f"take {stacking}, or experts=0"
             raise ValueError(f"rule={self.rule!r} knows no stacks, which experts make: {others}")
 
@@ -194,7 +203,7 @@ class TrainConfig:
 
     def idle(self) -> set[str]:
         """Returns the options that change nothing in this run."""
-        reads = RULES[self.rule].reads
+        reads = rule_of(self.rule).reads
         options = {*OPTIONS - reads - {"betas"}} if self.muon else {*MUONS_OWN}
         if {"QK", "VO", "FFN"} <= {*self.muon} and not self.experts:  # AdamW keeps their routers
             options |= {"adamw_matrix_lr"} | (set() if "betas" in reads else {"adamw_matrix_beta1"})
