@@ -35,8 +35,7 @@ CITED: dict[str, dict[str, str]] = {
     "05": {"4,096": "the tokens of docs, muonlab.data"},
     "06": {"1,200": "the steps of lesson-04-longer"},
     "07": {
-        **dict.fromkeys(("-0.7", "-0.3"), "arXiv 2509.26030, Theorem 5.3"),
-        "199.8": "0.2 times 999",
+        "20 %": "arXiv 2509.26030, section 5, Figure 4",
     },
     "10": {
         "1,200": "the steps of facts-squares, muonlab.studies.lead",

@@ -145,6 +145,7 @@ ANSWERS = {
         "right": {
             "loop": loop,
             "halves": halves,
+            "numpy": lambda *given: halves(*given).numpy(),
             "keys left": keys_left,
             "double": lambda W, E, values, p: halves(*(x.double() for x in (W, E, values, p))),
             "list": lambda W, E, values, p: halves(W, E, values, p).tolist(),
