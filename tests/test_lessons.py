@@ -19,7 +19,7 @@ TEXTS = {path.name[:2]: path for path in texts(LESSONS)}
 SECONDS = 60
 WIDTH = 84  # characters: what the book's column holds
 LIMITS = {  # what a lesson holds, from least to most
-    "cells": (25, 35),
+    "cells": (20, 35),
     "words": (0, 1200),
     "words of code": (0, 2_400),  # names, numbers and signs: they do not depend on the layout
     "words of the longest cell": (1, 320),

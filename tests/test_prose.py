@@ -49,13 +49,9 @@ CITED: dict[str, dict[str, str]] = {
     "13": {"1,000": "arXiv 2507.20534, section 2.1"},
     "14": {
         "40 %": "an assumption, muonlab.cost.formulas.SHARE",
-        "1,600": "steps of the study batch, muonlab.studies.contests",
         **dict.fromkeys(("1 %", "3 %"), "arXiv 2502.16982"),
         **dict.fromkeys(("1.1", "2.9 %"), "arXiv 2510.05491"),
-        **dict.fromkeys(("1.06", "5.5 %", "5.8 %", "6.1 %"), "microsoft/dion, pull request 70"),
-        "8 %": "arXiv 2510.16981, abstract",
-        ".936": "DeepSpeed, issue 8437",
-        "0.4 %": "2 to the power -8",
+        **dict.fromkeys(("1.06", "5.5 %", "6.1 %"), "microsoft/dion, pull request 70"),
     },
     "16": {
         "14": "3.7 squared; 3.7: chi-squared, 95 %, three degrees of freedom",
