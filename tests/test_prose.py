@@ -32,8 +32,6 @@ CITED: dict[str, dict[str, str]] = {
         "10 %": "e to the power 0.1, less 1",
         **dict.fromkeys(("1.4", "0.1", "1.1", "1.2"), "arXiv 2509.02046, section 4"),
     },
-    "05": {"4,096": "the tokens of docs, muonlab.data"},
-    "06": {"1,200": "the steps of lesson-04-longer"},
     "07": {
         "20 %": "arXiv 2509.26030, section 5, Figure 4",
     },
