@@ -16,7 +16,6 @@ TOY = {
     "tail": {"seeds": 1, "steps": 10, "rates": (1,)},
     "angles": {"seeds": 1, "steps": 11, "texts": 4},
     "logits": {"seeds": 1, "steps": 3},
-    "rows": {"seeds": 1, "steps": 10, "factors": (2,)},
     "clipped": {"seeds": 1, "steps": 3},
 }
 
@@ -41,7 +40,6 @@ SIZES = {
     "tail": (7, 2),  # rates, seeds
     "angles": (8, 3),  # rates, kinds and optimizers, measurements
     "logits": (21, 5),  # arms times seeds, numbers of each
-    "rows": (8, 3),  # rows and factors, seeds
     "clipped": (3, 5),  # seeds, numbers of each
 }
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from muonlab.classroom.exercise import Mistakes, compare
-from muonlab.classroom.kinds import array
+from muonlab.classroom.kinds import array, word
 
 
 def e2(answer: Callable) -> None:
@@ -57,57 +57,88 @@ def _shares(row: Tensor, adamw: Tensor, muon: Tensor) -> tuple[Tensor, Mistakes]
     ]
 
 
-def e3(answer: Callable) -> None:
-    """The gain of two groups together beyond the sum of their gains, seed by seed."""
-    cases = [  # in the second, groups cost, alone or both
-        _losses([5.0, 5.2], [4.7, 5.1], [4.6, 4.8], [4.5, 4.9]),
-        _losses([5.0, 5.2, 5.1, 4.9], [4.7, 5.5, 4.8, 5.2], [4.6, 4.8, 5.3, 5.0], [4.1, 4.5, 4.4, 5.4]),
+def e4(answer: Callable) -> None:
+    """The optimizer of a parameter, by its name, its shape and the groups that Muon takes."""
+    block = "blocks.1.{}.weight".format
+    q, k, v, o = (block(f"attention.{x}") for x in "qkvo")
+    w_in, w_out, gate = (block(f"feedforward.{x}") for x in ("w_in", "w_out", "w_gate"))
+    square, tall, wide, head = (8, 8), (32, 8), (8, 32), (64, 8)
+    every = ["QK", "VO", "FFN"]
+    cases = [
+        (q, square, ["QK"]),
+        (v, square, ["QK"]),
+        (k, square, ["QK"]),
+        (v, square, ["VO"]),
+        (o, square, ["VO"]),
+        (q, square, ["VO"]),
+        (w_in, tall, ["FFN"]),
+        (w_out, wide, ["FFN"]),
+        (gate, tall, ["FFN"]),
+        (o, square, ["FFN"]),
+        (v, square, ["V"]),
+        (o, square, ["V"]),
+        (q, square, ["Q"]),
+        (k, square, ["Q"]),
+        (w_in, tall, ["W_in"]),
+        (w_out, wide, ["W_in"]),
+        (gate, tall, ["W_gate"]),
+        (w_out, wide, ["VO", "W_out"]),
+        (w_in, tall, ["VO", "W_out"]),
+        (o, square, ["VO", "W_out"]),
+        (w_out, wide, ["O", "V"]),
+        (v, square, ["K"]),
+        (q, square, []),
+        ("embedding.weight", head, every),
+        ("head.weight", head, every),
+        ("blocks.0.attention.q.bias", (8,), every),
+        ("blocks.0.norm.weight", (8,), every),
     ]
-    otherwise = "There are three gains, each base minus a loss: that of both, less the two of each group alone."
-    compare(answer, cases, _beyond, returns=array, otherwise=otherwise)
+    compare(answer, cases, _routed, returns=word("muon", "adamw"), otherwise=_misrouted)
 
 
-def _beyond(base: Tensor, a: Tensor, b: Tensor, both: Tensor) -> tuple[Tensor, Mistakes]:
-    gain_a, gain_b, gain = base - a, base - b, base - both
-    right = gain - gain_a - gain_b
-    losses = "You subtracted the losses of the two groups. Subtract their gains, base − a and base − b."
-    return right, [
-        (-right, "The sign is reversed: groups that gain less together than apart give a negative number."),
-        (both - a - b, "These are sums of losses. Take gains: the loss of all AdamW minus the row's."),
-        (gain - a - b, losses),
-        (-gain - a - b, losses),
-        (gain + gain_a + gain_b, "You added all three gains. Subtract the two of the groups alone."),
-        (gain - gain_a + gain_b, "A bracket is missing: both gains alone are subtracted."),
-        (gain_a + gain_b, "That is the sum of the gains alone. What do both gain beyond it?"),
-        (gain, "That is the gain of both. Subtract the gain of each group alone."),
-        (-gain, "That is what both cost. Take gains, and subtract those of each group alone."),
-        (a - both, "You subtracted the gain of the first group only."),
-        (b - both, "You subtracted the gain of the second group only."),
-        (torch.minimum(a, b) - both, "You compared with the better of the two. Compare with the sum of both gains."),
-        (torch.maximum(a, b) - both, "You compared with the worse of the two. Compare with the sum of both gains."),
-        ((a + b) / 2 - both, "You compared with the mean of the two gains. Compare with their sum."),
-        (gain / (gain_a + gain_b), "That is a ratio. Subtract the sum of the gains."),
-        (gain - gain_a * gain_b, "You multiplied the two gains. Gains in nats add up."),
+SEVERAL = {"QK": ["q", "k"], "VO": ["v", "o"], "FFN": ["w_in", "w_out", "w_gate"]}
+
+
+def _routed(name: str, shape: tuple[int, ...], groups: list[str]) -> tuple[str, Mistakes]:
+    kind, matrix = name.split(".")[-2], len(shape) == 2
+
+    def by(taken: list[str], others: bool = True) -> str:
+        return "muon" if others and kind in taken else "adamw"
+
+    own = [g.lower() for g in groups]
+    taken = [kind for g in groups for kind in SEVERAL.get(g, [g.lower()])]
+    whole = [kind for g in groups for kind in SEVERAL.get(g, [])]
+    outer = name.split(".")[0] in ("embedding", "head")
+    letters = any(x in name for x in taken)
+    first = [kind for g in groups[:1] for kind in SEVERAL.get(g, [g.lower()])]
+    ungated = [x for x in taken if x != "w_gate" or "FFN" not in groups]
+    return by(taken, matrix), [
+        ("muon", "Muon takes everything. It takes the matrices that the groups name; AdamW takes the rest."),
+        ("adamw", "AdamW takes everything. Muon takes the matrices that the groups name."),
         (
-            gain.clamp(min=0) - gain_a.clamp(min=0) - gain_b.clamp(min=0),
-            "You cut gains at 0. A group may cost: then its gain is negative.",
+            "muon" if matrix and not outer else "adamw",
+            "Muon takes every hidden matrix, whatever the groups are.",
         ),
+        ("muon" if matrix else "adamw", "Muon takes every matrix, whatever the groups are."),
+        ("adamw" if by(taken, matrix) == "muon" else "muon", "The two optimizers have changed places."),
+        (by(taken), "A bias goes to Muon. It is a vector: one number in its shape."),
         (
-            right.clamp(min=0),
-            "You cut the result at 0. Groups that gain less together than apart give a negative number.",
+            by(own, matrix),
+            "Groups that stand for several matrices are not unfolded: QK is q and k, VO v and o, FFN three.",
         ),
-        (right.abs(), "You dropped the sign: it says whether both gain more or less than the sum."),
+        (by(whole, matrix), "A matrix is a group of its own, too: V is v, W_in is w_in."),
+        (by(ungated, matrix), "FFN has a third matrix where it is gated: w_gate."),
         (
-            gain.abs() - gain_a.abs() - gain_b.abs(),
-            "You dropped the signs of gains. A group may cost: then its gain is negative.",
+            "muon" if matrix and letters else "adamw",
+            'The name is searched for letters, and "k" stands in "blocks". Compare the part before "weight" alone.',
         ),
-        (right.mean(), "That is the mean over the seeds. Return one number for each seed."),
-        (
-            right.mean().expand_as(base),
-            "All seeds came out alike. Return one number for each seed, not their mean.",
-        ),
-        (100 * right, "That is a hundred times as much. Return nats."),
+        (by(first, matrix), "Only the first group is looked at. A row may name several."),
     ]
+
+
+def _misrouted(came: str, name: str, shape: tuple[int, ...], groups: list[str]) -> str:
+    other = "muon" if came == "adamw" else "adamw"
+    return f"`{name}` of shape {shape} goes to {other} when Muon takes {groups}."
 
 
 def _losses(*rows: list[float]) -> tuple[Tensor, ...]:

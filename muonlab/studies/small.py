@@ -30,7 +30,6 @@ from muonlab.optim.routing import route
 from muonlab.records.provenance import provenance
 from muonlab.records.store import RESULTS
 from muonlab.studies import toys
-from muonlab.studies.table1 import ALL_GROUPS, row_name
 from muonlab.studies.toys import Found, short
 from muonlab.sweeps.results import recorded
 from muonlab.sweeps.study import best_trial
@@ -188,34 +187,7 @@ def _arm(
 
 
 TOYS = (toys.rotations, toys.race, toys.unequal, toys.many, toys.balance)
-
-
-def rows(seeds: int = 3, steps: int = 150, factors: Sequence[int] = (2, 4)) -> Found:
-    """Rows of lesson 11: the held-out loss of each, one a seed, all with one choice of settings.
-
-    They are the best of Muon on VO and FFN in the race over 150 steps. Then Muon takes all
-    matrices, and the rate of QK is multiplied by each factor.
-    """
-    corpus: Any = load_corpus("docs-512")
-    best = next(run.config for run in recorded("race-150") if run.config["muon"] == ["VO", "FFN"])
-    size = {"steps": steps, "eval_tokens": 2**14, "device": "cpu"}
-    base = TrainConfig(**best | size)
-    sets = [("VO", "FFN"), ALL_GROUPS, (), ("QK",), ("VO",), ("FFN",)]
-    configs = {row_name(muon): replace(base, muon=muon) for muon in sets}
-    for factor in factors:
-        own = replace(base, muon=ALL_GROUPS, matrix_lr_factors=(factor, 1.0, 1.0, 1.0))
-        configs[f"QK × {factor}"] = own
-    for name, config in configs.items():
-        losses = []
-        for seed in range(1, seeds + 1):
-            run = Run(replace(config, seed=seed), corpus)
-            while run.step < steps:
-                run.train_step()
-            losses.append(run.evaluate()["overall"])
-        yield name, short(losses)
-
-
-STUDIES = {s.__name__: s for s in (*TOYS, hunt, tail, angles, logits, rows, clipped)}
+STUDIES = {study.__name__: study for study in (*TOYS, hunt, tail, angles, logits, clipped)}
 
 
 def run(name: str, path: Path = PATH, **sizes: Any) -> None:

@@ -1,11 +1,10 @@
 """Typical answers to the exercises of lesson 11: wrong ones to reject, right ones to accept."""
 
-import numpy
+from fnmatch import fnmatchcase
+
 import torch
 
-
-def gain(base, row):
-    return base - row
+from muonlab.optim.routing import GROUPS
 
 
 def ratio(row, adamw, muon):
@@ -16,8 +15,19 @@ def as_floats(*losses):
     return [loss.tolist() for loss in losses]
 
 
-def beyond_in_floats(*losses):
-    return [(b - ab) - (b - x) - (b - y) for b, x, y, ab in zip(*as_floats(*losses), strict=True)]
+SEVERAL = {"QK": ["q", "k"], "VO": ["v", "o"], "FFN": ["w_in", "w_out", "w_gate"]}
+
+
+def unfolded(groups):
+    return [kind for group in groups for kind in SEVERAL.get(group, [group.lower()])]
+
+
+def by_kind(name, shape, kinds):
+    return "muon" if len(shape) == 2 and name.split(".")[-2] in kinds else "adamw"
+
+
+def routed(name, shape, groups):
+    return by_kind(name, shape, unfolded(groups))
 
 
 ANSWERS = {
@@ -69,43 +79,50 @@ ANSWERS = {
             "half-way to a parameter": lambda *losses: torch.nn.Parameter(ratio(*losses)),
         },
     },
-    "11-e3": {
+    "11-e4": {
         "wrong": {
-            "sign": lambda base, a, b, both: gain(base, a) + gain(base, b) - gain(base, both),
-            "losses": lambda base, a, b, both: both - a - b,
-            "gain of both": lambda base, a, b, both: base - both,
-            "one group": lambda base, a, b, both: a - both,
-            "the other group": lambda base, a, b, both: b - both,
-            "better of the two": lambda base, a, b, both: torch.minimum(a, b) - both,
-            "mean of the two": lambda base, a, b, both: (a + b) / 2 - both,
-            "worse of the two": lambda base, a, b, both: torch.maximum(a, b) - both,
-            "cost of both": lambda base, a, b, both: both - base,
-            "sum of both": lambda base, a, b, both: gain(base, a) + gain(base, b),
-            "all added": lambda base, a, b, both: 3 * base - both - a - b,
-            "a bracket": lambda base, a, b, both: base - both - (base - a) + (base - b),
-            "losses subtracted": lambda base, a, b, both: base - both - a - b,
-            "ratio": lambda base, a, b, both: gain(base, both) / (2 * base - a - b),
-            "product": lambda base, a, b, both: gain(base, both) - gain(base, a) * gain(base, b),
-            "size": lambda base, a, b, both: (a + b - base - both).abs(),
-            "only gains": lambda base, a, b, both: (
-                gain(base, both).relu() - gain(base, a).relu() - gain(base, b).relu()
+            "all to Muon": lambda name, shape, groups: "muon",
+            "all to AdamW": lambda name, shape, groups: "adamw",
+            "every hidden matrix": lambda name, shape, groups: (
+                "muon" if len(shape) == 2 and name.startswith("blocks") else "adamw"
             ),
-            "not negative": lambda base, a, b, both: (a + b - base - both).relu(),
-            "mean over seeds": lambda base, a, b, both: (a + b - base - both).mean(),
-            "mean for each seed": lambda base, a, b, both: (
-                (a + b - base - both) * 0 + (a + b - base - both).mean()
+            "every matrix": lambda name, shape, groups: "muon" if len(shape) == 2 else "adamw",
+            "changed places": lambda *given: "adamw" if routed(*given) == "muon" else "muon",
+            "bias": lambda name, shape, groups: routed(name, (2, 2), groups),
+            "no several": lambda name, shape, groups: by_kind(
+                name, shape, [group.lower() for group in groups]
             ),
+            "several alone": lambda name, shape, groups: by_kind(
+                name, shape, [x for group in groups for x in SEVERAL.get(group, [])]
+            ),
+            "no gate": lambda name, shape, groups: by_kind(
+                name,
+                shape,
+                [x for x in unfolded(groups) if x != "w_gate" or "FFN" not in groups],
+            ),
+            "letters": lambda name, shape, groups: (
+                "muon" if len(shape) == 2 and any(x in name for x in unfolded(groups)) else "adamw"
+            ),
+            "first group": lambda name, shape, groups: routed(name, shape, groups[:1]),
         },
         "generic": {
-            "base once more": lambda base, a, b, both: a + b - both,
-            "median": lambda base, a, b, both: (a + b - base - both).median(),
+            "square ones": lambda name, shape, groups: (
+                routed(name, shape, groups) if len({*shape}) == 1 else "adamw"
+            ),
         },
         "right": {
-            "gains": lambda base, a, b, both: gain(base, both) - gain(base, a) - gain(base, b),
-            "losses": lambda base, a, b, both: a + b - base - both,
-            "list": beyond_in_floats,
-            "array": lambda *losses: numpy.asarray(beyond_in_floats(*losses), dtype=numpy.float32),
-            "stacked": lambda *losses: torch.stack(losses).T @ torch.tensor([-1.0, 1, 1, -1]),
+            "lists": lambda name, shape, groups: by_kind(name, shape, unfolded(groups)),
+            "patterns": lambda name, shape, groups: (
+                "muon"
+                if len(shape) > 1
+                and any(fnmatchcase(name, f"*.{x}.weight") for x in unfolded(groups))
+                else "adamw"
+            ),
+            "package": lambda name, shape, groups: (
+                "muon"
+                if len(shape) == 2 and any(fnmatchcase(name, p) for g in groups for p in GROUPS[g])
+                else "adamw"
+            ),
         },
     },
 }
