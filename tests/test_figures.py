@@ -25,7 +25,9 @@ from muonlab.classroom import (
     panels,
     spectra,
     svg,
+    timelines,
 )
+from muonlab.cost.timeline import Part
 from muonlab.experiments import paired_interval
 from muonlab.files import course
 from muonlab.publishing import picture
@@ -236,6 +238,21 @@ def test_bars_have_an_interval_its_mean_and_the_seeds_for_each_setting_of_a_row(
             assert any(np.allclose(x, [effect.low, effect.high]) for x in ends if len(x) == 2)
     rows = [line.get_ydata()[0] for line in axes.lines if len(line.get_xdata()) == 3]
     assert [round(at) for at in rows] == [0, 1, 0, 1], "each setting in its row"
+
+
+def test_a_step_is_a_row_of_bars_with_what_muon_adds_in_its_own_colour():
+    model = [Part("backward", "GPU", 0.0, 0.05), Part("reduce", "links", 0.01, 0.05)]
+    added = [Part("momenta", "links", 0.05, 0.06), Part("Newton-Schulz", "GPU", 0.06, 0.09)]
+    figure = timelines({"AdamW": model, "owners": [*model, *added]})
+    [drawn] = figure.axes
+    bars = [bar for bar in drawn.patches if bar.get_width()]
+    ends = [(bar.get_x(), bar.get_x() + bar.get_width()) for bar in bars]
+    np.testing.assert_allclose(ends, [(0, 50), (10, 50), (0, 50), (10, 50), (50, 60), (60, 90)])
+    assert len({bar.get_facecolor() for bar in bars[:4]}) == 1
+    assert len({bar.get_facecolor() for bar in bars[4:]} | {bars[0].get_facecolor()}) == 2
+    thick = [bar.get_height() > 0.2 for bar in bars]
+    assert thick == [True, False, True, False, False, True]
+    assert {"50 ms", "90 ms"} <= {text.get_text() for text in drawn.texts}
 
 
 def test_one_panel_is_a_figure_too():
