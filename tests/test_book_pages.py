@@ -52,7 +52,7 @@ def page(name: str) -> str:
 
 def sources() -> list[Path]:
     """Where the course cites: lessons, book, package, cards and the front page."""
-    patterns = ("lessons/text/*.md", "book/*.md", "book/*.toml", "data/*.md", "README.md")
+    patterns = ("lessons/text/**/*.md", "book/*.md", "book/*.toml", "data/*.md", "README.md")
     found = [path for pattern in patterns for path in ROOT.glob(pattern)]
     package = (ROOT / "muonlab").rglob("*.*")
     return found + [path for path in package if path.suffix in (".py", ".toml")]
