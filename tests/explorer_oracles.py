@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from scipy.optimize import brentq, isotonic_regression
 
-from muonlab import polar
+from muonlab import newton_schulz, polar
 from muonlab.classroom.explorer_data import learner
 from muonlab.cost.formulas import Counts
 from muonlab.cost.plans import GPT_1B, GPT_70B
@@ -35,7 +35,7 @@ from muonlab.sweeps.results import by_config, recorded
 from muonlab.sweeps.study import HERE
 from muonlab.theory import embeddings, memory, scalar_map
 from muonlab.theory.spectra import Isotropy
-from muonlab.theory.theorems import TwoBlock, run_blocks
+from muonlab.theory.theorems import TwoBlock
 
 
 @dataclass
@@ -511,30 +511,50 @@ def _probability(p):
     return fixed(p, 4) if p > 0.99 else repr(float(f"{p:.3g}")).replace("e-0", "e-")
 
 
-def manysteps(x, rule, alpha, K, steps):
-    name = {GRADIENT: "gd", SIGN: "sign", COUPLED: "sign", "Muon": "muon"}[rule]
-    lr = {"gd": 0.4 * K, "sign": 0.1, "muon": 0.5}[name]
-    if rule == COUPLED:
-        p = embeddings.two_block(K, K // 5, alpha)
-        run = memory.train(p, *embeddings.coupled_blocks(), name, lr, steps)
-        correct = torch.stack([run.correct.amax(1), run.correct.amin(1)], 1)
-    else:
-        run = run_blocks(K, K // 5, alpha, name, lr, steps)
-        correct = run.correct
-    if K <= 60 and rule != COUPLED:  # the whole matrices
-        eye = torch.eye(K).double()
-        run = memory.train(embeddings.two_block(K, K // 5, alpha), eye, eye, name, lr, steps)
-        correct = run.correct[:, [0, -1]]
-    gaps = run.gap.tolist()
-    ends = [fixed(v, 3) for v in correct[-1].tolist()]
-    names = ("the best known fact", "the worst known")
-    names = names if rule == COUPLED else ("a frequent fact", "a rare one")
-    phrases = [
-        f"{names[0]} is answered right with probability {ends[0]}, {names[1]} with {ends[1]}"
-    ]
-    if max(gaps) >= 5e-5:  # otherwise no step is the worst
-        phrases.append(f"gap is {fixed(max(gaps), 4)}, at step {gaps.index(max(gaps))}.")
-    return Expected(y=[correct[:, 0], correct[:, 1]], phrases=phrases)
+def manysteps(x, optimizer, batch, momentum, step):
+    K, L, count = 20, 4, [5, 10, 20, 40, 80, 160, None][batch]
+    p = embeddings.two_block(K, L, 0.8)
+    lr = {"Muon": 0.1, "normalized gradient descent": 0.1, GRADIENT: 2}[optimizer] * 2**step
+    W = M = torch.zeros(K, K).double()
+    eye, state, drawn, means, after = torch.eye(K).double(), 8, None, [], torch.zeros(K)
+    while True:
+        right = W.softmax(0).diagonal()
+        means.append([right[:L].mean().item(), right[L:].mean().item()])
+        if len(means) > 200 or min(means[-1]) > 0.98:
+            break
+        seen = p
+        if count:
+            facts = []
+            for _ in range(count):
+                state = 16807 * state % 2147483647
+                facts.append(_fact_at(state / 2147483647, K, L))
+            seen = torch.bincount(torch.tensor(facts), minlength=K).double() / count
+        after += seen
+        if drawn is None and (after[L:] > 0).sum() >= 0.9 * (K - L):
+            drawn = len(means)
+        M = momentum * M + (1 - momentum) * memory.descent(W, eye, eye, seen / seen.sum())
+        if optimizer == "Muon":
+            update = newton_schulz(M, dtype=torch.float64)
+        else:
+            update = M if optimizer == GRADIENT else M * math.sqrt(K - 1) / M.norm()
+        W = W + lr * update
+    first = next((t for t, m in enumerate(means) if m[0] >= 0.9), None)
+    both = next((t for t, m in enumerate(means) if min(m) >= 0.9), None)
+    phrases = ["The frequent facts stay below 0.9. "]
+    if first is not None:
+        phrases = [f"pass 0.9, the rare ones are at {fixed(means[first][1], 2)}."]
+    for words, t in (
+        ("Both are at 0.9", both),
+        ("Nine rare facts of ten have been drawn", drawn),
+    ):
+        when = f"after {t} step{'s' if t != 1 else ''}." if t is not None else "in none of 200"
+        phrases.append(f"{words} {when}")
+    frequent, rare = zip(*means, strict=True)
+    return Expected(x=[frequent, [0, 1]], y=[rare, [0, 1]], phrases=phrases, tolerance=1e-6)
+
+
+def _fact_at(u, K, L, alpha=0.8):
+    return int(u / alpha * L) if u < alpha else L + int((u - alpha) / (1 - alpha) * (K - L))
 
 
 # --- records -----------------------------------------------------------------------------------
@@ -921,11 +941,7 @@ def points(**columns):
 KINDS = ["not gated", "gated"]
 WAYS = ["Muon", "AdamW", "SGD with momentum", "Muon(VO, FFN)", "Muon(QK)"]
 WAYS += [f"AdamW, {which} slower" for which in ("QK", "VO and FFN", "all")]
-GRADIENT, SIGN, COUPLED = (
-    "gradient descent",
-    "SignGD (own axes)",
-    "SignGD (coupled)",
-)
+GRADIENT = "gradient descent"
 VALUE, DISTANCE, LINEAR, LOG = "the value", "its distance from 1", "linear", "logarithmic"
 RECIPES = {
     "1: the paper's": "cpu",
@@ -990,10 +1006,10 @@ POINTS = {
         turn=[0, 0, 1, 0.5, 1, 1, 0.37, 0],
     ),
     "manysteps": points(
-        rule=[GRADIENT, "Muon", SIGN, GRADIENT, "Muon", SIGN, "Muon", *[COUPLED] * 4],
-        alpha=[0.8, 0.8, 0.8, 0.3, 0.99, 0.99, 0.3, 0.8, 0.3, 0.99, 0.6],
-        K=[495, 495, 495, 15, 15, 45, 990, 495, 15, 45, 150],
-        steps=[60, 60, 60, 200, 10, 30, 200, 60, 20, 40, 70],
+        optimizer=["Muon", "Muon", "Muon", *["normalized gradient descent"] * 3, *[GRADIENT] * 3],
+        batch=[2, 0, 6, 2, 6, 4, 2, 6, 5],
+        momentum=[0.95, 0, 0.5, 0.95, 0, 0.3, 0.95, 0, 0.98],
+        step=[1, 0, 4, 2, 2, 6, 0, 10, 7],
     ),
     "facts": [
         {"step": step, "first": first, "second": second}
