@@ -74,21 +74,21 @@ def e3(answer: Callable) -> None:
                 step(average, _polar_six(mu * average + (1 - mu) * G, L, R)),
                 "You looked one step ahead, as Nesterov does. Here the step takes the polar factor of M itself.",
             ),
-            (step(average, average), "Your step adds M itself. Take its polar factor: a and b become 1."),
+            (step(average, average), "Your step adds M itself. Take its polar factor: c₁ and c₂ become 1."),
             (
                 step(average, polar(average.view(2, 3)).flatten()),
                 "You took the polar factor of the six numbers as if they were a matrix. They describe one: use the core.",
             ),
             (
                 step(average, kept),
-                "The corners of the core's polar factor hold a and b, which are now 1: take 1 away before you divide.",
+                "The corners of the core's polar factor hold c₁ and c₂, which are now 1: take 1 away before you divide.",
             ),
             (
                 step(
                     average,
                     torch.cat([diagonal, (q - ones * average[[0, 0, 0, 1]]) / blocks]),
                 ),
-                "You took the old a and b away from the corners. In the polar factor both are 1.",
+                "You took the old c₁ and c₂ away from the corners. In the polar factor both are 1.",
             ),
             (
                 step(average, undivided),
@@ -112,23 +112,23 @@ def e3(answer: Callable) -> None:
             ),
             (
                 step(average, torch.cat([diagonal, (bare - ones) / blocks])),
-                "Your core is made of the constants alone. Along the ones of block 1 the matrix gives a + L·c₁₁.",
+                "Your core is made of the constants alone. Along the ones of block 1 the matrix gives c₁ + L·c₁₁.",
             ),
             (
                 step(average, torch.cat([diagonal, (small - ones) / blocks])),
-                "a and b are missing in your core: its corners are a + L·c₁₁ and b + R·c₂₂.",
+                "c₁ and c₂ are missing in your core: its corners are c₁ + L·c₁₁ and c₂ + R·c₂₂.",
             ),
             (
                 step(average, one * torch.tensor([0, 0, 1, 1, 1, 1]).to(one)),
-                "The constants are right. a and b of the polar factor are 1 each, not 0.",
+                "The constants are right. c₁ and c₂ of the polar factor are 1 each, not 0.",
             ),
             (
                 step(average, one * torch.tensor([1, 1, 0, 0, 0, 0]).to(one)),
-                "a and b are right. The constants change too: they come from the polar factor of the core.",
+                "c₁ and c₂ are right. The constants change too: they come from the polar factor of the core.",
             ),
             (
                 step(average, _polar_six(average, R, L)),
-                "You exchanged L and R from the start: L belongs to a and c₁₁, R to b and c₂₂.",
+                "You exchanged L and R from the start: L belongs to c₁ and c₁₁, R to c₂ and c₂₂.",
             ),
             (torch.stack([W, M]), "Nothing has moved: return the new W and the new M, not those that came."),
             (right.flip(0), "W and M are exchanged: return W first, then M."),
@@ -155,9 +155,9 @@ def e3(answer: Callable) -> None:
             if not torch.allclose(came[1], right[1], atol=1e-6):
                 return "The second result, M, is wrong: it is mu · M + (1 − mu) · G."
             if not torch.allclose(came[0, :2], right[0, :2], atol=1e-6):
-                return "M is right. In W, a and b are wrong: the polar factor has a = b = 1, so each grows by lr."
+                return "M is right. In W, c₁ and c₂ are wrong: the polar factor has c₁ = c₂ = 1, so each grows by lr."
             return (
-                "M, a and b are right. The constants are not: (entry − 1)/L, entry/√(LR), entry/√(LR), (entry − 1)/R."
+                "M, c₁ and c₂ are right. The constants are not: (entry − 1)/L, entry/√(LR), entry/√(LR), (entry − 1)/R."
             )
         return "Return two rows of six numbers: the new W, then the new M."
 
