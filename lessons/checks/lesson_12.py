@@ -1,6 +1,5 @@
 """Checks of lesson 12: what is wrong with an answer, said so that it can be mended."""
 
-import math
 from collections.abc import Callable
 
 import torch
@@ -68,133 +67,88 @@ def _lengths(G: Tensor) -> tuple[Tensor, Mistakes]:
     ]
 
 
-def e2(answer: Callable) -> None:
-    """The rows, divided by the root of their running mean square."""
+def e4(answer: Callable) -> None:
+    """NorMuon's update: rows over the root of their running mean square, at a root mean square of 0.2."""
     cases = [
         (torch.tensor([[0.6, 0.8, 0.1], [0.4, -0.2, 1.0]]), torch.tensor([0.5, 0.1]), 0.9),
         (rough(4, 4, 2), torch.tensor([0.5, 1.0, 0.1, 2.0]), 0.5),
         (rough(5, 3, 3), torch.tensor([0.3, 0.7, 1.5]), 0.75),
     ]
-    otherwise = "First v ← β₂ v + (1 − β₂) mean(O²), the mean over each row; then each row of O over the root of its v."
-    compare(answer, cases, _divided, returns=array, otherwise=otherwise)
+    otherwise = (
+        "First v ← β₂ v + (1 − β₂) mean(O²), the mean over each row; then each row of O over the root of its v; then "
+        "the root mean square of 0.2."
+    )
+    compare(answer, cases, _evened, returns=array, otherwise=otherwise)
 
 
-def _divided(X: Tensor, v: Tensor, beta2: float) -> tuple[Tensor, Mistakes]:
+def _evened(X: Tensor, v: Tensor, beta2: float) -> tuple[Tensor, Mistakes]:
     mean, norm, a, b = X.square().mean(1), X.norm(dim=1), beta2, 1 - beta2
     moved = a * v + b * mean
 
-    def over(new: Tensor) -> Tensor:
-        return X / new.sqrt()[:, None]
+    def sized(D: Tensor) -> Tensor:
+        return 0.2 * X.numel() ** 0.5 / D.norm() * D
 
-    right, squares = over(moved), "Take the mean of the squares."
-    whole = "Return Ô as the division leaves it."
+    def over(new: Tensor) -> Tensor:
+        return sized(X / new.sqrt()[:, None])
+
+    plain = X / moved.sqrt()[:, None]
+    right, squares = sized(plain), "Piece 1 of 3: take the mean of the squares."
+    last = "Piece 3 of 3:"
     return right, [
-        (over(b * v + a * mean), "β₂ and 1 − β₂ have changed places: the old v weighs β₂."),
-        (over(a * v + b * norm.square()), "You took the sum of the squares. Take their mean over the columns."),
+        (over(b * v + a * mean), "Piece 1 of 3: β₂ and 1 − β₂ have changed places: the old v weighs β₂."),
+        (
+            over(a * v + b * norm.square()),
+            "Piece 1 of 3: you took the sum of the squares. Take their mean over the columns.",
+        ),
         (over(a * v + b * norm), f"You took the norm of a row. {squares}"),
         (
             over(a * v + b * mean.sqrt()),
-            "You averaged in the root of the mean square. v keeps squares; the root comes last.",
+            "Piece 1 of 3: you averaged in the root of the mean square. v keeps squares; the root comes last.",
         ),
         (
-            X / (a * v.sqrt() + b * mean.sqrt())[:, None],
-            "You averaged the roots. Average the squares; the root comes last.",
+            sized(X / (a * v.sqrt() + b * mean.sqrt())[:, None]),
+            "Piece 1 of 3: you averaged the roots. Average the squares; the root comes last.",
         ),
-        (over((a * v + b * X.mean(1)).abs()), "You took the mean of the entries. Square them first."),
-        (over(a * v + b * X.mean(1)), "You took the mean of the entries. Square them first."),
+        (over((a * v + b * X.mean(1)).abs()), "Piece 1 of 3: you took the mean of the entries. Square them first."),
+        (over(a * v + b * X.mean(1)), "Piece 1 of 3: you took the mean of the entries. Square them first."),
         (over(a * v + b * X.mean(1).square()), f"You squared the mean. {squares}"),
-        (over(a * v + b * X.abs().mean(1)), "You took the mean size of the entries. Square them first."),
+        (over(a * v + b * X.abs().mean(1)), "Piece 1 of 3: you took the mean size of the entries. Square them first."),
         (over(a * v + b * X.var(1)), f"You took the variance, which subtracts the mean. {squares}"),
         (over(a * v + b * X.var(1, unbiased=False)), f"You took the variance, which subtracts the mean. {squares}"),
-        (over(a * v + b * X.square().mean()), "You took one mean square for the whole matrix. Each row has its own."),
-        (X / moved[:, None], "You divided by v. Divide by its root."),
-        (over(v), "You divided by the old v. This step's rows belong in it first."),
+        (
+            over(a * v + b * X.square().mean()),
+            "Piece 1 of 3: you took one mean square for the whole matrix. Each row has its own.",
+        ),
+        (over(v), "Piece 1 of 3: you divided by the old v. This step's rows belong in it first."),
         (
             over(mean),
-            "You forgot the old v: rows that are long now and then are judged by this step alone.",
+            "Piece 1 of 3: the old v is missing: rows that are long now and then are judged by this step alone.",
         ),
-        (X * moved.sqrt()[:, None], "You multiplied by the root. Divide: long rows shall become shorter."),
+        (over(v + b * mean), "Piece 1 of 3: the old v is added whole. It weighs β₂."),
+        (over(a * v + mean), "Piece 1 of 3: this step's mean is added whole. It weighs 1 − β₂."),
+        (over(0.95 * v + 0.05 * mean), "Piece 1 of 3: you took 0.95 whatever beta2 was."),
+        (sized(X / moved[:, None]), "Piece 2 of 3: you divided by v. Divide by its root."),
         (
-            X / (a * v[:, None] + b * X.square()).sqrt(),
-            "Each entry has a mean square of its own in your answer. NorMuon keeps one a row.",
+            sized(X * moved.sqrt()[:, None]),
+            "Piece 2 of 3: you multiplied by the root. Divide: long rows shall become shorter.",
         ),
-        (X / norm[:, None], "You returned O's rows scaled to norm 1, whatever v was."),
-        (over(v + b * mean), "The old v is added whole. It weighs β₂."),
-        (over(a * v + mean), "This step's mean is added whole. It weighs 1 − β₂."),
-        (over(moved / b), "You corrected v for a start at 0. This rule does not: v comes from the step before."),
-        (over(0.95 * v + 0.05 * mean), "You took 0.95 whatever beta2 was."),
         (
-            0.2 * X.numel() ** 0.5 / right.norm() * right,
-            f"That is the update, brought to its norm already. {whole}",
+            sized(X / (a * v[:, None] + b * X.square()).sqrt()),
+            "Piece 2 of 3: each entry has a mean square of its own in your answer. NorMuon keeps one a row.",
         ),
-        (X.norm() / right.norm() * right, f"You restored O's norm. {whole}"),
-        (right / right.norm(), f"You brought the result to norm 1. {whole}"),
+        (sized(X), "Piece 2 of 3: the rows are as uneven as before. Divide each by the root of its v."),
+        (plain, f"{last} rows are divided, and the length is missing: multiply by 0.2 √(mn) over the norm."),
+        (plain / plain.norm(), f"{last} the result has norm 1. Its entries shall have a root mean square of 0.2."),
+        (0.2 * plain / plain.norm(), f"{last} √(mn) is missing: the norm is 0.2, not the root mean square."),
+        (X.numel() ** 0.5 / plain.norm() * plain, f"{last} the 0.2 is missing."),
+        (0.2 * plain, f"{last} divide by the norm of the rows after the division."),
+        (X.norm() / plain.norm() * plain, f"{last} you restored O's norm. The entries have a root mean square of 0.2."),
+        (
+            0.2 * X.numel() ** 0.5 / X.norm() * plain,
+            f"{last} you divided by the norm that O had before the division. Take the norm after it.",
+        ),
+        (0.2 * X.numel() / plain.norm() * plain, f"{last} the root is missing: √(m · n), not m · n."),
+        (0.2 * max(X.shape) ** 0.5 * plain, f"{last} that is Muon's factor. Here 0.2 √(mn) over the norm."),
         (moved, "That is the new v. Divide O's rows by its root."),
         (-right, "The sign is reversed. W ← W − … is a matter of the step."),
-    ]
-
-
-def e3(answer: Callable) -> None:
-    """The released code's step: the norm that the update had before, times the shape's factor."""
-    cases = [
-        (torch.tensor([[0.9, 0.2], [0.1, 0.8], [0.3, -0.4]]), torch.tensor([[1.8, 0.4], [0.3, 2.4], [2.0, -2.0]])),
-        (torch.tensor([[0.6, 0.1, 0.5], [0.2, 1.1, -0.1]]), torch.tensor([[1.0, 0.5, 1.5], [0.1, 3.0, -0.5]])),
-        (rough(6, 8, 2), rough(7, 8, 2)),
-        (rough(8, 3, 3), rough(9, 3, 3)),
-    ]
-    otherwise = "Multiply O_hat by one number: √max(1, m/n) times O's Frobenius norm over that of O_hat."
-    compare(answer, cases, _released, returns=array, otherwise=otherwise)
-
-
-def _released(X: Tensor, D: Tensor) -> tuple[Tensor, Mistakes]:  # the factor O, and Ô
-    m, n = X.shape
-    factor = max(1, m / n) ** 0.5
-    kept = X.norm() / D.norm() * D
-    spectral = torch.linalg.matrix_norm(X, 2) / torch.linalg.matrix_norm(D, 2)
-    rows = X.norm(dim=1, keepdim=True) / D.norm(dim=1, keepdim=True)
-    undone = "You gave each row its old norm back: that undoes NorMuon. One number multiplies all of O_hat."
-    return factor * kept, [
-        (
-            0.2 * math.sqrt(m * n) / D.norm() * D,
-            "That is the paper's rule, an RMS of 0.2. The released one restores O's norm.",
-        ),
-        (kept, "A tall matrix needs the factor √(m/n) of Muon's original scale."),
-        (math.sqrt(m / n) * kept, "The factor is √max(1, m/n), not √(m/n): a wide matrix has 1."),
-        (max(1, m / n) * kept, "The factor is a root: √max(1, m/n)."),
-        (max(1, m / n) ** 2 * kept, "The factor is a root: √max(1, m/n), not a square."),
-        (max(1, m // n) ** 0.5 * kept, "m // n drops the fraction. Divide with m / n."),
-        (max(1, n / m) ** 0.5 * kept, "Rows and columns have changed places: √max(1, m/n), m the number of rows."),
-        (min(1, m / n) ** 0.5 * kept, "It is the larger of 1 and m/n: max, not min."),
-        (
-            max(m / n, n / m) ** 0.5 * kept,
-            "You divided the longer side by the shorter. A wide matrix has the factor 1.",
-        ),
-        (kept / factor, "You divided by the factor √max(1, m/n). Multiply by it."),
-        (max(m, n) ** 0.5 * kept, "You multiplied by the root of the longer side. The factor is √max(1, m/n)."),
-        (
-            0.2 * max(m, n) ** 0.5 * kept,
-            "That factor, 0.2·√max(m, n), is another scale of Muon's. The released rule has √max(1, m/n).",
-        ),
-        (factor * D.norm() / X.norm() * D, "The quotient is upside down: the norm before over the norm after."),
-        (D / D.norm(), "That has norm 1. Give it the norm of O."),
-        (factor * D / D.norm(), "Without O's norm it has norm 1 times the factor. Give it the norm of O."),
-        (factor * X.norm() * D, "You multiplied by O's norm and did not divide by that of O_hat."),
-        (
-            factor * min(m, n) ** 0.5 * D / D.norm(),
-            "You took √min(m, n), the norm of an exact factor. O comes from Newton-Schulz: take O.norm().",
-        ),
-        (factor * spectral * D, "You restored the spectral norm. The rule is about the Frobenius norm."),
-        (factor * (X.norm() / D.norm()) ** 2 * D, "You divided the squares of the norms. Divide the norms."),
-        (
-            factor * X.abs().sum() / D.abs().sum() * D,
-            "You took sums of sizes. The Frobenius norm is the root of the sum of squares.",
-        ),
-        (factor * rows * D, undone),
-        (rows * D, undone),
-        (X, "That is O again: one factor times O_hat keeps the rows even."),
-        (factor * X, "That is O, scaled. The rule scales O_hat."),
-        (factor * D.norm() / X.norm() * X, "You scaled O to the norm of O_hat. Scale O_hat to the norm of O."),
-        (D, "You returned the rows as they came: their norm has not been restored."),
-        (factor * D, "The shape's factor is there; the norm has not been restored."),
-        (-factor * kept, "The sign is reversed. W ← W − … is a matter of the step."),
     ]
