@@ -39,11 +39,7 @@ CITED: dict[str, dict[str, str]] = {
         "1,200": "the steps of facts-squares, muonlab.studies.lead",
         "1.5": "the largest s of the study imbalance, muonlab.studies.facts",
     },
-    "11": {
-        "1,200": "the steps of table-1200, muonlab.studies.contests",
-        "4,096": "the tokens of docs, muonlab.data",
-        **dict.fromkeys(("0.016", "0.002"), "Muon's rates in data/results/cpu.jsonl"),
-    },
+    "11": {"1,200": "the steps of table-1200, muonlab.studies.contests"},
     "13": {"1,000": "arXiv 2507.20534, section 2.1"},
     "14": {
         "40 %": "an assumption, muonlab.cost.formulas.SHARE",
