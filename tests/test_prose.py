@@ -40,6 +40,7 @@ CITED: dict[str, dict[str, str]] = {
         "1.5": "the largest s of the study imbalance, muonlab.studies.facts",
     },
     "11": {"1,200": "the steps of table-1200, muonlab.studies.contests"},
+    "12": {"1,200": "the steps of race-again, muonlab.studies.races"},
     "13": {"1,000": "arXiv 2507.20534, section 2.1"},
     "14": {
         "40 %": "an assumption, muonlab.cost.formulas.SHARE",
