@@ -72,11 +72,11 @@ def facts_data(records: Iterable[Record], text: Facts) -> dict[str, Any]:
     }
 
 
-LOGITS = {  # arms of the study `logits`: their labels, and dashes that tell two of a side apart
-    "AdamW 0.0018": ("AdamW, tuned rate", ""),
-    "AdamW 0.004": ("AdamW, higher rate", "6 3"),
+LOGITS = {  # arms of the study `logits`: their labels, and dashes that tell all apart without colour
+    "AdamW 0.0018": ("AdamW, tuned rate", "5 3"),
+    "AdamW 0.004": ("AdamW, higher rate", "1.5 2.5"),
     "Muon 0.012": ("Muon, tuned rate", ""),
-    "Muon, frobenius of AdamW 0.004": ("Muon, lower rate", "6 3"),
+    "Muon, frobenius of AdamW 0.004": ("Muon, lower rate", "9 1.5"),
 }
 
 
