@@ -290,6 +290,10 @@ def test_a_change_asks_for_a_difference_of_differences_at_the_same_seeds():
 
 def test_a_change_has_four_sides_that_are_tuned_and_run_alike(tmp_path):
     assert FOUR.shared == {"warmup": 0.1}
+    assert Hypothesis({"lr": 0.1}, {}, change={"warmup": 0}, shared={"steps": 9}).shared == {
+        "warmup": 0.1,
+        "steps": 9,
+    }
     assert [(c.muon, c.warmup) for c in FOUR.sides()] == [
         (m, w) for w in (0.0, 0.1) for m in (("VO",), ())
     ]

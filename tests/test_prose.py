@@ -49,19 +49,13 @@ CITED: dict[str, dict[str, str]] = {
         **dict.fromkeys(("1.06", "5.5 %", "6.1 %"), "microsoft/dion, pull request 70"),
     },
     "16": {
-        "14": "3.7 squared; 3.7: chi-squared, 95 %, three degrees of freedom",
-        "4,096": "muonlab.data.corpus.VOCABULARY, the words of docs",
-        "1.7": "characters a token, by tests/test_front.py",
-        "80 %": "a choice, the default of muonlab.statistics.seeds_needed",
+        "0.05": "a size that a question asks for",
+        "1.2": "a clock that a question may name",
     },
     "15": {
         "40 %": "where the explorer's slider stands",
-        "10 %": "the same",
-        "52 %": "arXiv 2502.16982, abstract",
-        **dict.fromkeys(("0.1", "1.2", "1.4", "2"), "arXiv 2509.02046, section 4"),
-        "1.1": "the same; and a ratio of steps",
-        "4,800": "steps of the race, muonlab.studies.races",
-        "4,096": "the tokens of docs, muonlab.data",
+        "3 %": "the same",
+        **dict.fromkeys(("0.1", "1.2", "1.4", "1.1"), "arXiv 2509.02046, section 4"),
     },
 }
 """What no run gives: a cited fact, or arithmetic that the reader can do. All other numbers of the

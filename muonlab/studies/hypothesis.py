@@ -120,7 +120,7 @@ class Hypothesis:
                 raise ValueError(
                     f"{', '.join(sorted(fields))} does nothing here: name another field"
                 )
-        if self.change and fits(self.change, self.shared):
+        if self.change and fits(self.shared, self.change):
             raise ValueError(f"{words(self.change)[0]} is no change: name another value")
 
     def _check_metric(self, corpus: str) -> None:

@@ -119,7 +119,7 @@ ANSWERS = {
                 Hypothesis({"rule": "normuon"}, {}, by=0.01, metric="tails", shared=SHARED)
             ),
             "the lesson's": lambda: planned(
-                Hypothesis({"momentum": 0.8}, {"momentum": 0.95}, by=0.05, shared=SHARED), 0.1
+                Hypothesis({"muon": ("FFN", "VO")}, {}, by=-0.02, shared=SHARED)
             ),
             "no search": lambda: planned() | {"search": knobs_of},
             "another question": lambda: planned(
