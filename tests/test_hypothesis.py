@@ -231,6 +231,7 @@ def test_a_statement_keeps_its_time_and_cannot_change_after_a_run(tmp_path):
 
 def test_a_trial_holds_the_time_and_the_plan_as_a_final_run_does(tmp_path):
     first = state(VO, tmp_path, pairs=2, hours=0.1)
+    assert state(VO, tmp_path / "other", truth=-0.1).plan == {"truth": -0.1}
     old = json.loads((tmp_path / "hypothesis.json").read_text()) | {"utc": "2026-01-01T00:00:00"}
     (tmp_path / "hypothesis.json").write_text(json.dumps(old))
     records.append(PAIRS[0], first.at.path("tuning-1"))

@@ -128,7 +128,7 @@ def _tuned(plan: dict) -> None:
     each = [found.count(side) for side in sides]
     if min(each) != max(each):
         raise Wrong(f"One side has {min(each)} trials, the other {max(each)}. Give both as many.")
-    few, many = sorted(len(search.knobs(side)) for side in asked.sides())
+    few, *_, many = sorted(len(search.knobs(side)) for side in asked.sides())
     if few < min(many, 2) or not few:
         raise Wrong(f"One side turns {few} knobs, the other {many}. Each tunes what the other does: knobs=knobs_of.")
     if min(each) < TRIALS:

@@ -62,7 +62,7 @@ def page(
     checks.kind("stated, the time as text", stated, str)
     checks.kind("a plan, names and numbers", plan, Mapping)
     for name, value in plan.items():
-        checks.number(name, value, 0)
+        checks.number(name, value)
     finding = judge(hypothesis, runs := list(runs))
     axes.style()
     sides = dict(zip(hypothesis.names, both_sides(hypothesis, runs), strict=True))

@@ -306,7 +306,8 @@ def state(hypothesis: Hypothesis, folder: Path, **plan: float) -> Statement:
     checks.kind("a Hypothesis", hypothesis, Hypothesis)
     for name, value in plan.items():
         checks.choice("a part of the plan", name, PLAN)
-        checks.number(name, value, 0, whole=name in PLAN[:2])
+        least = -checks.LARGEST if name == "truth" else 0
+        checks.number(name, value, least, whole=name in PLAN[:2])
     folder = Path(folder)
     path = prepare_file(folder / STATEMENT)
     old = _read(path) if path.exists() else {}

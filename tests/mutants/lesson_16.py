@@ -167,6 +167,20 @@ ANSWERS = {
                 Hypothesis({"steps": 300}, {"steps": 150}, by=0.1, shared={"corpus": "docs-512"}),
                 truth=0.3,
             ),
+            "no worse than": lambda: planned(
+                Hypothesis({"ns_steps": 4}, {"ns_steps": 5}, by=-0.02, shared=SHARED), truth=0.0
+            ),
+            "a change in equal time": lambda: planned(
+                Hypothesis(
+                    {"muon": ("VO", "FFN")},
+                    {"muon": ()},
+                    by=0.02,
+                    shared=SHARED,
+                    change={"warmup": 0.0},
+                    longer=1.2,
+                ),
+                truth=0.06,
+            ),
             "regression": lambda: planned(
                 Hypothesis(
                     {"muon": ("QK",)},
