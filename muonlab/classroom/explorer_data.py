@@ -72,7 +72,7 @@ def facts_data(records: Iterable[Record], text: Facts) -> dict[str, Any]:
     }
 
 
-LOGITS = {  # arms of the study `logits`: their labels, and dashes that tell all apart without colour
+LOGITS = {  # arms of the study `logits`: their labels, and dashes that tell them apart
     "AdamW 0.0018": ("AdamW, tuned rate", "5 3"),
     "AdamW 0.004": ("AdamW, higher rate", "1.5 2.5"),
     "Muon 0.012": ("Muon, tuned rate", ""),
