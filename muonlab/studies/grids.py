@@ -51,7 +51,7 @@ LESSON_04 = Tuning(
 
 
 def longer(at: Place) -> Grid:
-    """Returns three seeds of both in eight times the steps, in which the evidence has the tail."""
+    """Returns three seeds of both in eight times the steps: evidence follows the tail in them."""
     return LESSON_04.at_new_seeds(3, steps=1200, eval_every=50)(at)
 
 
