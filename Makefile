@@ -4,7 +4,7 @@ BIN := .venv/bin
 QUICK := architecture muon_step orthogonalize optim normuon controls lion routing gpt attention \
   statistics grids study pins
 
-.PHONY: lab test quick lessons format slides book bundle browser grades clean
+.PHONY: lab test quick lessons format slides book bundle browser slow grades clean
 
 lab: .venv/lab
 	$(BIN)/muonlab lab
@@ -39,6 +39,9 @@ bundle: book  ## the course in one archive: dist/muonlab-VERSION.zip
 
 browser: .venv/all  ## needs Debian's chromium in /usr/bin/chromium
 	$(BIN)/python -m pytest -n 2 -m browser tests
+
+slow: .venv/all  ## what is slow and seldom breaks: workers that are killed, compiled steps
+	$(BIN)/python -m pytest -m slow tests/test_pool.py tests/test_launches.py tests/test_fast.py
 
 grades: .venv/all  ## nbgrader, on all that can be handed in for every exercise: half an hour
 	$(BIN)/python -m pytest -m slow tests/test_teaching.py tests/test_variants.py tests/test_attacks.py

@@ -324,7 +324,7 @@ def test_a_step_needs_less_extra_memory_than_three_momenta(dtype):
     assert 0 < optimizer.scratch.nbytes < 3 * layers * 1536 * 384 * 4
 
 
-@pytest.mark.parametrize("lr", [0.05, torch.tensor(0.05)])
+@pytest.mark.parametrize("lr", [pytest.param(0.05, marks=pytest.mark.slow), torch.tensor(0.05)])
 def test_the_step_compiles_as_one_graph(lr):
     """On a GPU, torch.compile removes the launches; here only the capture is tested."""
     shapes = [(8, 8), (8, 8), (8, 32), (3, 8, 5)]

@@ -97,7 +97,8 @@ def children(process):
     return [*map(int, subprocess.run(listed, capture_output=True, check=False).stdout.split())]
 
 
-@pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kills", [3, 20])
 def test_kills_lose_nothing_and_double_nothing(tmp_path, kills):
     """A worker, or each third time the driver, is killed after something has begun."""
     begun, seen, chance = tmp_path / "begun.txt", 0, random.Random(0)
