@@ -55,3 +55,43 @@ def _in_time(runs: Runs, steps: int, longer: float) -> tuple[float, Mistakes]:
             "That line is straight in the logarithm of the steps. Here it is straight in the steps.",
         ),
     ]
+
+
+Shapes = list[tuple[int, int]]
+
+
+def e4(answer: Callable) -> None:
+    """Muon's operations over six times the model's numbers times the share."""
+    cases = [
+        ([(2, 3)], 10, 0.5),
+        ([(3, 2), (4, 4)], 60, 0.1),
+        ([(128, 512), (512, 128), (128, 128)], 250_000, 0.01),
+    ]
+    otherwise = (
+        "Muon's operations, 5 (4 k² M + 2 k³) for each shape, are to be the share of the model's, "
+        "6 · numbers · tokens. Solve for the tokens."
+    )
+    compare(answer, cases, _tokens, returns=number, within=1e-6, otherwise=otherwise)
+
+
+def _tokens(shapes: Shapes, numbers: int, share: float) -> tuple[float, Mistakes]:
+    sides = [sorted(shape) for shape in shapes]
+    squares, cubes = sum(4 * k**2 * M for k, M in sides), sum(2 * k**3 for k, _ in sides)
+    larger = sum(5 * (4 * M**2 * k + 2 * M**3) for k, M in sides)
+    as_given = sum(5 * (4 * m**2 * n + 2 * m**3) for m, n in shapes)
+    muon, model = 5 * (squares + cubes), 6 * numbers
+    k, M = sides[-1]
+    return muon / (model * share), [
+        (muon / 5 / (model * share), "Muon takes five Newton-Schulz steps, not one."),
+        (5 * squares / (model * share), "The term 2 k³ is missing."),
+        (5 * cubes / (model * share), "The term 4 k² M is missing."),
+        (larger / (model * share), "k is the smaller side of a matrix."),
+        (as_given / (model * share), "k is the smaller side, whichever stands first: sort the shape."),
+        (muon / (numbers * share), "Forward and backward take six operations for each number and token."),
+        (muon * share / model, "A smaller share needs more tokens: divide by it."),
+        (muon / model, "That is where the share is 1. Divide by the share, too."),
+        (model * share / muon, "That is upside down: the share stands below, Muon above."),
+        (muon * (1 - share) / (model * share), "The share is of the model's operations, not of both together."),
+        (5 * (4 * k**2 * M + 2 * k**3) / (model * share), "That is the last matrix alone. Add up all of them."),
+        (muon, "Those are Muon's operations. How many tokens make them the share of the model's?"),
+    ]

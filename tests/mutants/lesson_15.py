@@ -24,6 +24,14 @@ def by_weights(runs, steps, longer):
     return ((many - n) * high + (n - few) * low) / (many - few)
 
 
+def muon(shapes):
+    return sum(5 * (4 * k**2 * M + 2 * k**3) for k, M in map(sorted, shapes))
+
+
+def tokens(shapes, numbers, share):
+    return muon(shapes) / (6 * numbers * share)
+
+
 ANSWERS = {
     "15-e3": {
         "wrong": {
@@ -52,6 +60,28 @@ ANSWERS = {
             "line": lambda runs, steps, longer: on_the_line(runs, steps / longer),
             "NumPy": by_numpy,
             "weights": by_weights,
+        },
+    },
+    "15-e4": {
+        "wrong": {
+            "one step": lambda shapes, numbers, share: tokens(shapes, numbers, share) / 5,
+            "larger side": lambda shapes, numbers, share: (
+                sum(5 * (4 * max(s) ** 2 * min(s) + 2 * max(s) ** 3) for s in shapes)
+                / (6 * numbers * share)
+            ),
+            "no six": lambda shapes, numbers, share: 6 * tokens(shapes, numbers, share),
+            "times the share": lambda shapes, numbers, share: (
+                tokens(shapes, numbers, share) * share**2
+            ),
+            "no share": lambda shapes, numbers, share: tokens(shapes, numbers, 1),
+            "upside down": lambda shapes, numbers, share: 1 / tokens(shapes, numbers, share),
+            "last alone": lambda shapes, numbers, share: tokens(shapes[-1:], numbers, share),
+            "of both": lambda shapes, numbers, share: tokens(shapes, numbers, share) * (1 - share),
+            "operations": lambda shapes, numbers, share: muon(shapes),
+        },
+        "right": {
+            "direct": lambda shapes, numbers, share: tokens(shapes, numbers, share),
+            "NumPy": lambda shapes, numbers, share: numpy.float64(tokens(shapes, numbers, share)),
         },
     },
 }
