@@ -24,7 +24,7 @@ def clip_factors(logits: Tensor, tau: float) -> Tensor:
         tau: above 0; a head with S <= tau keeps its matrices.
 
     Returns:
-        (4, H): S, and the factors of W_q, of W_uk and of W_qr.
+        S, and the factors of W_q, of W_uk and of W_qr, (4, H).
     """
     ahead = torch.ones_like(logits[0, 0], dtype=torch.bool).triu(1)
     largest = logits.masked_fill(ahead, -math.inf).amax((0, 2, 3))

@@ -30,7 +30,7 @@ class Finding:
 
     @property
     def pairs(self) -> dict[str, list[float]]:
-        """The same for each pair of sides, by name: one pair, of a change two."""
+        """The same of each pair of sides by name, one pair or, with a change, two."""
         names, ends = self.hypothesis.names, (self.better, self.than, *self.unchanged)
         pairs = {}
         for n in range(0, len(ends), 2):

@@ -193,7 +193,7 @@ class Hypothesis:
 
     @property
     def matters(self) -> float:
-        """The size from which on a difference matters: MATTERS, of your own metric the size of by.
+        """The size from which on a difference matters, MATTERS or, of your own metric, that of by.
 
         `statistics.verdict` takes it.
         """
