@@ -795,41 +795,6 @@ def breakeven(x, extra, saved):
     )
 
 
-def averages(x, part, length, pair):
-    """By the records' settings, seed by seed; the script has the lesson's numbers."""
-    own, lengths = (0.5, 0.8, 0.9, 0.95), (150, 600, 1200)
-    ends = {}
-    for run in recorded("knobs"):
-        c, at = run.config, run.held_out[-1]
-        average = c["momentum"] if c["muon"] else c["betas"][0]
-        lost = at["overall" if part == "all" else "tail"]
-        ends[c["steps"], bool(c["muon"]), average, c["seed"]] = lost
-    seeds = sorted({seed for *_, seed in ends})
-    leads = float64(
-        [
-            [
-                [ends[n, False, b, s] - ends[n, True, m, s] for s in seeds]
-                for b, m in product(own, own)
-            ]
-            for n in lengths
-        ]
-    )  # (lengths, pairs, seeds)
-    means, chosen = leads.mean(2), leads[:, pair]
-    now = means[length, pair].item()
-    told = f"{'−' if now < 0 else '+'}{fixed(abs(now), 2)} nats"
-    name = f"β1 {own[pair // 4]:g}, μ {own[pair % 4]:g}"
-    return Expected(
-        x=[[*lengths]] * 3,
-        y=[means.amax(1).tolist(), means[:, pair].tolist(), means.amin(1).tolist()],
-        ranges=[[chosen.amin(1).tolist(), chosen.amax(1).tolist()]],
-        phrases=[
-            f"With {name} after {lengths[length]:,} steps: {told}, "
-            f"{'AdamW' if now < 0 else 'Muon'}'s mean is lower.",
-            f"It is AdamW's in {(means[length] < 0).sum()} of 16 pairs.",
-        ],
-    )
-
-
 def leadmap_data():
     """Made-up races: some alike, a lead below 0, and steps saved that could not be measured."""
 
@@ -922,7 +887,6 @@ ORACLES = {
             isotropy,
             step,
             breakeven,
-            averages,
             power,
             cobweb,
             frequencies,
@@ -1020,9 +984,6 @@ POINTS = {
             strict=True,
         )
     ],
-    "averages": points(
-        part=["all", "rare", "rare", "all", "rare"], length=[0, 0, 1, 2, 2], pair=[7, 3, 12, 0, 15]
-    ),
     "rows": points(
         rows=[48, 8, 64, 64, 16, 8, 48],
         columns=[16, 64, 8, 64, 48, 8, 16],

@@ -42,6 +42,7 @@ from muonlab.data.zipf import exponent, exponent_interval, ranked_blocks, zipf
 from muonlab.distributed import parallel
 from muonlab.models import QKClip, keys_and_values, pair_angles
 from muonlab.models.regressor import Regressor
+from muonlab.optim import own
 from muonlab.optim.coefficients import JORDAN, tolerates
 from muonlab.optim.fast import fast_newton_schulz
 from muonlab.publishing import book, fold
@@ -70,7 +71,7 @@ from muonlab.sweeps.sweep import sweep
 from muonlab.teaching import collected, copies, export, variants
 from muonlab.teaching import corpus as shared
 from muonlab.theory import embeddings, memory, polynomials, spectra, theorems
-from muonlab.training import checkpoints, rules
+from muonlab.training import checkpoints
 from muonlab.training.build import build_model
 from muonlab.training.config import TrainConfig
 from muonlab.training.run import Run, load_model, train
@@ -943,8 +944,8 @@ RECORDS = [
     ("config(muon=('QK.3',))", "block [0, 3) 3"),
     ("config(muon=('QK.x',))", "muon QK 'QK.x'"),
     ("config(rule='own-step')", "rule muon 'own-step'"),
-    ("rules.own_rule('muon')", "function 'muon'"),
-    ("rules.own_step('own-step-0000')", "own_rule 'own-step-0000'"),
+    ("own.own_rule('muon')", "function 'muon'"),
+    ("own.own_step('own-step-0000')", "own_rule 'own-step-0000'"),
     ("Hypothesis({'lr': 0.2}, {'lr': 0.1}, 'tail', 0.05)", "metric 0.05"),
     ("Hypothesis({'lr': 0.2}, {'lr': 0.1}, metric='overal')", "metric overall 'overal'"),
     ("judge(Hypothesis({'lr': 0.2}, {'lr': 0.1}), [])", "run lr=0.2"),

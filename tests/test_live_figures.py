@@ -12,7 +12,6 @@ from test_browser import browser, open_page
 
 from muonlab.classroom import explore
 from muonlab.classroom.explorer_data import (
-    averages_data,
     bands_data,
     facts_data,
     logits_data,
@@ -58,7 +57,6 @@ def data(name):
             {"150": recorded("race-150"), "1,200": recorded("race-1200")}
         ),
         "facts": lambda: facts_data(recorded("facts-400"), load_corpus("facts-9")),
-        "averages": lambda: averages_data(recorded("knobs")),
         "logits": lambda: logits_data(
             json.loads((RESULTS / "mechanism.json").read_text())["logits"]["parts"]
         ),
@@ -206,7 +204,7 @@ def check_equal(found, expected, tolerance, where):
     )
 
 
-@pytest.mark.parametrize("name", ["trials", "isotropy", "facts", "table1", "averages"])
+@pytest.mark.parametrize("name", ["trials", "isotropy", "facts", "table1"])
 def test_a_notebook_stores_the_data_of_todays_records(name):
     saved = [state["data"] for _, state in stored() if state.get("name") == name]
     assert saved, name
