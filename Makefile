@@ -38,7 +38,7 @@ bundle: book  ## the course in one archive: dist/muonlab-VERSION.zip
 	$(BIN)/python -m muonlab.publishing.bundle
 
 browser: .venv/all  ## needs Debian's chromium in /usr/bin/chromium
-	$(BIN)/python -m pytest -n 2 -m browser tests
+	$(BIN)/python -m pytest -n 3 -m browser tests  # some tests wait
 
 slow: .venv/all  ## what is slow and seldom breaks: workers that are killed, compiled steps
 	$(BIN)/python -m pytest -m slow tests/test_pool.py tests/test_launches.py tests/test_fast.py
