@@ -81,7 +81,7 @@ def test_a_claim_that_holds_leaves_text_html_and_data(lesson):
 def test_a_difference_shows_its_effect_interval_unit_and_seeds(lesson):
     interval = paired_interval([1.0, 1.1, 1.3], [0.8, 0.85, 1.1])
     left = shown(lesson.claim, "02-c2", interval)
-    assert f"{interval} nats, n = 3 | all of it at least 0" in left["text/plain"]
+    assert f"{interval} nats, n = 3 | the whole interval at least 0" in left["text/plain"]
     assert "the paper's result <b>reproduced</b>" in left["text/html"]
 
 

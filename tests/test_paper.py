@@ -486,8 +486,8 @@ def test_a_row_shows_the_effect_its_interval_its_unit_its_seeds_and_how_it_was_m
     row = claims_table([(effect, "99-end")], {"99-c1": "9 steps"}).splitlines()[-2]
     assert row == (
         '| <a href="../lessons/99-end.html#claim-99-c1">99-c1</a> | partly | A \\< B '
-        "| +0.100 \\[+0.050, +0.150\\] nats, n = 4 · bound: all of it at least 0 · 9 steps "
-        "| 0.3; Table 1 |"
+        "| +0.100 \\[+0.050, +0.150\\] nats, n = 4 · bound: the whole interval at least 0 "
+        "· 9 steps | 0.3; Table 1 |"
     )
 
 

@@ -95,7 +95,7 @@ class Claim:
     @property
     def bound(self) -> str:
         """The bound in words, such as `at most 0.7` or `0.68 to 1.21`."""
-        whole = "all of it " if self.size else ""
+        whole = "the whole interval " if self.size else ""
         ends = [end for end in (self.lower, self.upper) if math.isfinite(end)]
         if len(ends) == 1:
             return f"{whole}at {'most' if math.isinf(self.lower) else 'least'} {ends[0]:g}"
@@ -134,7 +134,7 @@ class Claim:
     @property
     def html(self) -> str:
         """The claim as a box that a link can name."""
-        notes = {"measured": self.measured, "bound": self.bound, "source": self.source}
+        notes = {"value": self.measured, "bound": self.bound, "source": self.source}
         notes |= {"paper": self.paper, "the paper's result": self.told}
         facts = [f"{name} <b>{escape(text)}</b>" for name, text in notes.items() if text]
         look = LOOK.format("#949494" if self.open else "#029e73")
