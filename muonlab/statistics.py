@@ -109,6 +109,43 @@ def verdict(interval: Interval, size: float) -> str:
     return "level" if -size <= interval.low and interval.high <= size else "open"
 
 
+FACTOR = 2  # sizes are alike up to it
+
+
+def reproduction(ours: Interval, theirs: float | str, factor: float = FACTOR) -> str:
+    """Returns whether ours reproduces another's effect: "reproduced", "partly", "not" or "open".
+
+    "partly": the same direction, and another size. theirs: their effect in our unit and direction,
+    or, where they report the order alone, "above" or "below" 0. Sizes are alike up to the factor.
+
+    >>> reproduction(Interval(0.1, 0.05, 0.15, n=5), 0.4)
+    'partly'
+    >>> reproduction(Interval(0.1, -0.1, 0.3, n=5), "above")
+    'open'
+    """
+    reported = 0 if isinstance(theirs, str) else theirs
+    turned = theirs == "below" or reported < 0
+    low, high = (-ours.high, -ours.low) if turned else (ours.low, ours.high)
+    if low > 0:
+        alike = not reported or 1 / factor <= abs(ours.mean / reported) <= factor
+        return "reproduced" if alike else "partly"
+    return "not" if high < abs(reported) / factor else "open"
+
+
+def reproduction_of_small(ours: Interval, theirs: float, factor: float = FACTOR) -> str:
+    """Returns the same of an effect that they call small: ours is no larger, either way.
+
+    >>> reproduction_of_small(Interval(0.01, -0.01, 0.03, n=5), 0.02)
+    'reproduced'
+    >>> reproduction_of_small(Interval(0.1, 0.05, 0.2, n=5), 0.02)
+    'not'
+    """
+    most = factor * abs(theirs)
+    if -most < ours.low and ours.high < most:
+        return "reproduced"
+    return "not" if ours.low > most or ours.high < -most else "open"
+
+
 def contrast(results: ArrayLike, *factors: int) -> Interval:
     """Returns what factors of two levels do together, in the mean of all others, over seeds.
 

@@ -12,7 +12,13 @@ from muonlab.publishing import book, gpu, paper
 from muonlab.publishing.claims import brief, claims_table, plain
 from muonlab.publishing.paper import Paper
 from muonlab.publishing.release import LESSONS
-from muonlab.statistics import Interval, mean_interval, paired_interval
+from muonlab.statistics import (
+    Interval,
+    mean_interval,
+    paired_interval,
+    reproduction,
+    reproduction_of_small,
+)
 from muonlab.studies.protocol import MATTERS
 from muonlab.studies.table1 import PAPER_ROWS, recovered, row_losses, row_name, widened
 from muonlab.sweeps.results import recorded
@@ -164,10 +170,10 @@ WIDE = Interval(0.01, -0.1, 0.12, 5)  # holds 0
     ],
 )
 def test_the_rule_asks_for_the_sign_then_for_the_size(ours, theirs, verdict):
-    assert paper.ruled(ours, theirs) == verdict
+    assert reproduction(ours, theirs) == verdict
     turned = Interval(-ours.mean, -ours.high, -ours.low, ours.n)
     other = {"above": "below", "below": "above"}.get(theirs) or -theirs
-    assert paper.ruled(turned, other) == verdict, "no direction is preferred"
+    assert reproduction(turned, other) == verdict, "no direction is preferred"
 
 
 def an_effect(*values, verdict="partly", id="99-c1"):
@@ -190,7 +196,7 @@ def test_of_several_values_that_differ_some_agree_or_none_decides():
 def test_a_small_effect_is_reproduced_within_twice_its_size_on_both_sides():
     for theirs, verdict in ((0.08, "reproduced"), (0.07, "open"), (0.02, "not")):
         turned = Interval(-AT.mean, -AT.high, -AT.low, AT.n)
-        assert paper.small(AT, theirs) == paper.small(turned, theirs) == verdict
+        assert reproduction_of_small(AT, theirs) == reproduction_of_small(turned, theirs) == verdict
         assert page([], {}, {}, little={"99-c1": theirs}).rule(an_effect(AT)) == verdict
     assert page([], {}, {}, little={"99-c1": 0.04}).rule(an_effect(AT), factor=4) == "reproduced"
 
@@ -216,18 +222,18 @@ def test_what_the_page_says_of_other_units_and_of_gates_is_so():
         [value] = paper.paper().stored[id][0].value
         assert value == pytest.approx(shares(tuned, a, b))
         assert told()["effects"][id] == pytest.approx(theirs(a, b), abs=6e-4), id
-        assert paper.ruled(paired_interval(tuned[a], tuned[b]), of[a] - of[b]) == nats[id]
+        assert reproduction(paired_interval(tuned[a], tuned[b]), of[a] - of[b]) == nats[id]
     for study, verdicts in ((runs, ["reproduced", "open"]), (recorded("cpu"), ["open", "not"])):
         found = []  # 11-c16: together partly; 11-c2: open
         for kind in (0, 1):
             share = shares(row_losses(study, gated=bool(kind)), "all Muon", "VO+FFN")
-            found.append(paper.small(share, theirs("VO+FFN", "all Muon", kind)))
+            found.append(reproduction_of_small(share, theirs("VO+FFN", "all Muon", kind)))
         assert found == verdicts
     gated = row_losses(recorded("cpu"), gated=True)
     share = mean_interval(recovered(gated)["QK"])
-    assert paper.small(share, theirs("all AdamW", "QK", 1)) == "open"
+    assert reproduction_of_small(share, theirs("all AdamW", "QK", 1)) == "open"
     for a, b, size in (("V", "O", -0.012), ("W_in", "W_out", 0.008)):
-        assert paper.ruled(paired_interval(gated[a], gated[b]), size) == "open"
+        assert reproduction(paired_interval(gated[a], gated[b]), size) == "open"
 
 
 def test_what_the_page_says_of_other_sizes_and_of_step_2000_is_so():
@@ -251,7 +257,7 @@ def test_what_the_page_says_of_other_sizes_and_of_step_2000_is_so():
         assert verdict(f"10-c{id}", theirs, False) == "partly"
     assert verdict("10-c31", muon - memories, True) == "reproduced"
     assert verdict("10-c18", muon - memories, True) == "open"
-    qk_nats = paper.small(paper.paper().stored["11-c17"][0].value[0], 3.9242 - 3.8925)
+    qk_nats = reproduction_of_small(paper.paper().stored["11-c17"][0].value[0], 3.9242 - 3.8925)
     assert qk_nats == "reproduced"
     adam, memories, qk = 0.312, 0.814, 0.472  # step 2,000, group 11
     assert verdict("10-c15", (qk - adam) - (memories - adam) / 4, False) == "not"
@@ -268,11 +274,11 @@ def test_what_the_page_says_of_effects_below_half_and_of_one_rate_is_so(monkeypa
     def strict(ours, theirs, factor=paper.FACTOR):
         told = 0 if isinstance(theirs, str) else theirs
         high = -ours.low if theirs == "below" or told < 0 else ours.high
-        return "not" if high < abs(told) / factor else ruled(ours, theirs, factor)
+        return "not" if high < abs(told) / factor else reproduction(ours, theirs, factor)
 
-    ruled, found = paper.ruled, paper.paper()
+    found = paper.paper()
     before = {c.id: found.verdict(c) for c, _ in found.trained()}
-    monkeypatch.setattr(paper, "ruled", strict)
+    monkeypatch.setattr(paper, "reproduction", strict)
     changed = [c.id for c, _ in found.trained() if found.verdict(c) != before[c.id]]
     assert len(changed) == 11
     assert found.trained_by(paper.FACTOR).startswith("11 of 35 reproduced, 6 partly, 18 not")

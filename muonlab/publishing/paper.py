@@ -15,7 +15,13 @@ from typing import Any
 from muonlab.classroom.claims import VERDICTS, Claim
 from muonlab.files import course
 from muonlab.publishing.claims import Found, claims_table, link, plain, stored, table
-from muonlab.statistics import Interval, paired_interval
+from muonlab.statistics import (
+    FACTOR,
+    Interval,
+    paired_interval,
+    reproduction,
+    reproduction_of_small,
+)
 from muonlab.studies.evidence import EVIDENCE
 from muonlab.studies.table1 import ADAMW, MUON, paper_losses, row_losses, widened
 from muonlab.sweeps.results import recorded
@@ -45,39 +51,6 @@ def steps(*studies: str) -> str:
     return " and ".join(f"{n:,}" for n in sorted(lengths)) + " steps"
 
 
-FACTOR = 2  # sizes are alike up to it
-
-
-def ruled(ours: Interval, theirs: float | str, factor: float = FACTOR) -> str:
-    """Returns the verdict on an effect of the paper, one of VERDICTS.
-
-    theirs: the paper's effect in our unit and direction, or, where it reports the order alone,
-        "above" or "below" 0. Sizes are alike up to the factor.
-
-    >>> ruled(Interval(0.1, 0.05, 0.15, 5), 0.4), ruled(Interval(0.1, -0.1, 0.3, 5), "above")
-    ('partly', 'open')
-    """
-    reported = 0 if isinstance(theirs, str) else theirs
-    turned = theirs == "below" or reported < 0
-    low, high = (-ours.high, -ours.low) if turned else (ours.low, ours.high)
-    if low > 0:
-        alike = not reported or 1 / factor <= abs(ours.mean / reported) <= factor
-        return "reproduced" if alike else "partly"
-    return "not" if high < abs(reported) / factor else "open"
-
-
-def small(ours: Interval, theirs: float, factor: float = FACTOR) -> str:
-    """Returns the verdict where the paper calls its effect small: ours is no larger, either way.
-
-    >>> small(Interval(0.01, -0.01, 0.03, 5), 0.02), small(Interval(0.1, 0.05, 0.2, 5), 0.02)
-    ('reproduced', 'not')
-    """
-    most = factor * abs(theirs)
-    if -most < ours.low and ours.high < most:
-        return "reproduced"
-    return "not" if ours.low > most or ours.high < -most else "open"
-
-
 @dataclass(frozen=True)
 class Paper:
     """What book/paper.toml holds, and the claims of the lessons."""
@@ -85,7 +58,7 @@ class Paper:
     items: Sequence[Mapping[str, Any]]
     runs: Mapping[str, Sequence[str]]  # study: the claims that its runs decide
     stored: Mapping[str, Found]
-    effects: Mapping[str, Any]  # claim: the paper's effect (see `ruled`), or one for each value
+    effects: Mapping[str, Any]  # claim: the paper's effect, or one for each value
     little: Mapping[str, Any]  # the same, where the paper says that the effect is small
     one_rate: Sequence[str] = ()  # where AdamW had one rate for all its parameters, in a fair study
 
@@ -110,7 +83,7 @@ class Paper:
         little = claim.id in self.little
         effects = (self.little if little else self.effects)[claim.id]
         theirs = effects if isinstance(effects, list) else [effects] * len(claim.value)
-        judge = small if little else ruled
+        judge = reproduction_of_small if little else reproduction
         pairs = zip(claim.value, theirs, strict=True)
         verdicts = {judge(value, reported, factor) for value, reported in pairs}
         mixed = "partly" if verdicts & {"reproduced", "partly"} else "open"
