@@ -11,7 +11,7 @@ from muonlab.classroom import explore
 from muonlab.classroom.predict import Prediction
 from muonlab.classroom.quiz import Quiz
 from muonlab.classroom.widget import Widget
-from muonlab.publishing.source import STATE, notebook_path, read
+from muonlab.notebooks import STATE, notebook_path, read
 
 SOLUTION = re.compile(
     r"<summary>Solution (\d\d-e\d+)</summary>\s*```python\n(.*?)```\s*</details>", re.DOTALL

@@ -9,8 +9,9 @@ import pytest
 
 from muonlab.classroom import explore
 from muonlab.classroom.claims import VERDICTS, collect, evidence
+from muonlab.notebooks import folds
 from muonlab.publishing import book
-from muonlab.publishing.fold import fold, folds
+from muonlab.publishing.fold import fold
 from muonlab.sweeps.results import recorded
 
 

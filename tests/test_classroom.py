@@ -23,7 +23,8 @@ from muonlab.classroom import exercise as check
 from muonlab.classroom import explore as explorers
 from muonlab.classroom import lesson as lesson_module
 from muonlab.classroom.quiz import Quiz
-from muonlab.publishing import release, source
+from muonlab.notebooks import STATE, notebook_path, read
+from muonlab.publishing import release
 from muonlab.studies.table1 import ROW_NAMES
 
 
@@ -444,12 +445,12 @@ def text(tmp_path):
 
 
 def test_a_text_is_read_and_solved(text):
-    notebook = source.read(text)
+    notebook = read(text)
     assert [cell.id for cell in notebook.cells] == ["02-000", "02-001", "02-002", "02-003"]
     assert notebook.cells[3].metadata.jupyter.source_hidden  # by its tag
     assert "jupyter" not in notebook.cells[1].metadata
     text.write_text(TEXT.replace("print(1)", 'lesson.predict("02-p1", "?", ["a", "b"])'))
-    assert source.read(text).cells[3].metadata.jupyter.source_hidden
+    assert read(text).cells[3].metadata.jupyter.source_hidden
     solved = solve(notebook)
     assert solved.cells[1].source.startswith("def double(x):\n    return 2 * x\n")
     assert solved.cells[1].source.endswith('lesson.check("02-e1", double)')
@@ -459,16 +460,16 @@ def test_a_text_is_read_and_solved(text):
 def test_a_stub_without_a_solution_is_named(text):
     text.write_text(TEXT.replace("Solution 02-e1", "Solution 02-e2"))
     with pytest.raises(ValueError, match="02-e1 has no <summary>Solution"):
-        solve(source.read(text))
+        solve(read(text))
 
 
 def written(text):
-    notebook = source.read(text)
+    notebook = read(text)
     for number, cell in enumerate(c for c in notebook.cells if c.cell_type == "code"):
         cell.execution_count = number + 1
     notebook.metadata.muonlab = {"seconds": 3}
-    release.write(notebook, source.notebook_path(text))
-    return source.notebook_path(text)
+    release.write(notebook, notebook_path(text))
+    return notebook_path(text)
 
 
 def test_a_fresh_notebook_has_no_problem_and_each_drift_has_one(text):
@@ -493,7 +494,7 @@ def test_widgets_stored_with_older_code_are_named(text):
     path = written(text)
     stored = json.loads(path.read_text())
     model = {"state": {"_esm": explorers.module("polynomial"), "_css": Quiz._css}}
-    stored["metadata"]["widgets"] = {source.STATE: {"state": {"02-widget-000": model}}}
+    stored["metadata"]["widgets"] = {STATE: {"state": {"02-widget-000": model}}}
     path.write_text(json.dumps(stored))
     assert check_fresh(text) == []
     model["state"]["_esm"] += "// changed"
@@ -504,7 +505,7 @@ def test_widgets_stored_with_older_code_are_named(text):
 def test_a_notebook_that_is_not_valid_never_replaces_a_good_one(text):
     path = written(text)
     good = path.read_bytes()
-    notebook = source.read(text)
+    notebook = read(text)
     notebook.cells[0].cell_type = "nonsense"
     with pytest.raises(nbformat.ValidationError):
         release.write(notebook, path)
@@ -520,7 +521,7 @@ def test_a_short_cell_of_a_table_is_never_broken_and_a_sentence_keeps_a_width():
 
 
 def test_prints_that_follow_each_other_are_stored_as_one(text):
-    notebook = source.read(text)
+    notebook = read(text)
     sent = [("stdout", "a\n"), ("stderr", "50 %"), ("stdout", "b\n")]
     notebook.cells[3].outputs = [
         *(nbformat.v4.new_output("stream", name=name, text=words) for name, words in sent),
@@ -533,14 +534,14 @@ def test_prints_that_follow_each_other_are_stored_as_one(text):
 
 def test_cleaning_renumbers_widgets_and_drops_progress_and_times(text):
     model = "0123456789abcdef0123456789abcdef"
-    notebook = source.read(text)
+    notebook = read(text)
     view = {"application/vnd.jupyter.widget-view+json": {"model_id": model}, "text/plain": "x"}
     notebook.cells[3].outputs = [
         nbformat.v4.new_output("stream", name="stderr", text="50 %"),
         nbformat.v4.new_output("display_data", data=view),
     ]
     notebook.cells[3].metadata["execution"] = {"iopub.execute_input": "now"}
-    notebook.metadata["widgets"] = {source.STATE: {"state": {model: {"layout": model}}}}
+    notebook.metadata["widgets"] = {STATE: {"state": {model: {"layout": model}}}}
     text_of = nbformat.writes(release.clean(notebook, "02", 3))
     assert model not in text_of
     assert text_of.count("02-widget-000") == 3
@@ -560,7 +561,7 @@ def test_a_failing_cell_is_named_and_the_old_notebook_stays(text, monkeypatch, c
     assert "02-test, cell 02-003" in said
     assert "deliberate" in said
     assert "\x1b" not in said
-    assert source.notebook_path(text).read_bytes() == old
+    assert notebook_path(text).read_bytes() == old
     with pytest.raises(FileNotFoundError, match=r"no lesson \['77'\]"):
         release.main(["77"])
 

@@ -12,8 +12,8 @@ from lesson_texts import check_fresh, solve, stubs
 
 from muonlab.classroom import claims, quiz
 from muonlab.classroom import exercise as check
+from muonlab.notebooks import evidence_texts, notebook_path, read, texts
 from muonlab.publishing.release import LESSONS, execute
-from muonlab.publishing.source import evidence_texts, notebook_path, read, texts
 
 TEXTS = {path.name[:2]: path for path in texts(LESSONS)}
 SECONDS = 60

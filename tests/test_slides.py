@@ -9,9 +9,9 @@ from test_book import visit  # noqa: F401  a fixture
 from test_browser import browser  # noqa: F401  a fixture
 
 from muonlab.classroom.quiz import questions
+from muonlab.notebooks import STATE
 from muonlab.publishing import slides
 from muonlab.publishing.book import lessons
-from muonlab.publishing.source import STATE
 
 FIRST = "# Why?\n\nA hook.\n\n> **You will be able to**\n> 1. ask.\n>\n"
 FIRST += "> Read 7 min · do 9 min · needs lesson 01 · no GPU"

@@ -21,11 +21,11 @@ from muonlab.classroom.claims import EVIDENCE, collect, evidence
 from muonlab.classroom.output import Table
 from muonlab.classroom.widget import Widget, script
 from muonlab.files import course
+from muonlab.notebooks import STATE
 from muonlab.publishing import answer, gpu, picture, refresher, route
 from muonlab.publishing.claims import brief, claims_table, link, measured
 from muonlab.publishing.fold import fold
 from muonlab.publishing.paper import counts, gap, paper, table1
-from muonlab.publishing.source import STATE
 from muonlab.records.store import path_of
 from muonlab.studies import comparisons
 from muonlab.studies.table1 import TIERS

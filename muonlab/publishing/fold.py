@@ -7,14 +7,8 @@ import json
 import re
 from typing import Any
 
-MAKES = (  # what a cell makes, by the first call that is found in its code
-    ("figure", r"lesson\.(show|compare|matrix)\("),
-    ("table", r"lesson\.table\("),
-    ("explorer", r"lesson\.explore\("),
-    ("claim", r"lesson\.claim\("),
-    ("result", r"lesson\.reveal\("),
-)
-ASKS = re.compile(r"(?:#.*\n)*lesson\.(?:explore|recap)\(.*(?:\n[ )].*)*")  # and nothing beside it
+from muonlab.notebooks import asks, product
+
 PREDICTED = re.compile(r'lesson\.(predict|reveal)\(\s*"([^"]+)"')
 EXERCISE = re.compile(r"^\*\*Exercise (\d\d-e\d+)\*\*", re.MULTILINE)
 HINTS = re.compile(r"\A(?:\s*<details>.*?</details>)+", re.DOTALL)
@@ -49,36 +43,10 @@ def _fold_code(cell: Cell) -> None:
     if asks(cell["source"]):
         _tag(cell, "remove-input")
         return
-    made = _made(cell["source"], tags)
-    if made:
+    if made := product(cell["source"], tags):
         _tag(cell, "hide-input")
         words = {"code_prompt_show": f"Code of {made}", "code_prompt_hide": f"Hide code of {made}"}
         cell["metadata"]["mystnb"] = words
-
-
-def folds(source: str, tags: list[str]) -> bool:
-    """Whether a notebook opens with this code folded: it only asks, or makes what is shown."""
-    return "exercise" not in tags and (asks(source) or bool(_made(source, tags)))
-
-
-def _made(source: str, tags: list[str]) -> str:
-    """Returns what the cell's code makes, or nothing where the code itself is the lesson."""
-    if "by-hand" in tags or "by_hand" in source:
-        return ""
-    for name, call in MAKES:
-        if calls := len(re.findall(call, source)):
-            return f"these {name}s" if calls > 1 else f"this {name}"
-    return "this result" if "hide-input" in tags else ""
-
-
-def asks(source: str) -> bool:
-    """Whether code only asks for a question, an explorer or the recap: nobody needs to read it.
-
-    >>> asks('# explorer\\nlesson.explore("norms", steps=0)'), asks("x = 1\\nlesson.recap()")
-    (True, False)
-    """
-    asked = "lesson.predict(" in source or "lesson.quiz(" in source
-    return asked or bool(ASKS.fullmatch(source.strip()))
 
 
 def _cover(code: list[Cell]) -> None:

@@ -16,7 +16,7 @@ from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 
 from muonlab.files import course, replace_file
-from muonlab.publishing.source import (
+from muonlab.notebooks import (
     STATE,
     evidence_texts,
     notebook_path,

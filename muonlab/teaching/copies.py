@@ -13,7 +13,7 @@ from nbformat.v4 import new_markdown_cell
 from muonlab.classroom.exercise import judge
 from muonlab.classroom.quiz import questions
 from muonlab.files import course
-from muonlab.publishing.source import notebook_path, read, texts
+from muonlab.notebooks import notebook_path, read, texts
 from muonlab.teaching.variants import answers, book_tasks
 
 SOLVED = re.compile(r"<details>\s*<summary>Solution \d\d-e\d+</summary>.*?</details>\s*", re.DOTALL)

@@ -15,7 +15,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from muonlab.files import course, replace_file
-from muonlab.publishing.source import notebook_path, read, texts
+from muonlab.notebooks import notebook_path, read, texts
 from muonlab.teaching import copies
 from muonlab.teaching.variants import BY_A_PERSON, Task, book_tasks, task, templates
 

@@ -17,7 +17,7 @@ from muonlab.checks import printable
 from muonlab.classroom.exercise import LOOK, checks
 from muonlab.classroom.handin import HandIn
 from muonlab.files import course, replace_file
-from muonlab.publishing.source import STATE
+from muonlab.notebooks import STATE
 from muonlab.teaching.collected import Collected, collect
 
 VIEW = STATE.replace("state", "view")

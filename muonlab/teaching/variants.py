@@ -22,7 +22,7 @@ from muonlab.classroom.asking import NotYet, call, same, shown
 from muonlab.classroom.exercise import Answer, Swaps, Verdict, judge, swapped
 from muonlab.classroom.kinds import Wrong, apart, code, equal, plain, told
 from muonlab.files import course
-from muonlab.publishing.source import read, texts
+from muonlab.notebooks import read, texts
 
 TITLE = re.compile(r"\*\*Exercise (\d\d-e\d+)\*\* · (\d+) minutes · ([^.\n]+)\.?")
 SECTIONS = re.compile(r"^## .*$", re.MULTILINE)  # what is above a heading is about something else

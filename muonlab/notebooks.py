@@ -1,5 +1,9 @@
-"""The text of a lesson, read as a notebook."""
+"""The text of a lesson, read as a notebook: which cells it has, and whose code is folded.
 
+What a reader sees first are results and questions; code that asks or shows opens on a click.
+"""
+
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -7,9 +11,16 @@ import jupytext
 from nbformat import NotebookNode
 
 from muonlab.classroom.claims import EVIDENCE
-from muonlab.publishing.fold import folds
 
 STATE = "application/vnd.jupyter.widget-state+json"
+MAKES = (  # what a cell makes, by the first call that is found in its code
+    ("figure", r"lesson\.(show|compare|matrix)\("),
+    ("table", r"lesson\.table\("),
+    ("explorer", r"lesson\.explore\("),
+    ("claim", r"lesson\.claim\("),
+    ("result", r"lesson\.reveal\("),
+)
+ASKS = re.compile(r"(?:#.*\n)*lesson\.(?:explore|recap)\(.*(?:\n[ )].*)*")  # and nothing beside it
 
 
 def texts(folder: Path, ids: Sequence[str] = ()) -> list[Path]:
@@ -53,3 +64,28 @@ def read(text: Path) -> NotebookNode:
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     notebook.metadata = NotebookNode(kernelspec=kernel, language_info={"name": "python"})
     return notebook
+
+
+def folds(source: str, tags: list[str]) -> bool:
+    """Whether a notebook opens with this code folded: it only asks, or makes what is shown."""
+    return "exercise" not in tags and (asks(source) or bool(product(source, tags)))
+
+
+def product(source: str, tags: list[str]) -> str:
+    """Returns what the cell's code makes, or nothing where the code itself is the lesson."""
+    if "by-hand" in tags or "by_hand" in source:
+        return ""
+    for name, call in MAKES:
+        if calls := len(re.findall(call, source)):
+            return f"these {name}s" if calls > 1 else f"this {name}"
+    return "this result" if "hide-input" in tags else ""
+
+
+def asks(source: str) -> bool:
+    """Whether code only asks for a question, an explorer or the recap: nobody needs to read it.
+
+    >>> asks('# explorer\\nlesson.explore("norms", steps=0)'), asks("x = 1\\nlesson.recap()")
+    (True, False)
+    """
+    asked = "lesson.predict(" in source or "lesson.quiz(" in source
+    return asked or bool(ASKS.fullmatch(source.strip()))
