@@ -18,8 +18,8 @@ quick: .venv/all  ## what a change in the package needs first
 	$(BIN)/python -m pytest -q -n 2 $(addprefix tests/test_,$(addsuffix .py,$(QUICK)))
 
 lessons: .venv/all  ## re-execute the lessons from lessons/text
-	$(BIN)/python -m muonlab.publishing.release
-	$(BIN)/python -m muonlab.publishing.picture
+	$(BIN)/python book/_ext/release.py
+	$(BIN)/python book/_ext/pictures.py
 
 format: .venv/all  ## the code of the lessons' texts, as wide as the book's column
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/jupytext --quiet --pipe "ruff format --line-length 84 -" \
@@ -28,14 +28,14 @@ format: .venv/all  ## the code of the lessons' texts, as wide as the book's colu
 	$(BIN)/ruff format --line-length 84 lessons/text/*.md
 
 slides: .venv/all  ## one deck a lesson: book/_build/html/slides/index.html
-	$(BIN)/python -m muonlab.publishing.slides
+	$(BIN)/python book/_ext/slides.py
 
 book: slides
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/jupyter-book build . --config book/_config.yml \
 	  --toc book/_toc.yml --path-output book -W -n --keep-going
 
 bundle: book  ## the course in one archive: dist/muonlab-VERSION.zip
-	$(BIN)/python -m muonlab.publishing.bundle
+	$(BIN)/python book/_ext/bundle.py
 
 browser: .venv/all  ## needs Debian's chromium in /usr/bin/chromium
 	$(BIN)/python -m pytest -n 3 -m browser tests  # some tests wait

@@ -45,7 +45,6 @@ from muonlab.models.regressor import Regressor
 from muonlab.optim import own
 from muonlab.optim.coefficients import JORDAN, tolerates
 from muonlab.optim.fast import fast_newton_schulz
-from muonlab.publishing import book, fold
 from muonlab.records import record, runs
 from muonlab.records.record import Record
 from muonlab.records.table import runs_table
@@ -76,6 +75,7 @@ from muonlab.training.build import build_model
 from muonlab.training.config import TrainConfig
 from muonlab.training.run import Run, load_model, train
 from muonlab.training.schedule import factor
+from printing import book, fold
 
 PACKAGE = str(Path(muonlab.__file__).parent)
 OURS = (

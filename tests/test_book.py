@@ -11,8 +11,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from test_browser import browser, open_page  # noqa: F401  a fixture
 
-from muonlab.publishing import book
-from muonlab.publishing.release import LESSONS
+from muonlab.classroom.widget import LESSONS
+from printing import book
 
 pytestmark = pytest.mark.browser
 HTML = LESSONS.parent / "book" / "_build" / "html"

@@ -11,8 +11,8 @@ from statistics import mean
 import pytest
 
 from muonlab import cli
-from muonlab.publishing import book
 from muonlab.sweeps.results import recorded
+from printing import book
 
 ROOT = Path(__file__).parents[1]
 BOOK = ROOT / "book"

@@ -10,9 +10,9 @@ import pytest
 from muonlab.classroom import explore
 from muonlab.classroom.claims import VERDICTS, collect, evidence
 from muonlab.notebooks import folds
-from muonlab.publishing import book
-from muonlab.publishing.fold import fold
 from muonlab.sweeps.results import recorded
+from printing import book
+from printing.fold import fold
 
 
 def rows(table):

@@ -12,7 +12,7 @@ import urllib.request
 
 import pytest
 
-from muonlab.publishing.release import LESSONS
+from muonlab.classroom.widget import LESSONS
 
 pytestmark = pytest.mark.browser
 CHROMIUM = "/usr/bin/chromium"

@@ -10,7 +10,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from muonlab.publishing import bundle
+import bundle
 
 CHROMIUM = "/usr/bin/chromium"
 TREE = (

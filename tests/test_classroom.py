@@ -10,6 +10,7 @@ import torch
 from lesson_texts import check_fresh, solve
 from matplotlib import pyplot as plt
 
+import release
 from muonlab import files
 from muonlab.classroom import (
     Lesson,
@@ -24,7 +25,6 @@ from muonlab.classroom import explore as explorers
 from muonlab.classroom import lesson as lesson_module
 from muonlab.classroom.quiz import Quiz
 from muonlab.notebooks import STATE, notebook_path, read
-from muonlab.publishing import release
 from muonlab.studies.table1 import ROW_NAMES
 
 

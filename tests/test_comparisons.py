@@ -7,7 +7,6 @@ from operator import itemgetter
 import numpy as np
 import pytest
 
-from muonlab.publishing.claims import stored
 from muonlab.records.record import contestant
 from muonlab.statistics import Interval
 from muonlab.studies import comparisons
@@ -26,6 +25,7 @@ from muonlab.studies.comparisons import (
 )
 from muonlab.studies.evidence import FEWER_STEPS
 from muonlab.sweeps.results import recorded
+from printing.claims import stored
 
 PARTS = ("overall", "tail")
 SAME = {  # comparison, part, place among LONGER: a claim, and which of its values

@@ -15,8 +15,8 @@ from lesson_texts import CHECK, solutions, stubs
 
 from muonlab.classroom.exercise import UNREADABLE, checks, judge
 from muonlab.classroom.kinds import Wrong, array, equal, number, told
+from muonlab.classroom.widget import LESSONS
 from muonlab.notebooks import read, texts
-from muonlab.publishing.release import LESSONS
 
 MUTANTS = Path(__file__).parent / "mutants"
 ANSWERS = {}

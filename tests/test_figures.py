@@ -30,8 +30,8 @@ from muonlab.classroom import (
 from muonlab.cost.timeline import Part
 from muonlab.experiments import paired_interval
 from muonlab.files import course
-from muonlab.publishing import picture
 from muonlab.records.runs import contrasted
+from printing import picture
 
 PAGES = {"light": ("#ffffff", "#f3f4f5"), "dark": ("#14181e", "#111111")}
 SEEN = {  # by Machado et al. 2009, DOI 10.1109/TVCG.2009.113, in linear RGB

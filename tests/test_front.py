@@ -18,15 +18,16 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+import pictures
 from muonlab.classroom import by_contestant, contestant
 from muonlab.models.gpt import GPT, SIZES
-from muonlab.publishing import book, picture, route
-from muonlab.publishing.claims import stored
 from muonlab.statistics import corrected, paired_interval
 from muonlab.studies import comparisons
 from muonlab.studies.comparisons import GPU, LAPTOP
 from muonlab.studies.protocol import MATTERS
 from muonlab.sweeps.results import recorded
+from printing import book, route
+from printing.claims import stored
 
 ROOT = Path(__file__).parents[1]
 HEADER = re.compile(r"^> Read \d+ min · do \d+ min · needs (.*?) · no GPU", re.MULTILINE)
@@ -295,7 +296,7 @@ def test_a_book_with_an_address_has_whole_links_in_its_previews(tmp_path, monkey
     config = yaml.safe_load((ROOT / "book" / "_config.yml").read_text("utf-8"))["sphinx"]["config"]
     (tmp_path / "conf.py").write_text("", encoding="utf-8")
     settings = {name: value for name, value in config.items() if name.startswith("ogp_")}
-    settings["extensions"] = ["sphinxext.opengraph", "muonlab.publishing.book"]
+    settings["extensions"] = ["sphinxext.opengraph", "printing.book"]
     where = [str(tmp_path)] * 2 + [str(tmp_path / "html"), str(tmp_path / "trees")]
     app.Sphinx(*where, "html", confoverrides=settings, status=None).build()
     page = (tmp_path / "html" / "index.html").read_text("utf-8")
@@ -303,7 +304,7 @@ def test_a_book_with_an_address_has_whole_links_in_its_previews(tmp_path, monkey
     assert told["image"] == f"{site}og.png"
     assert told["url"] == f"{site}index.html"
     assert told["twitter:card"] == "summary_large_image"
-    size = picture.CARD.read_bytes()[16:24]
+    size = pictures.CARD.read_bytes()[16:24]
     assert (int(told["image:width"]), int(told["image:height"])) == struct.unpack(">II", size)
     assert told["description"].startswith("What a visitor reads")
 

@@ -13,7 +13,6 @@ from muonlab.cli import main
 from muonlab.data import corpus
 from muonlab.data.corpus import CLASSES, SPAN, Corpus
 from muonlab.models.gpt import GPT, GPTConfig
-from muonlab.publishing import gpu
 from muonlab.records import store
 from muonlab.records.record import append
 from muonlab.statistics import paired_interval
@@ -22,6 +21,7 @@ from muonlab.studies.lead import GPU_SEEDS, UNFINISHED
 from muonlab.sweeps.results import problems, recorded
 from muonlab.sweeps.study import HERE
 from muonlab.training.config import TrainConfig
+from printing import gpu
 
 ON_GPU = ("race-gpu-1", "race-gpu-2", "race-gpu", "table-gpu-tuning")
 OFTEN = (40, 20, 15, 10, 5, 5, 3, 2)  # how often each token comes: some are head, some tail

@@ -12,8 +12,9 @@ from lesson_texts import check_fresh, solve, stubs
 
 from muonlab.classroom import claims, quiz
 from muonlab.classroom import exercise as check
+from muonlab.classroom.widget import LESSONS
 from muonlab.notebooks import evidence_texts, notebook_path, read, texts
-from muonlab.publishing.release import LESSONS, execute
+from release import execute
 
 TEXTS = {path.name[:2]: path for path in texts(LESSONS)}
 SECONDS = 60

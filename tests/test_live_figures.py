@@ -19,10 +19,9 @@ from muonlab.classroom.explorer_data import (
 )
 from muonlab.classroom.predict import Prediction
 from muonlab.classroom.quiz import Quiz
-from muonlab.classroom.widget import Widget, script
+from muonlab.classroom.widget import LESSONS, Widget, script
 from muonlab.data.load import load_corpus
 from muonlab.notebooks import STATE
-from muonlab.publishing.release import LESSONS
 from muonlab.records.store import RESULTS
 from muonlab.studies.races import RACE
 from muonlab.studies.table1 import table1_data

@@ -7,11 +7,8 @@ from statistics import mean
 import pytest
 
 from muonlab.classroom.claims import VERDICTS, Claim
+from muonlab.classroom.widget import LESSONS
 from muonlab.files import course
-from muonlab.publishing import book, gpu, paper
-from muonlab.publishing.claims import brief, claims_table, plain
-from muonlab.publishing.paper import Paper
-from muonlab.publishing.release import LESSONS
 from muonlab.statistics import (
     Interval,
     mean_interval,
@@ -22,6 +19,9 @@ from muonlab.statistics import (
 from muonlab.studies.protocol import MATTERS
 from muonlab.studies.table1 import PAPER_ROWS, recovered, row_losses, row_name, widened
 from muonlab.sweeps.results import recorded
+from printing import book, gpu, paper
+from printing.claims import brief, claims_table, plain
+from printing.paper import Paper
 
 PAGE = course() / "book" / "paper.md"
 ITEM = {"item": "Figure 1", "reports": "a | b < c", "claims": ["99-c1", "99-c2"]}

@@ -9,37 +9,40 @@ import pytest
 import torch
 from matplotlib import image
 
+import pictures
 from muonlab.classroom import explorer_data
 from muonlab.data.facts import selections
 from muonlab.data.load import load_corpus
 from muonlab.optim.orthogonalize import polar
-from muonlab.publishing import picture
 from muonlab.records import store
 from muonlab.records.record import contestant
 from muonlab.studies import comparisons
 from muonlab.studies.races import RACE
 from muonlab.sweeps.results import recorded
 from muonlab.sweeps.study import HERE, Place
+from printing import picture
 
 
 @pytest.mark.parametrize("name", picture.PICTURES)
 def test_a_stored_picture_is_drawn_from_the_records(name):
-    assert (picture.ASSETS / f"{name}.svg").read_bytes() == picture.as_svg(name), (
+    assert (pictures.ASSETS / f"{name}.svg").read_bytes() == picture.as_svg(name), (
         "run `make lessons`"
     )
 
 
 def test_the_social_picture_is_drawn_from_the_records():
-    stored = image.imread(picture.CARD)
+    stored = image.imread(pictures.CARD)
     assert stored.shape == (630, 1200, 4)
-    drawn = image.imread(io.BytesIO(picture.as_png()))
+    drawn = image.imread(io.BytesIO(pictures.as_png()))
     assert np.abs(stored - drawn).max() < 0.01, "run `make lessons`"
 
 
 def test_the_mark_is_a_gradients_ellipse_on_the_circle_of_muons_step():
-    assert picture.MARK.read_bytes() == picture.mark(), "run `make lessons`"
-    number = {k: float(v) for k, v in re.findall(r'\b(r[xy]?)="([\d.]+)"', picture.mark().decode())}
-    turn = math.radians(-float(re.search(r"rotate\(([-\d.]+)\)", picture.mark().decode())[1]))
+    assert pictures.MARK.read_bytes() == pictures.mark(), "run `make lessons`"
+    number = {
+        k: float(v) for k, v in re.findall(r'\b(r[xy]?)="([\d.]+)"', pictures.mark().decode())
+    }
+    turn = math.radians(-float(re.search(r"rotate\(([-\d.]+)\)", pictures.mark().decode())[1]))
     axis = torch.tensor([math.cos(turn), math.sin(turn)], dtype=torch.float64)
     across = torch.stack([-axis[1], axis[0]])
     scale = number["r"] * (2 / picture.GRADIENT.square().sum()).sqrt()

@@ -13,8 +13,8 @@ from test_browser import browser, open_page
 
 from muonlab import polar
 from muonlab.optim.normuon import NorMuon
-from muonlab.publishing import book
 from muonlab.theory import answers, coupled, descent, direction, power_law, train
+from printing import book
 
 browser = browser  # the fixture of test_browser
 RULES = {"gd": "gd", "sign": "sign", "muon": "muon", "ns": "newton_schulz", "adam": "adam"}

@@ -12,8 +12,8 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from muonlab.classroom import claims
+from muonlab.classroom.widget import LESSONS
 from muonlab.notebooks import notebook_path, read, texts
-from muonlab.publishing.release import LESSONS
 from muonlab.studies.table1 import PAPER_ROWS
 
 TEXTS = {path.name[:2]: path for path in texts(LESSONS)}

@@ -8,10 +8,10 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from test_book import visit  # noqa: F401  a fixture
 from test_browser import browser  # noqa: F401  a fixture
 
+import slides
 from muonlab.classroom.quiz import questions
 from muonlab.notebooks import STATE
-from muonlab.publishing import slides
-from muonlab.publishing.book import lessons
+from printing.book import lessons
 
 FIRST = "# Why?\n\nA hook.\n\n> **You will be able to**\n> 1. ask.\n>\n"
 FIRST += "> Read 7 min · do 9 min · needs lesson 01 · no GPU"

@@ -19,6 +19,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+import bundle
 import muonlab
 from muonlab import cli, files
 from muonlab.benchmark.bench import bench_report, read_bench
@@ -27,7 +28,6 @@ from muonlab.classroom.predict import Prediction
 from muonlab.data.facts import load_facts
 from muonlab.distributed.processes import _answer
 from muonlab.files import cache_folder, course, prepare_file, replace_file
-from muonlab.publishing import bundle
 from muonlab.records.provenance import unchanged
 from muonlab.records.record import Record
 from muonlab.records.table import runs_table

@@ -11,13 +11,13 @@ from torch import nn
 from muonlab.data import load_corpus
 from muonlab.models.gpt import GPT, GPTConfig
 from muonlab.optim.muon import Muon
-from muonlab.publishing.answer import rates
 from muonlab.studies.comparisons import GPU, LENGTHS
 from muonlab.studies.races import RACE
 from muonlab.sweeps.study import HERE
 from muonlab.training.build import build_model
 from muonlab.training.config import TrainConfig
 from muonlab.training.run import Run
+from printing.answer import rates
 
 PAGE = (Path(__file__).parents[1] / "book" / "use-it.md").read_text("utf-8")
 SNIPPETS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)

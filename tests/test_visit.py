@@ -9,7 +9,8 @@ import pytest
 from test_book import HTML, serious
 from test_browser import browser, open_page  # noqa: F401  a fixture
 
-from muonlab.publishing import book, picture
+import pictures
+from printing import book
 
 pytestmark = pytest.mark.browser
 MOST = {"book/intro.html": 7.5e5}  # bytes of a page without formulas, with all that it loads
@@ -183,7 +184,7 @@ def test_every_page_has_a_name_and_a_preview():
         assert len(told["description"]) > 30, path
         assert not re.search(r"[a-z]\+\d", told["description"])
         (icon,) = re.findall('<link rel="icon" href="([^"]*)"', head)
-        assert (path.parent / icon).read_bytes() == picture.mark()
+        assert (path.parent / icon).read_bytes() == pictures.mark()
         names.setdefault(title, []).append(path.stem)
     assert [both for both in names.values() if len(both) > 1] == []
-    assert (HTML / "og.png").read_bytes() == picture.CARD.read_bytes()
+    assert (HTML / "og.png").read_bytes() == pictures.CARD.read_bytes()

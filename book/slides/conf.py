@@ -1,4 +1,4 @@
-"""How sphinx-revealjs makes the decks that muonlab/publishing/slides.py chooses."""
+"""How sphinx-revealjs makes the decks that book/_ext/slides.py chooses."""
 
 from importlib.util import find_spec
 from pathlib import Path

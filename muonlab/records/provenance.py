@@ -37,13 +37,13 @@ def now() -> str:
 def code_version() -> str:
     """Returns the git commit of the package, with "-dirty" if tracked code differs from it.
 
-    Classroom and publishing may differ: no run imports them. Without git, it is the version number.
+    The classroom may differ: no run imports it. Without git, it is the version number.
     """
     folder = Path(muonlab.__file__).parent
     tracked = _git(folder, "ls-files", "__init__.py")
     if not tracked:  # no git, or an installed copy that only lies inside another repository
         return f"muonlab {muonlab.__version__}"
-    compared = (".", ":(exclude)classroom", ":(exclude)publishing")
+    compared = (".", ":(exclude)classroom")
     changes = _git(folder, "status", "--porcelain", "-uno", "--", *compared)
     return (_git(folder, "rev-parse", "HEAD") or "")[:12] + ("-dirty" if changes else "")
 

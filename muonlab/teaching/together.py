@@ -114,7 +114,7 @@ def stored(lesson: str) -> Stored:
     if not asked or any(widget["id"] not in happened for widget in asked):
         raise ValueError(
             f"{path.name} has not the outputs that say what happened: run "
-            f"`python -m muonlab.publishing.release {lesson}`, or take the notebook as it came"
+            f"`python book/_ext/release.py {lesson}`, or take the notebook as it came"
         )
     title = next(c.source for c in notebook.cells if c.source.startswith("# ")).splitlines()[0]
     return Stored(

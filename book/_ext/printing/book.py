@@ -22,14 +22,14 @@ from muonlab.classroom.output import Table
 from muonlab.classroom.widget import Widget, script
 from muonlab.files import course
 from muonlab.notebooks import STATE
-from muonlab.publishing import answer, gpu, picture, refresher, route
-from muonlab.publishing.claims import brief, claims_table, link, measured
-from muonlab.publishing.fold import fold
-from muonlab.publishing.paper import counts, gap, paper, table1
 from muonlab.records.store import path_of
 from muonlab.studies import comparisons
 from muonlab.studies.table1 import TIERS
 from muonlab.sweeps.results import read_runs
+from printing import answer, gpu, picture, refresher, route
+from printing.claims import brief, claims_table, link, measured
+from printing.fold import fold
+from printing.paper import counts, gap, paper, table1
 
 PART = re.compile(r"<!-- made: (\w+) ?([^>]*?) -->")
 TITLE = re.compile(r"^# (.*)$", re.MULTILINE)

@@ -14,7 +14,6 @@ from typing import Any
 
 from muonlab.classroom.claims import VERDICTS, Claim
 from muonlab.files import course
-from muonlab.publishing.claims import Found, claims_table, link, plain, stored, table
 from muonlab.statistics import (
     FACTOR,
     Interval,
@@ -25,6 +24,7 @@ from muonlab.statistics import (
 from muonlab.studies.evidence import EVIDENCE
 from muonlab.studies.table1 import ADAMW, MUON, paper_losses, row_losses, widened
 from muonlab.sweeps.results import recorded
+from printing.claims import Found, claims_table, link, plain, stored, table
 
 PROTOCOLS = {
     "fair": "both sides tuned alike",

@@ -6,7 +6,6 @@ from operator import itemgetter
 import numpy as np
 
 from muonlab.models.gpt import SIZES
-from muonlab.publishing.claims import table
 from muonlab.records.runs import curves, grouped, leads_in_time
 from muonlab.records.store import RESULTS
 from muonlab.statistics import Interval, mean_interval, paired_interval
@@ -16,6 +15,7 @@ from muonlab.studies.evidence import SEARCHES
 from muonlab.sweeps.results import recorded
 from muonlab.sweeps.study import HERE
 from muonlab.theory.spectra import Isotropy
+from printing.claims import table
 
 SLOWER = (1.03, 1.2)  # Muon's step over AdamW's: as in published large runs, as on our laptop
 HEADS = ("Muon's lead, nats", "equal steps", "if its step takes 3 % longer", "20 % longer")

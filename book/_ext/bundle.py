@@ -1,4 +1,4 @@
-"""The course in one archive, to read without a network: `python -m muonlab.publishing.bundle`."""
+"""The course in one archive, to read without a network: `python book/_ext/bundle.py`."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Slides: one deck a lesson, of the lesson's own cells: `python -m muonlab.publishing.slides`.
+"""Slides: one deck a lesson, of the lesson's own cells: `python book/_ext/slides.py`.
 
 A deck keeps what a class looks at: the question, predictions with the words before them and what
 happened, explorers, figures and claims, the limits and the quiz. The speaker's notes are the
@@ -22,7 +22,7 @@ from sphinx.cmd.build import build_main
 from muonlab.classroom.claims import MIME as CLAIM
 from muonlab.files import course
 from muonlab.notebooks import STATE
-from muonlab.publishing.book import HEADER, VIEW, lessons
+from printing.book import HEADER, VIEW, lessons
 
 SETTINGS = course() / "book" / "slides"
 DECKS = course() / "book" / "_build" / "html" / "slides"

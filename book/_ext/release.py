@@ -1,4 +1,4 @@
-"""Text to executed notebook, one way: `python -m muonlab.publishing.release [NN ...]`."""
+"""Text to executed notebook, one way: `python book/_ext/release.py [NN ...]`."""
 
 import json
 import math
@@ -15,7 +15,8 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 
-from muonlab.files import course, replace_file
+from muonlab.classroom.widget import LESSONS
+from muonlab.files import replace_file
 from muonlab.notebooks import (
     STATE,
     evidence_texts,
@@ -25,7 +26,6 @@ from muonlab.notebooks import (
     texts,
 )
 
-LESSONS = course() / "lessons"
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # of a traceback meant for a terminal
 SETTINGS = {
     "GOMP_SPINCOUNT": "10000",  # threads that spin longer are slow beside any other program

@@ -1,20 +1,16 @@
-"""The mark, and the pictures of README and home: `python -m muonlab.publishing.picture`."""
+"""The pictures of README, home and the answer: drawn from records, each with its words."""
 
-import io
 import math
 from operator import itemgetter
 
 import matplotlib.pyplot as plt
-import numpy as np
 import seaborn as sns
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Ellipse
 
 from muonlab.classroom import axes, figures, svg
-from muonlab.classroom.looks import CONTESTANTS, DARK, INK, looks
-from muonlab.files import course, replace_file
+from muonlab.classroom.looks import INK, looks
 from muonlab.optim.orthogonalize import polar
 from muonlab.records.runs import curves, grouped
 from muonlab.studies import comparisons
@@ -23,14 +19,10 @@ from muonlab.studies.lead import GPU as GPU_RACE
 from muonlab.studies.lead import GPU_TABLE
 from muonlab.sweeps.study import HERE, badness
 
-ASSETS = course() / "book" / "assets"
-MARK = course() / "book" / "static" / "mark.svg"
-CARD = ASSETS / "og.png"
 GRADIENT = torch.tensor([[1.0, 0.55], [0.25, 0.45]], dtype=torch.float64)
 CLASSES = {"frequent": "head", "middle": "middle", "rare": "tail"}  # of tokens, half, 40 %, a tenth
 NAMES = ("AdamW", "Muon")
 RACES = {"on a GPU": GPU, "on a laptop": LAPTOP}
-TITLE = "Does Muon train language models\nbetter than Adam, and why?"
 LOSS_ALT = (
     "Held-out loss of a small language model over 1,000 steps on a GPU; Muon's curve lies below "
     "AdamW's all along."
@@ -47,8 +39,8 @@ def race() -> Figure:
     """Returns the race on a GPU: held-out loss by step, and the lead by how rare a token is."""
     axes.style()
     figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.2), width_ratios=(3, 2))
-    _draw_losses(left)
-    _draw_leads(right)
+    draw_losses(left)
+    draw_leads(right)
     axes.legend(figure, "both sides tuned; band: all 5 seeds; bars: mean, 95 % interval")
     return figure
 
@@ -58,8 +50,8 @@ def race_in_two() -> tuple[Figure, Figure]:
     axes.style()
     halves = []
     for width, draw, drawn in (
-        (4.8, _draw_losses, "both sides tuned; band: all 5 seeds"),
-        (3.2, _draw_leads, "bars: mean, 95 % interval"),
+        (4.8, draw_losses, "both sides tuned; band: all 5 seeds"),
+        (3.2, draw_leads, "bars: mean, 95 % interval"),
     ):
         figure, panel = plt.subplots(figsize=(width, 3.2))
         draw(panel)
@@ -68,14 +60,14 @@ def race_in_two() -> tuple[Figure, Figure]:
     return halves[0], halves[1]
 
 
-def _draw_losses(panel: Axes) -> None:
+def draw_losses(panel: Axes) -> None:
     runs = grouped(GPU.runs, preset=GPU.phase)
     steps = curves(runs["Muon"])[0]
     axes.draw_lines(panel, steps, {name: curves(runs[name])[1] for name in NAMES})
     panel.set(xlabel="step", ylabel="held-out loss, nats a token", xticks=steps[1::2])
 
 
-def _draw_leads(panel: Axes) -> None:
+def draw_leads(panel: Axes) -> None:
     colours = looks([f"a race {where}" for where in RACES])
     for shift, ((where, comparison), look) in enumerate(zip(RACES.items(), colours, strict=True)):
         leads = [comparison.interval(itemgetter(part)) for part in CLASSES.values()]
@@ -176,87 +168,3 @@ def in_page(name: str) -> str:
         return f'<div class="cell_output"><div class="muonlab-halves">{parts}</div></div>'
     draw, alt = PICTURES[name]
     return f'<div class="cell_output">{svg.inline(draw(), alt)}</div>'
-
-
-def ellipse() -> tuple[tuple[float, float], float]:
-    """Returns the half axes of what GRADIENT makes of a circle, and its turn in degrees.
-
-    Of unit root mean square, so that the ellipse and the circle of Muon's step are equally long.
-    """
-    out, stretch, _ = torch.linalg.svd(GRADIENT)
-    long, short = (stretch * (2 / stretch.square().sum()).sqrt()).tolist()
-    return (long, short), math.degrees(math.atan2(out[1, 0], out[0, 0]) % math.pi)
-
-
-def mark() -> bytes:
-    """Returns the course's mark as SVG: a gradient's ellipse, and the circle that Muon makes."""
-    (long, short), turn = ellipse()
-    size = 10  # of the circle, in a square of 32
-    rules = {name: CONTESTANTS[name]["light"] for name in NAMES}
-    light = "".join(f".{name}{{stroke:{colour}}}" for name, colour in rules.items())
-    dark = "".join(f".{name}{{stroke:{DARK[colour]}}}" for name, colour in rules.items())
-    return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="-16 -16 32 32" fill="none">
-<style>{light}@media (prefers-color-scheme:dark){{{dark}}}</style>
-<circle class="Muon" r="{size}" stroke-width="4"/>
-<ellipse class="AdamW" rx="{size * long:.1f}" ry="{size * short:.1f}" stroke-width="2.6"
-  transform="rotate({-turn:.1f})"/>
-</svg>
-""".encode()
-
-
-def as_png() -> bytes:
-    """Returns the race in the shape that pages which link to the book show: 1200 x 630."""
-    axes.style()
-    figure = plt.figure(figsize=(8, 4.2), layout="none")
-    left, right = (
-        figure.add_axes((x, 0.13, width, 0.54)) for x, width in ((0.09, 0.5), (0.7, 0.28))
-    )
-    _draw_losses(left)
-    _draw_leads(right)
-    left.set_ylabel("loss, nats a token")
-    # the curves fall: there they are not
-    for line, (ha, va, off) in zip(
-        left.lines, (("left", "bottom", 6), ("right", "top", -6)), strict=True
-    ):
-        x, y = (float(np.asarray(values)[3]) for values in line.get_data())
-        left.annotate(
-            str(line.get_label()),
-            (x, y),
-            xytext=(off, off),
-            textcoords="offset points",
-            horizontalalignment=ha,
-            verticalalignment=va,
-            color=line.get_color(),
-            fontsize=16,
-            fontweight="bold",
-        )
-    right.legend(loc="upper left", handlelength=1, borderaxespad=0, fontsize=9.5)
-    badge = figure.add_axes((0.02, 0.76, 0.12, 0.12 * 8 / 4.2), aspect="equal")
-    badge.set(xlim=(-1.6, 1.6), ylim=(-1.6, 1.6))
-    badge.axis("off")
-    (long, short), turn = ellipse()
-    for name, (wide, high), width in (("Muon", (1, 1), 7), ("AdamW", (long, short), 4.5)):
-        look = {"edgecolor": CONTESTANTS[name]["light"], "linewidth": width, "fill": False}
-        badge.add_patch(Ellipse((0, 0), 2 * wide, 2 * high, angle=turn, **look))
-    figure.text(0.16, 0.96, TITLE, fontsize=21, fontweight="bold", va="top", linespacing=1.25)
-    subtitle = "muonlab: a course, and its measurements. Both sides tuned."
-    figure.text(0.16, 0.745, subtitle, fontsize=12, va="top", color="#4d5870")
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=150, facecolor="white")
-    plt.close(figure)
-    return buffer.getvalue()
-
-
-def main() -> None:
-    """Writes the pictures."""
-    ASSETS.mkdir(parents=True, exist_ok=True)
-    for name in PICTURES:
-        replace_file(ASSETS / f"{name}.svg", as_svg(name))
-        print(f"{name}.svg: written")
-    replace_file(MARK, mark())
-    replace_file(CARD, as_png())
-    print(f"{MARK.name}, {CARD.name}: written")
-
-
-if __name__ == "__main__":
-    main()

@@ -7,13 +7,13 @@ from typing import Any
 
 from muonlab.classroom.output import Table
 from muonlab.models.gpt import SIZES
-from muonlab.publishing.claims import plain
 from muonlab.records.store import RESULTS, path_of
 from muonlab.studies.comparisons import GPU
 from muonlab.studies.lead import GPU as SEARCH
 from muonlab.studies.lead import GPU_TABLE, LEAD, UNFINISHED
 from muonlab.sweeps.results import recorded
 from muonlab.sweeps.study import HERE
+from printing.claims import plain
 
 PARTS = {"all tokens": "overall", "head": "head", "middle": "middle", "tail": "tail"}
 ON_IT = ("race-gpu", "table-gpu", "race-gpu-shorter", "normuon-gpu")  # studies for the card

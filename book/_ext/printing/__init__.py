@@ -1,0 +1,1 @@
+"""What the pages of the book show, made from lessons and records while Sphinx builds it."""

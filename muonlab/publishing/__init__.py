@@ -1,1 +1,0 @@
-"""Lessons to notebooks, notebooks to the book; no notebook and no learner calls it."""
