@@ -4,7 +4,7 @@ BIN := .venv/bin
 QUICK := architecture muon_step orthogonalize optim normuon controls lion routing gpt attention \
   statistics grids study pins
 
-.PHONY: lab test quick lessons format slides book bundle browser slow grades clean
+.PHONY: lab test quick lessons format slides book bundle browser slow grades lesson clean
 
 lab: .venv/lab
 	$(BIN)/muonlab lab
@@ -20,6 +20,10 @@ quick: .venv/all  ## what a change in the package needs first
 lessons: .venv/all  ## re-execute the lessons from lessons/text
 	$(BIN)/python book/_ext/release.py
 	$(BIN)/python book/_ext/pictures.py
+
+lesson: .venv/all  ## a new lesson that is green: make lesson NAME=17-weight-decay
+	$(BIN)/python book/_ext/stub.py $(NAME)
+	$(BIN)/python book/_ext/release.py $(firstword $(subst -, ,$(NAME)))
 
 format: .venv/all  ## the code of the lessons' texts, as wide as the book's column
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/jupytext --quiet --pipe "ruff format --line-length 84 -" \

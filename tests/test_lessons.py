@@ -20,20 +20,17 @@ TEXTS = {path.name[:2]: path for path in texts(LESSONS)}
 SECONDS = 60
 WIDTH = 84  # characters: what the book's column holds
 LIMITS = {  # what a lesson holds, from least to most
-    "cells": (20, 35),
+    "cells": (10, 35),
     "words": (0, 1200),
     "words of code": (0, 2_400),  # names, numbers and signs: they do not depend on the layout
     "words of the longest cell": (1, 320),
     "predictions": (1, 9),
     "explorers": (1, 3),
-    "exercises": (2, 4),
+    "exercises": (1, 4),
     "quiz": (1, 1),
     "recap": (1, 1),
-    "claims": (3, 20),
-    "checked cells": (3, 35),
-}
-RELAXED = {
-    "00": {"cells": (18, 35), "exercises": (1, 4), "claims": (2, 20), "checked cells": (2, 35)}
+    "claims": (1, 20),
+    "checked cells": (1, 35),
 }
 lessons = pytest.mark.parametrize("lesson", TEXTS)
 
@@ -97,8 +94,7 @@ def test_the_notebook_is_fresh(lesson):
 @lessons
 def test_the_lesson_has_the_whole_anatomy(lesson):
     found = measure(read(TEXTS[lesson]))
-    limits = LIMITS | RELAXED.get(lesson, {})
-    wrong = {k: (v, limits[k]) for k, v in found.items() if not limits[k][0] <= v <= limits[k][1]}
+    wrong = {k: (v, LIMITS[k]) for k, v in found.items() if not LIMITS[k][0] <= v <= LIMITS[k][1]}
     assert not wrong, f"found, (least, most): {wrong}"
 
 
