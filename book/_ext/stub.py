@@ -199,6 +199,22 @@ ANSWERS = {
 
 VARIANTS = """\
 # Variants of the exercises of lesson NN; muonlab/teaching/variants.py says how to read them.
+
+["NN-e1"]
+draw.whole = [2, 5, 10, 100]
+text = '''
+Each value's part of their sum, where the whole counts @whole.
+'''
+code = '''
+def parts(values: torch.Tensor) -> torch.Tensor:
+    \"""Each value's part of @whole. values: (n,), above 0. Returns (n,), which sums to @whole.\"""
+    # solution
+    return @whole * values / values.sum()
+'''
+convert = '''
+asks = lambda f: lambda values: f(values) / @whole
+gives = lambda g: lambda values: g(values) * @whole
+'''
 """
 
 
