@@ -23,6 +23,7 @@ FLOORS = (  # a room may import from itself, and from the rooms on lower floors
     ("sweeps", "benchmark"),
     ("studies",),
     ("cost",),
+    ("drawing",),
     ("classroom", "experiments"),
     ("notebooks",),
     ("teaching",),
@@ -31,7 +32,7 @@ FLOORS = (  # a room may import from itself, and from the rooms on lower floors
 )
 FLOOR = {room: number for number, floor in enumerate(FLOORS) for room in floor}
 SHOWS = {"ipywidgets", "anywidget", "traitlets", "matplotlib", "seaborn", "IPython", "jupytext"}
-SHOWING = {"classroom", "notebooks", "teaching", "cli", "__main__"}
+SHOWING = {"drawing", "classroom", "notebooks", "teaching", "cli", "__main__"}
 OPTIONAL = {"ray", "submitit"}  # may be missing
 READ = ("optim", "theory", "models", "data")  # what a learner is meant to read
 DOORS = {f"muonlab{door}" for door in ("", ".models", ".theory", ".data", ".experiments")}
@@ -142,7 +143,8 @@ SIZES = {  # lines of code, a room each; what grows by more than a tenth asks wh
     "distributed": 420,
     "cost": 340,
     "benchmark": 260,
-    "classroom": 2_110,
+    "drawing": 550,
+    "classroom": 1_660,
     "notebooks": 60,
     "teaching": 1_050,
     "cli": 320,

@@ -22,7 +22,7 @@ from torch import nn
 import muonlab
 from muonlab import GPT, GPTConfig, Muon, NorMuon, lr_scale, newton_schulz, polar, route
 from muonlab.benchmark.bench import read_bench
-from muonlab.classroom import claims, exercise, explore, figures, handin, heatmaps, quiz, report
+from muonlab.classroom import claims, exercise, explore, handin, quiz, report
 from muonlab.classroom.explorer_data import (
     bands_data,
     facts_data,
@@ -40,6 +40,7 @@ from muonlab.data.load import load_corpus
 from muonlab.data.regression import load_regression
 from muonlab.data.zipf import exponent, exponent_interval, ranked_blocks, zipf
 from muonlab.distributed import parallel
+from muonlab.drawing import figures, heatmaps
 from muonlab.models import QKClip, keys_and_values, pair_angles
 from muonlab.models.regressor import Regressor
 from muonlab.optim import own

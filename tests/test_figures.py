@@ -13,21 +13,18 @@ from matplotlib import pyplot as plt
 
 from muonlab.classroom import (
     Lesson,
-    axes,
     bars,
     dots,
-    figures,
     lines,
-    looks,
     maps,
     matrix,
     output,
     panels,
     spectra,
-    svg,
     timelines,
 )
 from muonlab.cost.timeline import Part
+from muonlab.drawing import axes, figures, looks, svg
 from muonlab.experiments import paired_interval
 from muonlab.files import course
 from muonlab.records.runs import contrasted

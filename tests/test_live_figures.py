@@ -21,6 +21,7 @@ from muonlab.classroom.predict import Prediction
 from muonlab.classroom.quiz import Quiz
 from muonlab.classroom.widget import LESSONS, Widget, script
 from muonlab.data.load import load_corpus
+from muonlab.drawing.looks import TABLE
 from muonlab.notebooks import STATE
 from muonlab.records.store import RESULTS
 from muonlab.studies.races import RACE
@@ -649,9 +650,8 @@ def test_texts_and_lines_stand_out_in_light_and_dark(theme, page, tmp_path):
     page.add_style_tag(content=f"html {{{variables}}} body {{background: {paper}}}")
     options = page.locator(".muonlab-option")
     options.evaluate_all("nodes => nodes.forEach((node) => node.click())")
-    table = json.loads(script("optimizers.json"))
     kinds = [("who", "contestants"), ("series", "series")]
-    colours = [f"{kind}-{i}" for kind, part in kinds for i in range(len(table[part]))]
+    colours = [f"{kind}-{i}" for kind, part in kinds for i in range(len(TABLE[part]))]
     for colour in colours:  # of the series, whether or not a picture needs all
         probe = f"<i class=colour style='color: var(--muonlab-{colour})'>"
         add = "(el, probe) => el.insertAdjacentHTML('beforeend', probe)"

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from matplotlib.patches import Ellipse
 
-from muonlab.classroom import axes
-from muonlab.classroom.looks import CONTESTANTS, DARK
+from muonlab.drawing import axes
+from muonlab.drawing.looks import CONTESTANTS, DARK
 from muonlab.files import course, replace_file
 from printing.picture import GRADIENT, NAMES, PICTURES, as_svg, draw_leads, draw_losses
 

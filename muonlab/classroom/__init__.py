@@ -12,11 +12,11 @@ from muonlab.classroom.explorer_data import (
     measured_spectra,
     trials_data,
 )
-from muonlab.classroom.figures import bars, dots, lead_map, lines, panels, spectra, timelines
-from muonlab.classroom.heatmaps import maps, matrix
 from muonlab.classroom.lesson import Lesson, start, start_evidence
 from muonlab.classroom.predict import home
 from muonlab.doctor import examine
+from muonlab.drawing.figures import bars, dots, lead_map, lines, panels, spectra, timelines
+from muonlab.drawing.heatmaps import maps, matrix
 from muonlab.files import course
 from muonlab.records.record import contestant
 from muonlab.records.runs import by_contestant, curves, grouped, leads_in_time, step_ratio

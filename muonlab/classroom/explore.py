@@ -20,6 +20,7 @@ import traitlets
 from muonlab import checks
 from muonlab.classroom.kinds import shape
 from muonlab.classroom.widget import LESSONS, Widget, script
+from muonlab.drawing import looks
 
 FOLDER = LESSONS / "explorers"
 KINDS = (
@@ -71,8 +72,8 @@ def draws_data(name: str) -> bool:
 
 def module(name: str) -> str:
     """Returns the ES module that draws an explorer."""
-    looks = f"const LOOKS = {script('optimizers.json')};\n"
-    return looks + script(*SCRIPTS) + WIRE.format(source=source(name))
+    known = f"const LOOKS = {looks.TEXT};\n"
+    return known + script(*SCRIPTS) + WIRE.format(source=source(name))
 
 
 class Explorer(Widget):

@@ -13,10 +13,11 @@ from IPython.display import display
 from matplotlib.figure import Figure
 
 from muonlab import checks
-from muonlab.classroom import axes, built, claims, exercise, figures, handin, output, svg
+from muonlab.classroom import built, claims, exercise, handin, output
 from muonlab.classroom.explore import Explorer
 from muonlab.classroom.predict import Prediction
 from muonlab.classroom.quiz import Quiz
+from muonlab.drawing import axes, figures, svg
 from muonlab.records.record import Record, contestant
 from muonlab.records.runs import Contrast, by_contestant, contrasted
 from muonlab.statistics import Interval, mean_interval

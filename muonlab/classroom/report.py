@@ -12,10 +12,10 @@ from matplotlib.figure import Figure
 
 import muonlab
 from muonlab import checks
-from muonlab.classroom import axes, figures, svg
-from muonlab.classroom.looks import INK
 from muonlab.classroom.output import Table
 from muonlab.classroom.widget import script
+from muonlab.drawing import axes, figures, svg
+from muonlab.drawing.looks import INK
 from muonlab.files import prepare_file, replace_file
 from muonlab.optim.own import own_step, text_of
 from muonlab.optim.rules import OWN

@@ -1,10 +1,10 @@
 """The base of the three widgets: one ES module each, which also runs in a page without a kernel."""
 
-import json
 from pathlib import Path
 
 import anywidget
 
+from muonlab.drawing.looks import TABLE
 from muonlab.files import course
 
 FOLDER = Path(__file__).parent / "widgets"
@@ -18,10 +18,9 @@ def script(*names: str) -> str:
 
 def colours() -> str:
     """Returns the colours of optimizers.json as CSS variables, for light pages and dark ones."""
-    table = json.loads(script("optimizers.json"))
 
     def variables(theme: str) -> str:
-        named = [("who", table["contestants"]), ("series", table["series"])]
+        named = [("who", TABLE["contestants"]), ("series", TABLE["series"])]
         return " ".join(
             f"--muonlab-{kind}-{number}: {look[theme]};"
             for kind, looks in named

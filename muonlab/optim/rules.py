@@ -29,7 +29,7 @@ Direction = Callable[[Tensor, State, Group], Tensor]
 class Rule:
     """A way to step hidden matrices; one entry of `RULES` makes a contestant of it.
 
-    Its colour stands beside its shown name in classroom/widgets/optimizers.json.
+    Its colour stands beside its shown name in drawing/optimizers.json.
     """
 
     shown: str  # its name in tables and figures

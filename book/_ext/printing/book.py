@@ -20,6 +20,7 @@ from muonlab.classroom import explore, quiz
 from muonlab.classroom.claims import EVIDENCE, collect, evidence
 from muonlab.classroom.output import Table
 from muonlab.classroom.widget import Widget, script
+from muonlab.drawing import looks
 from muonlab.files import course
 from muonlab.notebooks import STATE
 from muonlab.records.store import path_of
@@ -147,7 +148,7 @@ def playground_module() -> str:
     """Returns the ES module that computes and draws the playground, its settings first."""
     settings = (PLAYGROUND / "settings.json").read_text(encoding="utf-8")
     parts = (PLAYGROUND / f"{name}.js" for name in ("numerics", "drawing", "controls"))
-    known = f"const LOOKS = {script('optimizers.json')};\nconst SETTINGS = {settings};\n"
+    known = f"const LOOKS = {looks.TEXT};\nconst SETTINGS = {settings};\n"
     shared = script("dom.js", "matrix.js")
     return "\n".join([known + shared, *(part.read_text(encoding="utf-8") for part in parts)])
 

@@ -9,8 +9,8 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from muonlab.classroom import axes, figures, svg
-from muonlab.classroom.looks import INK, looks
+from muonlab.drawing import axes, figures, svg
+from muonlab.drawing.looks import INK, looks
 from muonlab.optim.orthogonalize import polar
 from muonlab.records.runs import curves, grouped
 from muonlab.studies import comparisons

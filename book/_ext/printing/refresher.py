@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from matplotlib.figure import Figure
 
-from muonlab.classroom import axes, figures, heatmaps, svg
+from muonlab.drawing import axes, figures, heatmaps, svg
 
 
 def svd() -> tuple[Figure, str]:

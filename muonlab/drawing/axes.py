@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from muonlab import checks
-from muonlab.classroom.looks import INK, looks
+from muonlab.drawing.looks import INK, looks
 
 CAPTION = 10.5
 WIDTH = 5.0  # inches: text keeps a readable size where a phone makes the figure narrower

@@ -10,8 +10,8 @@ from matplotlib.colors import LinearSegmentedColormap, to_rgb
 from matplotlib.figure import Figure
 
 from muonlab import checks
-from muonlab.classroom.axes import WIDTH, demand, draw_spectra, minus
-from muonlab.classroom.looks import looks
+from muonlab.drawing.axes import WIDTH, demand, draw_spectra, minus
+from muonlab.drawing.looks import looks
 
 DIVERGING = "PRGn"  # purple below 0, green above: told apart without red or green
 

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from muonlab.classroom.looks import DARK, INK
+from muonlab.drawing.looks import DARK, INK
 
 SVG, LINK = "http://www.w3.org/2000/svg", "{http://www.w3.org/1999/xlink}"
 COLOUR = re.compile("|".join((INK, *DARK)), re.IGNORECASE)

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-TABLE = json.loads((Path(__file__).parent / "widgets" / "optimizers.json").read_text("utf-8"))
+TEXT = (Path(__file__).parent / "optimizers.json").read_text("utf-8")
+TABLE = json.loads(TEXT)
 CONTESTANTS = {look["name"]: look for look in TABLE["contestants"]}
 SERIES = TABLE["series"]
 KNOWN = {alias: name for name, look in CONTESTANTS.items() for alias in (name, *look["also"])}

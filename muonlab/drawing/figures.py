@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from muonlab import checks
-from muonlab.classroom.axes import (
+from muonlab.cost.timeline import Part, ends
+from muonlab.drawing.axes import (
     CAPTION,
     WIDTH,
     Numbers,
@@ -26,8 +27,7 @@ from muonlab.classroom.axes import (
     scales,
     x_of,
 )
-from muonlab.classroom.looks import INK, looks
-from muonlab.cost.timeline import Part, ends
+from muonlab.drawing.looks import INK, looks
 from muonlab.statistics import Interval, mean_interval
 
 ROW = 26  # characters in a line of a row's name: the axis needs the other half
