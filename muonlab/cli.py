@@ -145,6 +145,8 @@ def _parser() -> argparse.ArgumentParser:
     text = "import: in place of another archive that is there"
     shared.add_argument("--replace", action="store_true", help=text)
     times = _verb(verbs, "bench", _bench, "time Muon on this machine, against its rivals")
+    text = "cuda: its step, its products, training, memory and kernels on a GPU"
+    times.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help=text)
     times.add_argument("--record", **file, help="write the figures (JSON)")
     times.add_argument("--show", **file, help="print an old record instead")
     return parser
@@ -392,7 +394,7 @@ def _bench(options: argparse.Namespace) -> int:
         raise ValueError("--record measures this machine, --show prints an old record: give one")
     if options.record:
         prepare_file(options.record)  # rather now than after the measuring
-    record = read_bench(options.show) if options.show else bench()
+    record = read_bench(options.show) if options.show else bench(options.device)
     if options.record:
         write_bench(record, options.record)
     print(bench_report(record), end="")

@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from muonlab import machine as allocator
-from muonlab.benchmark import bench, rivals, timing
+from muonlab.benchmark import bench, card, rivals, timing
+from muonlab.benchmark.launches import launches
 from muonlab.cli import main
 
 ROOT = Path(__file__).parents[1]
@@ -91,6 +92,146 @@ def test_a_new_record_has_every_part_and_can_be_written_read_and_shown(
     assert set(bench.read_bench(path)) == {"provenance", *bench.PARTS}
     assert printed.count("| muonlab |") == len(bench.SHAPES) + 1
     assert f"{len(bench.SHAPES) * 5 + len(rivals.rivals()) + 3} samples count" in printed
+
+
+# On a GPU
+
+
+GPU_RECORD = RECORD.with_name("gpu-h200.json")
+MORE = ("peak MB", "kernels")  # what the first record of a GPU had not
+
+
+@pytest.fixture
+def small_card(monkeypatch):
+    """Measures toys, on the CPU."""
+    toys = {
+        "SECONDS": 1e-3,
+        "PRODUCT": 32,
+        "COPY": 2**12,
+        "STACKS": {(16, 16): 2, (8, 40): 3},
+        "SETS": {"toy, 1 x 16": (1, 16), "toy, 2 x 8": (2, 8)},
+        "TRAINED": {"tiny": (2, 8, 65)},
+    }
+    for name, toy in toys.items():
+        monkeypatch.setattr(card, name, toy)
+
+
+def test_a_record_of_a_gpu_has_the_shape_of_the_first_one(small_card):
+    first = json.loads(GPU_RECORD.read_text(encoding="utf-8"))
+    record = card.bench_card(torch.device("cpu"))
+    assert list(record) == list(first)
+    assert record["peak"].keys() == first["peak"].keys()
+    assert record["provenance"].keys() == first["provenance"].keys()
+    for table in card.TABLES:
+        for row in record[table]:
+            own = {key for key in row if not key.endswith(MORE)}
+            assert own == first[table][0].keys()
+            assert {key for key in row if key.endswith("peak MB")} == {
+                f"{who} peak MB"
+                for who in {"optimizer_step": card.STEPPERS, "training, eager": card.TRAINERS}.get(
+                    table, ()
+                )
+            }
+    assert 0 < record[card.PARITY] < 1e-3
+    assert [row["numbers"] for row in record["optimizer_step"]] == [12 * 16**2, 2 * 12 * 8**2]
+
+
+def test_each_gpu_row_is_consistent_with_itself(small_card):
+    device, speed = torch.device("cpu"), 1e6
+    for row in card.optimizer_step(device, speed):
+        assert row["ratio to torch"] == row["muonlab Muon"] / row["torch.optim.Muon"]
+        assert row["torch.optim.Muon kernels"] > row["AdamW fused kernels"] > 0
+        assert row["muonlab Muon peak MB"] is None  # a CPU does not say
+    one, two = (row["torch.optim.Muon kernels"] for row in card.optimizer_step(device, speed))
+    assert two == 2 * one  # one matrix after the other
+    (row,) = card.training(device, speed)
+    assert row["Muon tokens/s"] == pytest.approx(1000 * 16 / row["Muon ms"])
+    weights = 3 * 12 * 128**2 + 128 * 65
+    flop = 6 * 16 * (weights + 3 * 8 * 128)
+    assert row["Muon share of peak"] * row["Muon ms"] * speed == pytest.approx(flop)
+
+
+def test_the_floors_of_the_first_gpu_record_come_out_again():
+    first = json.loads(GPU_RECORD.read_text(encoding="utf-8"))
+    speed = 1e9 * first["peak"]["bf16 TFLOP/s"]
+    for row in first["newton_schulz"]:
+        shape = tuple(row["shape"])
+        assert (card.STACKS[shape], card.STACKS[shape] * card._flop(shape)) == (
+            row["stack"],
+            row["flop, as torch multiplies"],
+        )
+    for row in first["optimizer_step"]:
+        layers, width = card.SETS[row["set"]]
+        shapes = [(m * width, n * width) for m, n in card.LAYER] * layers
+        assert sum(map(card._flop, shapes)) / speed == pytest.approx(row["floor at peak"])
+
+
+def test_events_and_the_clock_time_a_call(monkeypatch):
+    ticks = iter(range(10_000))
+    monkeypatch.setattr(card.time, "perf_counter", lambda: float(next(ticks)))
+    calls = []
+    by_events, wall, megabytes = card.timed(lambda: calls.append(1), torch.device("cpu"))
+    # a second passes at each look: one between the ticks of a call, and two looks a call
+    assert by_events == 1000
+    assert wall == 1000 * (2 * card.LEAST + 1) / card.LEAST
+    assert megabytes is None
+    assert len(calls) == card.WARM + 1 + card.LEAST
+
+
+def test_a_gpu_is_timed_by_its_own_events_and_waited_for(monkeypatch):
+    made, waits = [], []
+
+    class Event(card.Tick):
+        def __init__(self, enable_timing):
+            made.append(enable_timing)
+
+    monkeypatch.setattr(torch.cuda, "Event", Event)
+    monkeypatch.setattr(torch.cuda, "synchronize", waits.append)
+    monkeypatch.setattr(torch.cuda, "reset_peak_memory_stats", lambda device: waits.clear())
+    monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda device: 5 * 10**6)
+    gpu = torch.device("cuda")
+    *_, megabytes = card.timed(lambda: None, gpu)
+    assert made == [True] * 2 * card.MOST
+    assert waits == [gpu] * 3  # after the warm-up, the one call that is counted by, and all
+    assert megabytes == pytest.approx(5)
+
+
+def test_launches_are_what_computes():
+    X = torch.ones(4, 4)
+    counted = launches(lambda: (X @ X.T).view(2, 8).add_(1)[0])
+    assert (counted.kernels, counted.calls["mm"], counted.calls["add_"]) == (2, 1, 1)
+    assert counted.calls.total() > 2
+
+
+def test_a_gpu_that_is_not_there_is_refused_before_anything_is_measured(
+    monkeypatch, tmp_path, capsys
+):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    for measure in ("bench_card", "peak"):
+        monkeypatch.setattr(bench, measure, lambda *_: pytest.fail("it measures"))
+    path = tmp_path / "gpu.json"
+    assert main(["bench", "--device", "cuda", "--record", str(path)]) == 2
+    assert "device 'cuda' needs a GPU that torch can use; take device='cpu'" in (
+        capsys.readouterr().err
+    )
+    assert not path.exists()
+
+
+def test_on_a_gpu_its_own_tables_are_measured_written_and_shown(
+    small_card, monkeypatch, tmp_path, capsys
+):
+    monkeypatch.setattr(bench, "pick_device", torch.device)
+    on_cpu = card.bench_card(torch.device("cpu"))
+    monkeypatch.setattr(bench, "bench_card", lambda device: {"cuda": on_cpu}[device.type])
+    path = tmp_path / "gpu.json"
+    assert main(["bench", "--device", "cuda", "--record", str(path)]) == 0
+    printed = capsys.readouterr().out
+    assert main(["bench", "--show", str(path)]) == 0
+    assert "**training, eager**" in printed
+    assert "toy, 2 x 8" in capsys.readouterr().out
+    assert bench.read_bench(path).keys() == on_cpu.keys()
+    assert main(["bench", "--show", str(GPU_RECORD)]) == 0
+    assert "NVIDIA H200" in capsys.readouterr().out
 
 
 def test_the_floor_counts_the_products_of_the_fast_path(monkeypatch):

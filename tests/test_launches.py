@@ -1,24 +1,17 @@
 """How many kernels a step launches, and how often the host waits for the device: counted on a CPU.
 
-What is counted are operations that compute; those that only describe memory (`FREE`) launch
-nothing. Stacks are as large as a GPU takes, and products in bf16, as there.
+Stacks are as large as a GPU takes, and products in bf16, as there.
 """
 
 import pytest
 import torch
 from torch import nn
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from muonlab import Muon, NorMuon
+from muonlab.benchmark.launches import launches
 from muonlab.optim import fast, update
 
 SHAPES = [(1, 1)] * 4 + [(4, 1), (1, 4)]  # of a layer's matrices, in widths
-FREE = {  # a view, or memory without content
-    *("_reshape_alias", "_unsafe_view", "alias", "as_strided", "detach", "expand", "permute"),
-    *("select", "slice", "split", "split_with_sizes", "squeeze", "t", "transpose", "unbind"),
-    *("unsqueeze", "view", "diagonal", "empty", "empty_like", "empty_strided", "new_empty"),
-    *("promote_types", "_record_function_enter_new", "_record_function_exit"),
-}
 READS = {"_local_scalar_dense", "is_nonzero", "equal", "nonzero"}  # the host waits for these
 
 BUDGETS = {  # kernels a step: (layers, width) → of each optimizer; None is printed alone
@@ -32,23 +25,6 @@ OPTIMIZERS = {
     "NorMuon": lambda params, **options: NorMuon(params, ns_dtype=torch.bfloat16, **options),
     "torch.optim.Muon": torch.optim.Muon,
 }
-
-
-class Counted(TorchDispatchMode):
-    """Counts dispatched calls, by name."""
-
-    def __init__(self):
-        super().__init__()
-        self.calls = {}
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        name = function.overloadpacket.__name__
-        self.calls[name] = self.calls.get(name, 0) + 1
-        return function(*args, **(kwargs or {}))
-
-    def sum(self, names=None, but=()):
-        chosen = self.calls.keys() - set(but) if names is None else names
-        return sum(self.calls.get(name, 0) for name in chosen)
 
 
 def matrices(layers, width):
@@ -65,9 +41,12 @@ def matrices(layers, width):
 def counted(optimizer):
     """Returns the calls of a step that is not the first."""
     optimizer.step()
-    with Counted() as calls:
-        optimizer.step()
-    return calls
+    return launches(optimizer.step)
+
+
+def waits(optimizer):
+    """Returns how often the host waits for the device in a step."""
+    return sum(count for name, count in counted(optimizer).calls.items() if name in READS)
 
 
 @pytest.fixture
@@ -81,10 +60,10 @@ def as_on_a_gpu(monkeypatch):
 def test_a_step_launches_no_more_kernels_than_its_budget(monkeypatch, as_on_a_gpu, size, name):
     # eighths of the width, and of memory: the count is the same
     monkeypatch.setattr("muonlab.optim.fast.GPU_BYTES", fast.GPU_BYTES // 64)
-    calls = counted(OPTIMIZERS[name](matrices(size[0], size[1] // 8)))
-    kernels, budget = calls.sum(but=FREE), BUDGETS[size][name]
-    print(f"{size[0]} × {size[1]} {name}: {kernels} kernels, {calls.sum()} calls, of {budget}")
-    assert budget is None or kernels <= budget
+    counts = counted(OPTIMIZERS[name](matrices(size[0], size[1] // 8)))
+    budget, calls = BUDGETS[size][name], counts.calls.total()
+    print(f"{size[0]} × {size[1]} {name}: {counts.kernels} kernels, {calls} calls, of {budget}")
+    assert budget is None or counts.kernels <= budget
 
 
 @pytest.mark.parametrize("name", ["Muon", "NorMuon"])
@@ -95,7 +74,7 @@ def test_the_host_waits_once_a_step_and_never_if_it_is_to_be_captured(name, rest
         if rest:
             groups.append({"params": [nn.Parameter(torch.ones(5))], "rule": "adamw"})
             groups[1]["params"][0].grad = torch.ones(5)
-        assert counted(OPTIMIZERS[name](groups, capturable=capturable)).sum(READS) == reads
+        assert waits(OPTIMIZERS[name](groups, capturable=capturable)) == reads
 
 
 def test_experts_and_update_rms_read_nothing_either():
@@ -104,7 +83,7 @@ def test_experts_and_update_rms_read_nothing_either():
     p.grad[1] = 0
     for make in (Muon, NorMuon):
         optimizer = make([p], capturable=True, adjust_lr_fn="update_rms")
-        assert counted(optimizer).sum(READS) == 0
+        assert waits(optimizer) == 0
 
 
 @pytest.mark.parametrize("make", [Muon, NorMuon])

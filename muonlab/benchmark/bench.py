@@ -13,16 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 from torch.optim import AdamW, Optimizer
-from torch.optim._muon import _zeropower_via_newtonschulz as torch_newton_schulz
 
 from muonlab import checks
-from muonlab.benchmark.rivals import CONTEXT, GPT_SHAPES, VOCABULARY, rivals, trainer
+from muonlab.benchmark.card import bench_card, card_report
+from muonlab.benchmark.rivals import CONTEXT, GPT_SHAPES, ROUTINES, VOCABULARY, rivals, trainer
 from muonlab.benchmark.timing import race
 from muonlab.files import prepare_file, replace_file
-from muonlab.machine import fast_bf16, keep_freed_memory, work_dtype
-from muonlab.optim.coefficients import JORDAN, schedule
+from muonlab.machine import fast_bf16, keep_freed_memory, pick_device, work_dtype
+from muonlab.optim.coefficients import schedule
 from muonlab.optim.fast import fast_newton_schulz, steps_together
 from muonlab.optim.muon import Muon
 from muonlab.optim.orthogonalize import newton_schulz
@@ -42,8 +41,13 @@ MORE = {  # what some rows hold: its head in the table, and its format
 }
 
 
-def bench() -> dict[str, Any]:
-    """Returns a record of all tables: rows of figures, with the machine they were measured on."""
+def bench(device: str = "cpu") -> dict[str, Any]:
+    """Returns a record of all tables: rows of figures, with the machine they were measured on.
+
+    Of a GPU, "cuda", they are those of `card`. ValueError: torch can use none.
+    """
+    if (chosen := pick_device(device)).type == "cuda":
+        return bench_card(chosen)
     made = provenance() | {"freed memory kept": keep_freed_memory()}
     record: dict[str, Any] = {"provenance": made}
     for part, measure in PARTS.items():
@@ -71,6 +75,8 @@ def read_bench(path: Path) -> dict[str, Any]:
 
 def bench_report(record: Mapping[str, Any]) -> str:
     """Returns the tables of a record as Markdown, each under a line that says how to read it."""
+    if "driver" in record:
+        return _printable(card_report(record))
     made, peak = record["provenance"], dict(record["peak"])
     copies = peak.pop("copy")
     speeds = [f"{1e-3 * speed:.2f} TFLOP/s in {name}" for name, speed in peak.items()]
@@ -93,8 +99,11 @@ def bench_report(record: Mapping[str, Any]) -> str:
         f"Every figure is the median of samples taken in turns; {accepted} samples count, "
         f"{rejected} were rejected because other processes were busy.",
     ]
-    shown = (checks.printable(line, 10_000) for line in "\n\n".join(lines).splitlines())
-    return "\n".join(shown) + "\n"
+    return _printable("\n\n".join(lines))
+
+
+def _printable(text: str) -> str:
+    return "".join(f"{checks.printable(line, 10_000)}\n" for line in text.splitlines())
 
 
 @cache
@@ -115,9 +124,7 @@ def peak() -> dict[str, float]:
 def newton_schulz_steps() -> list[dict[str, Any]]:
     """Returns rows of five steps, or four, on one of 12 matrices, for each shape."""
     fast = partial(fast_newton_schulz, norm="schatten4")
-    contestants: dict[str, Callable[[Tensor], object]] = {
-        "torch.optim.Muon": lambda G: [torch_newton_schulz(X, JORDAN[0], 5, 1e-7) for X in G],
-        "muonlab": fast_newton_schulz,
+    contestants = ROUTINES | {
         "muonlab, four steps": lambda G: fast(G, 4, "four"),
         "muonlab, Polar Express": lambda G: fast(G, 5, "polar_express"),
         "muonlab, readable": lambda G: [newton_schulz(X) for X in G],

@@ -3,18 +3,27 @@
 import dataclasses
 import sys
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module, metadata
 
 import torch
 from torch import Tensor, nn
 from torch.optim import AdamW, Optimizer
+from torch.optim._muon import _zeropower_via_newtonschulz as torch_newton_schulz
 
 from muonlab.models.gpt import GPT, SIZES
+from muonlab.optim.coefficients import JORDAN
+from muonlab.optim.fast import fast_newton_schulz
 from muonlab.optim.muon import Muon
 
 LAYERS, WIDTH, VOCABULARY, CONTEXT = 6, 384, 65, 256  # nanoGPT's small GPT, 10.7M numbers
 GPT_SHAPES = [(3 * WIDTH, WIDTH), (WIDTH, WIDTH), (4 * WIDTH, WIDTH), (WIDTH, 4 * WIDTH)] * LAYERS
 OTHER_SHAPES = [(VOCABULARY, WIDTH), (CONTEXT, WIDTH)]  # embeddings, stepped by AdamW
+Device = torch.device | str
+ROUTINES: dict[str, Callable[[Tensor], object]] = {  # five Newton-Schulz steps on a stack
+    "torch.optim.Muon": lambda G: [torch_newton_schulz(X, JORDAN[0], 5, 1e-7) for X in G],
+    "muonlab": fast_newton_schulz,
+}
 PUBLIC = {"timm": "timm.optim", "pytorch_optimizer": "pytorch_optimizer"}  # and where Muon is
 
 
@@ -24,7 +33,7 @@ def rivals() -> dict[str, list[Optimizer]]:
     Public Muons join where they are installed: `pip install -e .[bench]`.
     """
     optimizers: dict[str, list[Optimizer]] = {
-        "torch.optim.Muon": [torch.optim.Muon(_parameters(GPT_SHAPES)), _adamw(OTHER_SHAPES)],
+        "torch.optim.Muon": [torch.optim.Muon(parameters(GPT_SHAPES)), _adamw(OTHER_SHAPES)],
         "AdamW, fused": [_adamw([*GPT_SHAPES, *OTHER_SHAPES])],
         "muonlab": _ours(),
         "muonlab, four steps": _ours("four", 4),
@@ -32,7 +41,7 @@ def rivals() -> dict[str, list[Optimizer]]:
         "muonlab, Polar Express": _ours("polar_express"),
     }
     for package, module in PUBLIC.items():
-        group = {"params": _parameters(GPT_SHAPES), "use_muon": True, "algorithm": "muon"}
+        group = {"params": parameters(GPT_SHAPES), "use_muon": True, "algorithm": "muon"}
         try:
             name = f"{package} {metadata.version(package)}"
             optimizers[name] = [import_module(module).Muon([group]), _adamw(OTHER_SHAPES)]
@@ -41,14 +50,23 @@ def rivals() -> dict[str, list[Optimizer]]:
     return optimizers
 
 
-def trainer(tokens: Tensor, bf16: bool, make: Callable[[GPT], Optimizer]) -> Callable[[], None]:
-    """Returns a function that trains a 6×384 GPT for one step on these tokens (B, T + 1)."""
+def trainer(
+    tokens: Tensor,
+    bf16: bool,
+    make: Callable[[GPT], Optimizer],
+    size: str = "small",
+    vocabulary: int = VOCABULARY,
+) -> Callable[[], None]:
+    """Returns a function that trains a GPT for one step on these tokens (B, T + 1), where they are.
+
+    The GPT is of that size; "small" is 6×384.
+    """
     torch.manual_seed(0)
-    model = GPT(dataclasses.replace(SIZES["small"], vocab_size=VOCABULARY))
+    model = GPT(dataclasses.replace(SIZES[size], vocab_size=vocabulary)).to(tokens.device)
     optimizer = make(model)
 
     def run() -> None:
-        with torch.autocast("cpu", torch.bfloat16, enabled=bf16):
+        with torch.autocast(tokens.device.type, torch.bfloat16, enabled=bf16):
             loss = model(tokens[:, :-1], tokens[:, 1:])
         loss.backward()
         optimizer.step()
@@ -57,20 +75,21 @@ def trainer(tokens: Tensor, bf16: bool, make: Callable[[GPT], Optimizer]) -> Cal
     return run
 
 
-def _parameters(shapes: list[tuple[int, int]]) -> list[nn.Parameter]:
-    generator = torch.Generator().manual_seed(0)
-    params = [nn.Parameter(0.02 * torch.randn(s, generator=generator)) for s in shapes]
+def parameters(shapes: list[tuple[int, int]], device: Device = "cpu") -> list[nn.Parameter]:
+    """Returns matrices of those shapes on the device, with gradients: both are chance."""
+    draw = partial(torch.randn, generator=torch.Generator(device).manual_seed(0), device=device)
+    params = [nn.Parameter(0.02 * draw(shape)) for shape in shapes]
     for p in params:
-        p.grad = torch.randn(p.shape, generator=generator)
+        p.grad = draw(p.shape)
     return params
 
 
 def _adamw(shapes: list[tuple[int, int]]) -> Optimizer:
-    return AdamW(_parameters(shapes), fused=True)
+    return AdamW(parameters(shapes), fused=True)
 
 
 def _ours(coefficients: str = "jordan", steps: int = 5) -> list[Optimizer]:
     norm = "frobenius" if coefficients == "jordan" else "schatten4"  # closer, and no more work
     options = {"ns_coefficients": coefficients, "ns_norm": norm, "ns_steps": steps}
-    rest = {"params": _parameters(OTHER_SHAPES), "rule": "adamw"}
-    return [Muon([{"params": _parameters(GPT_SHAPES), **options}, rest])]
+    rest = {"params": parameters(OTHER_SHAPES), "rule": "adamw"}
+    return [Muon([{"params": parameters(GPT_SHAPES), **options}, rest])]
