@@ -75,6 +75,59 @@ def test_adamw_groups_equal_torch_adamw(own):
         torch.testing.assert_close(mine, reference)
 
 
+SCHEDULERS = {
+    "LambdaLR": {"lr_lambda": lambda step: 0.9**step},
+    "MultiplicativeLR": {"lr_lambda": lambda step: 0.9},
+    "StepLR": {"step_size": 2},
+    "MultiStepLR": {"milestones": [2, 4]},
+    "ConstantLR": {},
+    "LinearLR": {},
+    "ExponentialLR": {"gamma": 0.9},
+    "CosineAnnealingLR": {"T_max": 4},
+    "PolynomialLR": {},
+    "CosineAnnealingWarmRestarts": {"T_0": 2},
+    "CyclicLR": {"base_lr": 1e-3, "max_lr": 0.01, "step_size_up": 2},
+    "OneCycleLR": {"max_lr": 0.01, "total_steps": 10},
+    "ReduceLROnPlateau": {"patience": 0},
+    "SequentialLR": None,
+    "ChainedScheduler": None,
+}
+
+
+def scheduled(name, optimizer):
+    """A scheduler of torch; what is made of two has the one that turns momenta first."""
+    known = torch.optim.lr_scheduler
+    if SCHEDULERS[name] is not None:
+        return getattr(known, name)(optimizer, **SCHEDULERS[name])
+    parts = [scheduled(part, optimizer) for part in ("OneCycleLR", "ExponentialLR")]
+    return getattr(known, name)(*((optimizer, parts, [3]) if "Seq" in name else (parts,)))
+
+
+@pytest.mark.parametrize("name", SCHEDULERS)
+def test_each_scheduler_of_torch_does_what_it_does_to_torchs_own(name, monkeypatch):
+    """One optimizer, with a group by each rule, beside torch's two, each with its scheduler."""
+    shapes, adamw = [(4, 3), (3, 4)], {"lr": 3e-3, "betas": (0.9, 0.95), "weight_decay": 0.1}
+    ours, theirs = parameters(shapes), parameters(shapes)
+    groups = [{"params": ours[:1]}, {"params": ours[1:], "rule": "adamw", **adamw}]
+    optimizers = [Muon(groups, ns_dtype=torch.float32)]
+    optimizers += [torch.optim.Muon(theirs[:1]), torch.optim.AdamW(theirs[1:], **adamw)]
+    schedulers = [scheduled(name, optimizer) for optimizer in optimizers]
+    monkeypatch.setattr(torch.Tensor, "bfloat16", torch.Tensor.clone)
+    for step in range(8):
+        for p, q in zip(ours, theirs, strict=True):
+            p.grad = torch.randn(p.shape, generator=torch.Generator().manual_seed(step))
+            q.grad = p.grad.clone()
+        for optimizer, scheduler in zip(optimizers, schedulers, strict=True):
+            optimizer.step()
+            scheduler.step(*([1.0] if name == "ReduceLROnPlateau" else []))
+    for p, q in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(p, q, rtol=1e-4, atol=1e-5)
+
+
+def test_no_scheduler_of_torch_is_forgotten():
+    assert {*torch.optim.lr_scheduler.__all__} - {"LRScheduler"} == SCHEDULERS.keys()
+
+
 def model():
     torch.manual_seed(0)
     return nn.Sequential(nn.Embedding(7, 6), nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 7))
@@ -543,3 +596,12 @@ def test_an_unknown_rule_is_refused_and_leaves_the_optimizer_whole():
     with pytest.raises(ValueError, match="rule must be one of"):
         optimizer.add_param_group({"params": parameters([(3, 3)]), "rule": "sgd"})
     assert len(optimizer.param_groups) == 1
+
+
+@pytest.mark.parametrize("key", [{"use_muon": False}, {"algorithm": "adamw"}, {"kind": "AdamW"}])
+def test_a_group_of_another_library_is_stepped_by_the_rule_that_its_key_names(key):
+    ours, theirs = parameters([(10, 4)]), parameters([(10, 4)])
+    options = {"lr": 3e-4, "betas": (0.9, 0.95), "eps": 1e-10}
+    result = run(Muon([{"params": ours, **options, **key}]), ours, 3)
+    expected = run(torch.optim.AdamW(theirs, weight_decay=0.1, **options), theirs, 3)
+    torch.testing.assert_close(result, expected)

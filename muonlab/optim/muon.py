@@ -43,7 +43,8 @@ class Muon(torch.optim.Optimizer):
         params: parameters, or groups; `muonlab.route(model).groups()` makes them. A group with
             `rule="adamw"` is stepped by AdamW with its own lr, weight_decay, betas (0.9, 0.95) and
             eps (1e-8). In one with `kernels=True` a parameter (out, in, k) is no stack but the
-            kernel of a `Conv1d`, taken as the matrix (out, in·k).
+            kernel of a `Conv1d`, taken as the matrix (out, in·k). Where other libraries say
+            `use_muon=False` or `algorithm="adamw"`, that is the group's rule.
         lr: learning rate, before `adjust_lr_fn` scales it by the shape (see `lr_scale`).
         weight_decay: λ, decoupled: W shrinks by the factor 1 − lr λ.
         momentum: μ in [0, 1).
@@ -62,7 +63,8 @@ class Muon(torch.optim.Optimizer):
         own: for a subclass: further options of a group, with their defaults.
 
     `torch.compile(optimizer.step, fullgraph=True)` takes the whole step, which pays on a GPU; with
-    lr=torch.tensor(…) a schedule does not compile it again. A compiled step checks nothing.
+    lr=torch.tensor(…) a schedule does not compile it again. Compile before a scheduler is built: it
+    wraps `step`. A compiled step checks nothing.
 
     Raises:
         ValueError: a value out of range, a vector under Muon, a gradient that is not finite,
@@ -110,10 +112,10 @@ class Muon(torch.optim.Optimizer):
         checks.kind("a group, a dict with params", param_group, dict)
         if "params" not in param_group:
             raise ValueError(f"expected a group with params, got {', '.join(param_group)} alone")
-        if param_group.get("rule") == "adamw":
+        if (param_group := options.with_rule(param_group)).get("rule") == "adamw":
             # `fused` also tells torch's load_state_dict to keep the step counter on the device
             param_group = {"eps": 1e-8, "betas": (0.9, 0.95), "fused": True, **param_group}
-        options.check_keys(param_group, {*self.defaults, "params", "betas", "fused"})
+        options.check_keys(param_group, self.defaults)
         super().add_param_group(param_group)
         try:
             self._check_group(len(self.param_groups) - 1)
@@ -284,6 +286,8 @@ class Muon(torch.optim.Optimizer):
         means, squares, steps = ([s[name] for s in states] for name in ADAMW_STATE)
         settings = {name: group[name] for name in ("lr", "weight_decay", "eps")}
         settings |= zip(("beta1", "beta2"), group["betas"], strict=True)
+        if "max_momentum" in group:  # a cyclic schedule of torch turns this in place of beta1
+            settings["beta1"] = group["momentum"]
         # one pass over memory, 3 times as fast as the loop on a CPU; torch.compile fuses itself
         settings["fused"] = group["fused"] and not torch.compiler.is_compiling()
         settings |= {"amsgrad": False, "maximize": False}

@@ -25,6 +25,11 @@ CHOICES: dict[str, tuple[Any, ...]] = {
 LARGEST = torch.finfo(torch.float32).max  # a rate above is infinite where weights are counted
 OTHERS = {"wd": "weight_decay", "decay": "weight_decay", "learning_rate": "lr", "mu": "momentum"}
 OTHERS |= {"beta1": "betas", "beta2": "betas", "steps": "ns_steps", "norm": "ns_norm"}
+OTHERS |= {"adamw_betas": "betas", "adamw_eps": "eps", "epsilon": "eps"}
+OTHERS |= {"backend_steps": "ns_steps", "adjust_lr": "adjust_lr_fn"}
+OPTIMIZERS = ("muon", "adamw", "adam", "sgd", "lion")  # by which libraries tell groups apart
+ADAMW_READS = {"rule", "lr", "weight_decay", "eps", "betas", "fused", "capturable"}
+UNSUPPORTED = ("maximize", "amsgrad", "differentiable")  # by us; torch's optimizers know them
 
 
 def named(group: Group, number: int) -> list[tuple[str, Tensor]]:
@@ -43,15 +48,48 @@ def parameters(params: Any) -> list[Any]:
     return groups
 
 
-def check_keys(group: Group, options: set[str]) -> None:
-    """Raises ValueError for an option that is misspelt; others may keep keys of their own there."""
+def with_rule(group: Group) -> Group:
+    """Returns a group with the rule that another library's key gives it, such as use_muon=False.
+
+    ValueError: the key names an optimizer that is not here, or contradicts the group's `rule`.
+    """
+    for key in group.keys() - {"rule", "params", "param_names"}:
+        rule = group[key]
+        if key == "use_muon":
+            checks.choice(key, rule, (True, False))
+            rule = "muon" if rule else "adamw"
+        if not isinstance(rule, str) or (rule := rule.lower()) not in OPTIMIZERS:
+            continue
+        if rule not in CHOICES["rule"] or group.get("rule", rule) != rule:
+            message = f"{key}={group[key]!r} of a group is no rule here, or contradicts its rule"
+            raise ValueError(f"{message}: give it rule='muon' or rule='adamw' alone")
+        group = {**group, "rule": rule}
+    return group
+
+
+def check_keys(group: Group, defaults: Group) -> None:
+    """Raises ValueError for an option that is misspelt, or that the group's rule never reads.
+
+    Others may keep keys of their own there.
+    """
+    options = {*defaults, "params", "betas", "fused"}
     for key in group.keys() - options:
         if meant := get_close_matches(OTHERS.get(key, key), options, n=1, cutoff=0.85):
             raise ValueError(f"no option {key!r} of a group: did you mean {meant[0]!r}?")
+    idle, other = {"betas"} - defaults.keys(), "adamw"
+    if group.get("rule") == "adamw":
+        idle, other = defaults.keys() - ADAMW_READS, "muon"
+    for key in sorted(idle & group.keys()):
+        if key not in defaults or group[key] != defaults[key]:
+            whose = f"{key} is an option of rule={other!r}, which this group has not"
+            raise ValueError(f"{whose}: leave it out, or give the group that rule")
 
 
 def check_options(group: Group) -> None:
     """Raises ValueError unless all options of a group are in range."""
+    for key in UNSUPPORTED:
+        if group.get(key):
+            raise ValueError(f"{key} is not supported, got {key}={group[key]!r}: leave it out")
     for key, choices in CHOICES.items():
         checks.choice(key, group[key], choices)
     checks.number("lr", group["lr"], 0, LARGEST)

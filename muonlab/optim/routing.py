@@ -11,6 +11,7 @@ from torch.nn.parameter import is_lazy
 
 from muonlab import checks
 from muonlab.optim.muon import Muon
+from muonlab.optim.options import ADAMW_READS
 from muonlab.optim.update import is_stack, matrix_shape
 
 _QUERIES = ("*.q.weight", "*.q_rope.weight")
@@ -64,7 +65,7 @@ class Routing:
     ) -> list[dict[str, Any]]:
         """Returns the parameter groups for `muonlab.Muon`, each with its own learning rate.
 
-        `options` of Muon (momentum, weight_decay, betas, …) go into both groups.
+        `options` of Muon (momentum, weight_decay, betas, …) go into the groups that read them.
 
         >>> model = nn.Sequential(nn.Linear(4, 4))
         >>> [group["rule"] for group in route(model, muon=["0.weight"]).groups()]
@@ -79,7 +80,9 @@ class Routing:
             routes = [r for r in self.routes if (r.rule, r.kernel) == (rule, kernel)]
             if params := [(r.name, self._parameters[r.name]) for r in routes]:
                 kernels = {"kernels": True} if kernel else {}
-                groups.append({"params": params, "rule": rule, "lr": rate, **kernels, **options})
+                reads = ADAMW_READS if rule == "adamw" else known - {"betas"}
+                read = {name: value for name, value in options.items() if name in reads}
+                groups.append({"params": params, "rule": rule, "lr": rate, **kernels, **read})
         return groups
 
     def count(self, rule: str) -> int:

@@ -55,7 +55,7 @@ class Controlled(Muon):
     whole_only = True
 
     def __init__(self, params: Any, rule: Rule) -> None:
-        super().__init__(params)
+        super().__init__(params, own={"betas": (0.9, 0.95)})  # its matrices may read them, too
         if rule.direction is None:
             raise ValueError(f"{rule.shown} is not known here: call own_rule with its step first")
         self.direction, self.kept = rule.direction, rule.keeps

@@ -51,8 +51,10 @@ def build_optimizer(config: TrainConfig, model: GPT) -> Muon:
     options = {name: getattr(config, name) for name in (*names, "betas", "weight_decay")}
     groups = route(model, muon=config.muon).groups(config.lr, config.adamw_lr, **options)
     groups = [{"rate": "lr" if g["rule"] == "muon" else "adamw_lr", **g} for g in groups]
-    groups = [part for group in groups for part in _apart(group, config)]
     rule = rule_of(config.rule)
+    if "betas" in rule.reads:  # a rule for matrices that goes Adam's way
+        groups = [{"betas": config.betas, **group} for group in groups]
+    groups = [part for group in groups for part in _apart(group, config)]
     if rule.direction:
         groups = [{"noise": config.noise, **group} for group in groups]
     return rule.optimizer(groups)
@@ -67,7 +69,7 @@ def _apart(group: dict[str, Any], config: TrainConfig) -> Iterator[dict[str, Any
     own: dict[str, Any] = {}
     if group["rate"] == "adamw_lr" and config.adamw_matrix_lr is not None:
         own = {"rate": "adamw_matrix_lr", "lr": config.adamw_matrix_lr}
-    if config.adamw_matrix_beta1 is not None:
+    if config.adamw_matrix_beta1 is not None and "betas" in group:
         own["betas"] = (config.adamw_matrix_beta1, config.betas[1])
     if not own and not config.matrix_decay and set(config.matrix_lr_factors) == {1.0}:
         outer, inner = group["params"], []  # as it is
