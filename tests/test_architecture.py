@@ -132,7 +132,7 @@ def code_lines(path):
 
 
 SIZES = {  # lines of code, a room each; what grows by more than a tenth asks whether it must
-    "optim": 1_060,
+    "optim": 1_130,
     "theory": 480,
     "models": 560,
     "data": 930,

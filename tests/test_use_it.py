@@ -21,7 +21,7 @@ from printing.answer import rates
 
 PAGE = (Path(__file__).parents[1] / "book" / "use-it.md").read_text("utf-8")
 SNIPPETS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-FIRST, ENCODER, LLAMA, CNN, TORCH, AROUND = SNIPPETS
+FIRST, ENCODER, FUSED, LLAMA, CNN, TORCH, AROUND = SNIPPETS
 
 
 def run(snippet, **names):
@@ -66,6 +66,23 @@ def test_torchs_transformer():
     assert len(names["hidden"]) == 8, "of each layer in_proj, out_proj, linear1, linear2"
     stepped(
         groups_of(names["hidden"], encoder),
+        encoder,
+        lambda: encoder(torch.randn(5, 2, 64)).pow(3).sum(),
+    )
+
+
+def test_queries_keys_and_values_apart():
+    given = run(ENCODER)
+    names = run(f"from muonlab import route\n{FUSED}", **given)
+    optimizer = Muon(names["groups"])
+    parts = [(group["split"], len(group["params"])) for group in optimizer.param_groups]
+    assert parts[0][0] is None
+    assert parts[1] == ((64, 64, 64), 2)
+    assert parts[-1] == ((64, 16, 16), 1)
+    encoder = given["encoder"]
+    names["large"].weight.grad = torch.ones(96, 64)
+    stepped(
+        {"optimizer": optimizer},
         encoder,
         lambda: encoder(torch.randn(5, 2, 64)).pow(3).sum(),
     )

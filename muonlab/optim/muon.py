@@ -20,7 +20,7 @@ from torch.optim.adamw import adamw
 
 from muonlab import checks
 from muonlab.exchange import check_rows, is_sharded, own
-from muonlab.optim import options, sharding, update
+from muonlab.optim import fused, options, sharding, update
 from muonlab.optim.coefficients import JORDAN, Schedule, Triple
 from muonlab.optim.fast import Scratch
 from muonlab.optim.orthogonalize import Norm, is_finite
@@ -43,8 +43,11 @@ class Muon(torch.optim.Optimizer):
         params: parameters, or groups; `muonlab.route(model).groups()` makes them. A group with
             `rule="adamw"` is stepped by AdamW with its own lr, weight_decay, betas (0.9, 0.95) and
             eps (1e-8). In one with `kernels=True` a parameter (out, in, k) is no stack but the
-            kernel of a `Conv1d`, taken as the matrix (out, in·k). Where other libraries say
-            `use_muon=False` or `algorithm="adamw"`, that is the group's rule.
+            kernel of a `Conv1d`, taken as the matrix (out, in·k). In one with `split=(rows, …)`
+            each matrix is taken apart into parts of so many rows, as a fused one into queries, keys
+            and values; with `heads=n` into n equal parts. Each part is orthogonalized alone, and
+            `adjust_lr_fn` goes by its shape. Stacks and sharded parameters are not split. Where
+            other libraries say `use_muon=False` or `algorithm="adamw"`, that is the group's rule.
         lr: learning rate, before `adjust_lr_fn` scales it by the shape (see `lr_scale`).
         weight_decay: λ, decoupled: W shrinks by the factor 1 − lr λ.
         momentum: μ in [0, 1).
@@ -90,22 +93,24 @@ class Muon(torch.optim.Optimizer):
         capturable: bool = False,
         own: dict[str, Any] | None = None,
     ) -> None:
-        defaults: Group = {"rule": "muon", "kernels": False, "lr": lr, "weight_decay": weight_decay}
-        defaults |= {"momentum": momentum, "nesterov": nesterov, "eps": eps, "ns_steps": ns_steps}
+        defaults: Group = {"rule": "muon", "kernels": False, "split": None, "heads": None, "lr": lr}
+        defaults |= {"weight_decay": weight_decay, "momentum": momentum, "nesterov": nesterov}
+        defaults |= {"eps": eps, "ns_steps": ns_steps}
         defaults |= {"ns_coefficients": ns_coefficients, "ns_norm": ns_norm, "ns_dtype": ns_dtype}
         defaults |= {"adjust_lr_fn": adjust_lr_fn, "capturable": capturable, **(own or {})}
         super().__init__(options.parameters(params), defaults)
         if not any(p.requires_grad for group in self.param_groups for p in group["params"]):
             raise ValueError("expected parameters, of which a gradient is asked; none asks for one")
         self.scratch = Scratch()
+        self.parts: dict[Tensor, dict[str, Tensor]] = {}  # what parts of matrices have in a step
 
-    whole_only = False  # a subclass may be unable to step sharded parameters
+    whole_only = False  # a subclass may be unable to step sharded parameters, and parts
     kept: tuple[str, ...] = ("momentum_buffer",)  # about a matrix; a subclass may keep others
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Makes a copy whole: scratch memory is not worth copying."""
         super().__setstate__(state)
-        self.scratch = Scratch()
+        self.scratch, self.parts = Scratch(), {}
 
     def add_param_group(self, param_group: Group) -> None:
         """Adds a group of parameters, checked."""
@@ -167,9 +172,10 @@ class Muon(torch.optim.Optimizer):
             for number in range(len(self.param_groups)):
                 self._check_group(number)
             options.check_numbers(self.param_groups, first=not any(self.state.values()))
-        for group in self.param_groups:
+        for group in fused.at_once(self):
             step = self._adamw_step if group["rule"] == "adamw" else self._muon_step
             step(group)
+        self.parts = {}  # or they would keep the gradients
         return loss
 
     def _check_state(self, state_dict: dict[str, Any]) -> None:
@@ -206,7 +212,7 @@ class Muon(torch.optim.Optimizer):
 
     def state_of(self, p: Tensor, group: Group) -> dict[str, Any]:
         """Returns what is kept about p, of that group; before the first step it is zeros."""
-        state = self.state[p]
+        state = self.parts.get(p) or self.state[p]
         if not state and group["rule"] == "adamw":
             state["step"] = torch.zeros((), dtype=torch.float32, device=p.device)
             state |= {name: torch.zeros_like(p) for name in ADAMW_STATE[:2]}
@@ -216,7 +222,7 @@ class Muon(torch.optim.Optimizer):
 
     def _muon_step(self, group: Group) -> None:
         """Steps the matrices of a group: average, orthogonalize, rescale, add."""
-        params = with_gradient(group)
+        params = group["params"]
         for stacks, dtype in update.as_stacks([p for p in params if not by_rows(p, group)], group):
             Ds = self._average(stacks, group)
             self._add(update.orthogonalize(Ds, dtype, group, self.scratch), stacks, group)
@@ -228,7 +234,8 @@ class Muon(torch.optim.Optimizer):
         shapes = [(len(ps), *stack_shape(ps[0], kernels)) for ps in parts]
         Ds, params = self.scratch.cut("D", shapes, like=parts[0][0]), [*chain(*parts)]
         Ms = [own(self.state_of(p, group)["momentum_buffer"]) for p in chain(*stacks)]
-        update.average(params, Ms, views(Ds, params), group)
+        Gs = [self.parts[p]["gradient"] if p in self.parts else gradient(p) for p in params]
+        update.average(params, Gs, Ms, views(Ds, params), group)
         return Ds
 
     def _add(self, results: list[Tensor], stacks: list[list[Tensor]], group: Group) -> None:
@@ -268,10 +275,11 @@ class Muon(torch.optim.Optimizer):
                     f"Muon takes matrices; parameter {name!r} has shape {tuple(p.shape)}: "
                     "give it to AdamW, or use muonlab.route(model)"
                 )
-            if self.whole_only and is_sharded(p):
-                whole = f"{type(self).__name__} steps whole matrices"
-                raise ValueError(f"{whole}, and {name!r} is sharded: train it on whole weights")
+            if self.whole_only and (is_sharded(p) or fused.is_split(group)):
+                whole = f"{type(self).__name__} steps whole matrices, and {name!r} is"
+                raise ValueError(f"{whole} sharded, or to be split: train it on whole weights")
             check_rows(name, p)
+            fused.check_parts(name, p, group)
             for key, value in self.state.get(p, {}).items():
                 if isinstance(value, Tensor) and value.ndim:
                     self._check_shape(f"the {key} of {name!r}", key, value, p)
@@ -281,7 +289,7 @@ class Muon(torch.optim.Optimizer):
 
     def _adamw_step(self, group: Group) -> None:
         """Steps the parameters of a group by AdamW, entry by entry."""
-        params = with_gradient(group)
+        params = group["params"]
         states = [self.state_of(p, group) for p in params]
         means, squares, steps = ([s[name] for s in states] for name in ADAMW_STATE)
         settings = {name: group[name] for name in ("lr", "weight_decay", "eps")}
@@ -299,8 +307,3 @@ def views(stacks: Sequence[Tensor], params: list[Tensor]) -> list[Tensor]:
     """Returns what stacks (b, …) hold of each of all their parameters, in its shape."""
     parts = chain(*(stack.unbind() for stack in stacks))
     return [part.view(p.shape) for part, p in zip(parts, params, strict=True)]
-
-
-def with_gradient(group: Group) -> list[Tensor]:
-    """Returns the parameters of a group that a step changes."""
-    return [p for p in group["params"] if p.grad is not None and p.numel()]

@@ -24,8 +24,7 @@ class Own(Muon):
     def _muon_step(self, group: Group) -> None:
         options = group["lr"], group["momentum"], group["weight_decay"]
         for p in group["params"]:
-            if p.grad is not None:
-                self.own_step(p, p.grad, self.state_of(p, group)["momentum_buffer"], *options)
+            self.own_step(p, p.grad, self.state_of(p, group)["momentum_buffer"], *options)
 
 
 def own_rule(step: Callable[..., None]) -> str:

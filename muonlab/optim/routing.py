@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 from muonlab import checks
+from muonlab.models.attention import Attention
 from muonlab.optim.muon import Muon
 from muonlab.optim.options import ADAMW_READS
 from muonlab.optim.update import is_stack, matrix_shape
@@ -39,6 +40,11 @@ HEADS = {"head", "lm_head", "unembedding", "embed_out", "classifier", "score"}
 
 Names = dict[nn.Parameter, list[str]]  # a tied parameter has several
 HEAD_SHAPED = ": shaped as the embedding is; if it is the head, name it in adamw"
+FUSED = {
+    "whole": ": queries, keys and values as one matrix; fused='split' takes them apart",
+    "split": ": queries, keys and values, each orthogonalized alone",
+    "heads": ": queries, keys and values of each head, orthogonalized alone",
+}
 SHARED = ": keys and values share it, so it goes with QK and VO together, or by name"
 
 
@@ -51,6 +57,7 @@ class Route:
     rule: str  # "muon", "adamw" or "frozen"
     reason: str
     kernel: bool = False  # of a Conv1d, whose shape (out, in, k) could be that of a stack
+    split: tuple[int, ...] = ()  # the rows of its parts, unless it is taken as one
 
 
 class Routing:
@@ -74,15 +81,17 @@ class Routing:
         known = {*inspect.signature(Muon).parameters, "betas"} - {"params", "lr", "own"}
         if unknown := options.keys() - known:
             checks.choice("an option of Muon", sorted(unknown)[0], sorted(known))
-        kinds = [("muon", False, lr), ("muon", True, lr), ("adamw", False, adamw_lr)]
+        kinds = {(r.rule, r.kernel, r.split) for r in self.routes if r.rule != "frozen"}
         groups = []
-        for rule, kernel, rate in kinds:
-            routes = [r for r in self.routes if (r.rule, r.kernel) == (rule, kernel)]
-            if params := [(r.name, self._parameters[r.name]) for r in routes]:
-                kernels = {"kernels": True} if kernel else {}
-                reads = ADAMW_READS if rule == "adamw" else known - {"betas"}
-                read = {name: value for name, value in options.items() if name in reads}
-                groups.append({"params": params, "rule": rule, "lr": rate, **kernels, **read})
+        for kind in sorted(kinds, key=lambda kind: (kind[0] == "adamw", *kind[1:])):
+            routes = [r for r in self.routes if (r.rule, r.kernel, r.split) == kind]
+            params = [(r.name, self._parameters[r.name]) for r in routes]
+            rule, kernel, split = kind
+            own = {"kernels": True} if kernel else {"split": split} if split else {}
+            rate = lr if rule == "muon" else adamw_lr
+            reads = ADAMW_READS if rule == "adamw" else known - {"betas"}
+            own |= {name: value for name, value in options.items() if name in reads}
+            groups.append({"params": params, "rule": rule, "lr": rate, **own})
         return groups
 
     def count(self, rule: str) -> int:
@@ -106,7 +115,10 @@ class Routing:
 
 
 def route(
-    model: nn.Module, muon: Iterable[str] = ("QK", "VO", "FFN"), adamw: Iterable[str] = ()
+    model: nn.Module,
+    muon: Iterable[str] = ("QK", "VO", "FFN"),
+    adamw: Iterable[str] = (),
+    fused: str = "whole",
 ) -> Routing:
     """Returns the routing of every parameter of `model`, each exactly once.
 
@@ -115,13 +127,16 @@ def route(
         muon: groups of the paper ("QK", "VO", "FFN"), those of one block as "QK.0", or patterns of
             parameter names such as "blocks.*.w_in.weight"; () gives everything to AdamW.
         adamw: patterns that must go to AdamW.
+        fused: how Muon takes the queries, keys and values that one matrix makes, `in_proj_weight`
+            of nn.MultiheadAttention or `qkv` of our attention: "whole"; "split", three matrices;
+            or "heads", three a head. Groups with `split` (see `Muon`) do the same elsewhere.
 
     Embeddings, the output head, routers of experts and vectors go to AdamW. Only the exact name of
     one of them, without a wildcard, sends it to Muon; a vector is always refused.
 
     Raises:
         ValueError: a name that matches nothing, a parameter claimed by both sides, a vector claimed
-            for Muon, or a model without parameters. The message names it.
+            for Muon, a model without parameters, or no matrix to be split. The message names it.
 
     >>> print(route(nn.ModuleDict({"w_in": nn.Linear(4, 8, bias=False), "norm": nn.LayerNorm(8)}),
     ...             muon=["w_in.weight"]))
@@ -138,6 +153,7 @@ def route(
             advice = f"write {side}={several!r}; got {patterns!r}"
             raise ValueError(f"{side} takes several names: {advice}")
         checks.several(f"names for {side}", patterns, str)
+    checks.choice("fused", fused, FUSED)
     muon, adamw = tuple(muon), tuple(adamw)
     parameters = dict(model.named_parameters())  # tied weights once, by their first name
     if not parameters:
@@ -154,7 +170,7 @@ def route(
     outer = _outer_parameters(model, names)
     embeddings = {m.weight.shape for m in model.modules() if isinstance(m, nn.Embedding)}
     kernels = {m.weight for m in model.modules() if isinstance(m, nn.Conv1d | nn.ConvTranspose1d)}
-    routes = []
+    parts, routes = _parts(model, fused), []
     for name, p in parameters.items():
         muon_pattern, adamw_pattern = for_muon.get(p), for_adamw.get(p)
         if muon_pattern and adamw_pattern:
@@ -170,8 +186,28 @@ def route(
         reason += _remark(p, rule, kernel) or (SHARED if p in shared and rule != "frozen" else "")
         if rule == "muon" and muon_pattern and "*" in muon_pattern and p.shape in embeddings:
             reason += HEAD_SHAPED
-        routes.append(Route(name, tuple(p.shape), rule, reason, kernel))
+        reason += FUSED[fused] if rule == "muon" and p in parts else ""
+        split = parts.get(p, ()) if rule == "muon" else ()
+        routes.append(Route(name, tuple(p.shape), rule, reason, kernel, split))
+    if fused != "whole" and not any(r.split for r in routes):
+        theirs = "in_proj_weight of nn.MultiheadAttention, qkv of our attention"
+        raise ValueError(f"fused={fused!r} is for {theirs}; Muon takes none of them: leave it out")
     return Routing(routes, parameters)
+
+
+def _parts(model: nn.Module, fused: str) -> dict[Tensor, tuple[int, ...]]:
+    """Returns of each matrix that makes queries, keys and values the rows of its parts."""
+    parts: dict[Tensor, tuple[int, ...]] = {}
+    for m in model.modules():
+        if isinstance(m, Attention) and hasattr(m, "qkv"):
+            p, heads = m.qkv.weight, m.heads
+        elif isinstance(m, nn.MultiheadAttention) and m.in_proj_weight is not None:
+            p, heads = m.in_proj_weight, m.num_heads
+        else:
+            continue
+        count = {"whole": 0, "split": 3, "heads": 3 * heads}[fused]
+        parts[p] = (len(p) // max(count, 1),) * count
+    return parts
 
 
 def _claims(patterns: tuple[str, ...], names: Names) -> dict[nn.Parameter, str]:

@@ -69,9 +69,8 @@ class Controlled(Muon):
 
     def _muon_step(self, group: Group) -> None:
         for p in group["params"]:
-            if p.grad is not None:
-                direction = self.direction(p.grad, self.state_of(p, group), group)
-                p.mul_(1 - group["lr"] * group["weight_decay"]).add_(direction, alpha=-group["lr"])
+            direction = self.direction(p.grad, self.state_of(p, group), group)
+            p.mul_(1 - group["lr"] * group["weight_decay"]).add_(direction, alpha=-group["lr"])
 
 
 def start(p: Tensor, names: tuple[str, ...]) -> State:

@@ -55,10 +55,13 @@ def lr_scale(name: LRScale | None, rows: int, columns: int) -> float:
     return factors[name or "original"]
 
 
-def average(params: list[Tensor], Ms: list[Tensor], Ds: list[Tensor], group: Group) -> None:
-    """Moves the momenta M on; makes D the directions to be orthogonalized."""
+def average(
+    params: list[Tensor], Gs: list[Tensor], Ms: list[Tensor], Ds: list[Tensor], group: Group
+) -> None:
+    """Moves the momenta M on by gradients G; makes D the directions to be orthogonalized."""
     mu, moving = group["momentum"], shares(params, group)  # 1; or 0 for experts that wait
-    Gs = [gradient(p).to(p.dtype) for p in params]  # it may be kept in half precision
+    # they may be kept in half precision
+    Gs = [G.to(p.dtype) for G, p in zip(Gs, params, strict=True)]
     torch._foreach_lerp_(Ms, Gs, [(1 - mu) * share for share in moving] or 1 - mu)
     if group["nesterov"] and not launches_cost(Ds[0].device):  # a pass over memory costs more
         for G, M, D in zip(Gs, Ms, Ds, strict=True):

@@ -1,0 +1,79 @@
+"""Fused matrices, as that of queries, keys and values: parts of their rows, stepped as matrices.
+
+A part lies in the memory of its parameter, as its gradient and momentum do in those of the whole.
+So nothing is copied, and a state does not know how the matrix was split.
+"""
+
+from typing import Any
+
+from torch import Tensor
+
+from muonlab import checks
+from muonlab.exchange import is_sharded, own
+from muonlab.optim.update import Group, gradient, is_stack
+
+
+def is_split(group: Group) -> bool:
+    """Returns whether a group takes its matrices apart."""
+    return bool(group["split"] or group["heads"])
+
+
+def part_rows(p: Tensor, group: Group) -> list[int]:
+    """Returns the rows of each part of a matrix p in a group."""
+    heads = int(group["heads"] or 1)
+    return [int(rows) for rows in group["split"] or [len(p) // heads] * heads]
+
+
+def check_parts(name: str, p: Tensor, group: Group) -> None:
+    """Raises ValueError unless the parts into which a group splits p make up its rows."""
+    split, heads = group["split"], group["heads"]
+    if split is heads is None:
+        return
+    got = f"got split={split}, heads={heads} for {name!r} of shape {tuple(p.shape)}"
+    if None not in (split, heads):
+        raise ValueError(f"expected split or heads, one of them; {got}")
+    if is_sharded(p) or is_stack(p, group["kernels"]):
+        kind = "sharded" if is_sharded(p) else "a stack"
+        raise ValueError(f"split and heads are for whole matrices; {got}, {kind}: leave them out")
+    if heads is None and not (isinstance(split, tuple | list) and split):
+        raise ValueError(f"split must hold the rows of each part, as (64, 64, 64); {got}")
+    for number in (heads,) if split is None else split:
+        checks.number("heads" if split is None else "a number of rows", number, 1, whole=True)
+    if sum(part_rows(p, group)) != len(p):
+        fitting = "heads that divide" if split is None else "numbers of rows whose sum is"
+        raise ValueError(f"expected {fitting} {len(p)}; {got}")
+
+
+def at_once(optimizer: Any) -> list[Group]:
+    """Returns the groups of a `Muon` with what a step changes; parts join others alike.
+
+    Those are whole matrices with equal options, so that parts cost no launches of their own.
+    """
+    groups: list[Group] = []
+    options = optimizer.defaults.keys() - {"split", "heads"}
+    optimizer.parts = {}
+    for group in sorted(optimizer.param_groups, key=is_split):
+        params = [p for p in group["params"] if p.grad is not None and p.numel()]
+        alike = [g for g in groups if all(_same(g[key], group[key]) for key in options)]
+        if is_split(group):
+            params = [part for p in params for part in _parts(optimizer, p, group)]
+        if is_split(group) and alike:
+            alike[0]["params"] += params
+        else:
+            groups.append(group | {"params": params})
+    return groups
+
+
+def _parts(optimizer: Any, p: Tensor, group: Group) -> tuple[Tensor, ...]:
+    """Returns the parts of p; the optimizer keeps what belongs to them as long as a step lasts."""
+    rows, parts = part_rows(p, group), own(p).split(part_rows(p, group))
+    state = {"gradient": gradient(own(p)), **optimizer.state_of(p, group)}
+    columns = {key: own(t).split(rows) for key, t in state.items() if t.shape[:1] == p.shape[:1]}
+    for i, part in enumerate(parts):
+        optimizer.parts[part] = {key: column[i] for key, column in columns.items()}
+    return parts
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Returns whether two options are equal; tensors must be the same one, as none is read."""
+    return a is b or (type(a) is type(b) and not isinstance(a, Tensor) and a == b)

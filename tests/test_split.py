@@ -1,0 +1,317 @@
+"""A fused matrix taken apart: each part is stepped as a matrix of its own, by no more launches."""
+
+import pytest
+import torch
+from test_muon_step import STEPS, draw
+from test_sharded import one_process, sharded_linear
+from torch import nn
+
+from muonlab import GPT, GPTConfig, Muon, NorMuon, lr_scale, route
+from muonlab.benchmark.launches import launches
+from muonlab.optim.fused import at_once
+from muonlab.optim.rules import RULES, Controlled
+from muonlab.optim.step import muon_step
+
+WIDTH, ROWS = 8, (8, 4, 12)
+WAYS = {"uneven": ({"split": ROWS}, ROWS), "heads": ({"heads": 3}, (8, 8, 8))}
+
+
+@pytest.fixture(params=["as on a CPU", "as on a GPU"])
+def device(request, monkeypatch):
+    if request.param == "as on a GPU":
+        for name in ("fast", "update"):
+            monkeypatch.setattr(f"muonlab.optim.{name}.launches_cost", lambda device: True)
+
+
+def steps(optimizer, params):
+    """Takes a few steps; the gradients of params, one under another, are always the same."""
+    for step in range(STEPS):
+        gradient = draw((sum(map(len, params)), *params[0].shape[1:]), step)
+        for p, part in zip(params, gradient.split([*map(len, params)]), strict=True):
+            p.grad = part.to(p.dtype)
+        optimizer.step()
+    return torch.cat([p.detach() for p in params])
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", ["original", "match_rms_adamw", "spectral"])
+def test_each_part_goes_where_the_formulas_send_it_alone(device, way, name):
+    group, rows = WAYS[way]
+    fused = nn.Parameter(draw((24, WIDTH), 99))
+    expected = []
+    for start, W in enumerate(fused.detach().split(rows)):
+        own, M = slice(sum(rows[:start]), sum(rows[: start + 1])), torch.zeros_like(W)
+        scale = lr_scale(name, len(W), WIDTH)
+        for step in range(STEPS):
+            G = draw((24, WIDTH), step)[own]
+            W, M = muon_step(W, G, M, lr=0.05, scale=scale, dtype=torch.float32)
+        expected.append(W)
+    options = {"lr": 0.05, "adjust_lr_fn": name, "ns_dtype": torch.float32}
+    result = steps(Muon([{"params": [fused], **group}], **options), [fused])
+    torch.testing.assert_close(result, torch.cat(expected), rtol=1e-4, atol=2e-5)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("make", [Muon, NorMuon])
+@pytest.mark.parametrize(
+    ("options", "dtype"),
+    [
+        ({}, torch.float32),
+        ({"adjust_lr_fn": "update_rms", "ns_norm": "schatten4"}, torch.float32),
+        ({"lr": torch.tensor(0.1), "nesterov": False}, torch.float64),
+        ({"capturable": True}, torch.bfloat16),
+        ({"ns_coefficients": "exact"}, torch.float32),
+    ],
+)
+def test_a_split_matrix_has_the_bits_of_matrices_apart(device, make, way, options, dtype):
+    group, rows = WAYS[way]
+    start = draw((24, WIDTH), 99).to(dtype)
+    fused, whole = (nn.Parameter(start.clone()) for _ in range(2))
+    apart = [nn.Parameter(part.clone()) for part in start.split(rows)]
+    one, several = make([{"params": [fused], **group}], **options), make(apart, **options)
+    assert torch.equal(steps(one, [fused]), steps(several, apart))
+    assert not torch.equal(fused, start)
+    assert not torch.equal(steps(make([whole], **options), [whole]), fused)
+    saved = one.state_dict()["state"][0]
+    parts = [several.state[p] for p in apart]
+    for key, kept in saved.items():
+        assert len(kept) == 24, "one state for the whole matrix"
+        assert torch.equal(kept, torch.cat([part[key] for part in parts]))
+    assert one.parts == {}, "the gradients are not kept"
+    assert one.state.keys() == {fused}
+
+
+def test_a_part_without_gradient_moves_on_as_a_matrix_does():
+    fused = nn.Parameter(draw((16, WIDTH), 0))
+    fused.grad = draw((16, WIDTH), 1)
+    optimizer = Muon([{"params": [fused], "heads": 2}], weight_decay=0.0)
+    optimizer.step()
+    fused.grad[:8], before = 0, fused.detach().clone()
+    optimizer.step()
+    assert not torch.equal(fused[:8], before[:8])
+
+
+def test_a_kernel_is_split_along_its_channels():
+    start = draw((12, 4, 3, 3), 0)
+    fused, apart = nn.Parameter(start), [nn.Parameter(part.clone()) for part in start.chunk(3)]
+    one = Muon([{"params": [fused], "heads": 3}])
+    assert torch.equal(steps(one, [fused]), steps(Muon(apart), apart))
+
+
+@pytest.mark.parametrize("name", ["Muon", "NorMuon"])
+@pytest.mark.parametrize("heads", [3, 12])
+def test_no_kernel_is_launched_that_matrices_apart_do_not_launch(monkeypatch, name, heads):
+    for module in ("fast", "update"):
+        monkeypatch.setattr(f"muonlab.optim.{module}.launches_cost", lambda device: True)
+    make = {"Muon": Muon, "NorMuon": NorMuon}[name]
+    layers = [nn.Parameter(draw((48, 16), seed)) for seed in range(6)]
+    apart = [nn.Parameter(part.clone()) for p in layers for part in p.detach().chunk(heads)]
+    others = [[nn.Parameter(draw((16, 16), seed)) for seed in range(6)] for _ in range(2)]
+    for p in [*layers, *apart, *others[0], *others[1]]:
+        p.grad = torch.ones_like(p)
+    options = {"ns_dtype": torch.bfloat16}
+    split = make([{"params": layers, "heads": heads}, {"params": others[0]}], **options)
+    equal = make([*apart, *others[1]], **options)
+    assert launches(split.step).kernels == launches(equal.step).kernels
+
+
+@pytest.mark.parametrize(
+    ("change", "joined"),
+    [({}, True), ({"lr": 0.1}, False), ({"kernels": True}, False), ({"rule": "adamw"}, False)],
+)
+def test_parts_join_a_group_with_equal_options_alone(change, joined):
+    p, q = nn.Parameter(draw((24, WIDTH), 0)), nn.Parameter(draw((8, WIDTH), 1))
+    groups = [{"params": [p], "heads": 3}, {"params": [q]} | change]
+    optimizer = Muon(groups, lr=torch.tensor(0.02))
+    for t in (p, q):
+        t.grad = torch.ones_like(t)
+    optimizer.step()
+    sizes = sorted(len(group["params"]) for group in at_once(optimizer))
+    assert sizes == ([4] if joined else [1, 3])
+
+
+def test_a_checkpoint_of_before_goes_on_split():
+    start = draw((24, WIDTH), 99)
+    whole, fused = nn.Parameter(start.clone()), nn.Parameter(start.clone())
+    old = Muon([("qkv", whole)])
+    steps(old, [whole])
+    saved = old.state_dict()
+    for key in ("split", "heads"):
+        del saved["param_groups"][0][key]
+    split = Muon([{"params": [("qkv", fused)], "heads": 3}])
+    split.load_state_dict(saved)
+    assert split.param_groups[0]["heads"] == 3
+    assert torch.equal(split.state[fused]["momentum_buffer"], old.state[whole]["momentum_buffer"])
+    steps(split, [fused])
+
+
+def test_a_model_with_one_matrix_trains_as_one_with_three():
+    shape = {"vocab_size": 11, "context": 8, "layers": 2, "width": 16, "heads": 2}
+    apart, fused = (GPT(GPTConfig(fused_qkv=one, **shape)).double() for one in (False, True))
+    weights = apart.state_dict()
+    for i in range(2):
+        at = f"blocks.{i}.attention"
+        three = [weights.pop(f"{at}.{kind}.weight") for kind in "qkv"]
+        weights[f"{at}.qkv.weight"] = torch.cat(three)
+    fused.load_state_dict(weights)
+    kinds = (("QK", "VO", "FFN"), "whole"), (("QKV", "O", "FFN"), "split")
+    tokens = torch.randint(11, (4, 9), generator=torch.Generator().manual_seed(0))
+    losses = []
+    for model, (muon, how) in zip((apart, fused), kinds, strict=True):
+        optimizer = Muon(route(model, muon, fused=how).groups(0.02, 3e-3))
+        for _ in range(5):
+            loss = model(tokens[:, :-1], tokens[:, 1:])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        losses.append(loss.item())
+    assert losses[0] == pytest.approx(losses[1], rel=1e-6)
+
+
+def test_a_compiled_step_splits_too():
+    pairs = [nn.Parameter(draw((24, WIDTH), 99).double()) for _ in range(2)]
+    eager, compiled = (Muon([{"params": [p], "split": ROWS}]) for p in pairs)
+    for p in pairs:
+        p.grad = p.detach().sin()
+    torch.compiler.reset()
+    step = torch.compile(compiled.step, fullgraph=True, backend="aot_eager")
+    for _ in range(2):
+        eager.step()
+        step()
+    torch.testing.assert_close(*pairs)
+
+
+# The routing table
+
+
+def encoder():
+    torch.manual_seed(0)
+    return nn.TransformerEncoderLayer(16, 4, dim_feedforward=8)
+
+
+PATTERNS = ("*_proj*weight", "linear?.weight")
+
+
+@pytest.mark.parametrize(
+    ("fused", "split", "says"),
+    [
+        ("whole", None, "as one matrix; fused='split' takes them apart"),
+        ("split", (16,) * 3, "each orthogonalized alone"),
+        ("heads", (4,) * 12, "of each head, orthogonalized alone"),
+    ],
+)
+def test_the_table_says_how_queries_keys_and_values_are_taken(fused, split, says):
+    models = encoder(), GPT(GPTConfig(vocab_size=7, layers=1, width=16, heads=4, fused_qkv=True))
+    for model, muon, name in zip(
+        models,
+        (PATTERNS, ("QKV", "O")),
+        ("self_attn.in_proj_weight", "blocks.0.attention.qkv.weight"),
+        strict=True,
+    ):
+        routing = route(model, muon=muon, fused=fused)
+        remarks = {r.name: r.reason for r in routing.routes if says in r.reason}
+        assert [*remarks] == [name]
+        optimizer = Muon(routing.groups())
+        [of] = [g for g in optimizer.param_groups if name in g["param_names"]]
+        assert of["split"] == split
+        others = [g for g in optimizer.param_groups if g is not of]
+        assert all(g["split"] is g["heads"] is None for g in others)
+        names = [name for g in optimizer.param_groups for name in g["param_names"]]
+        assert sorted(names) == sorted(name for name, _ in model.named_parameters())
+        for p in model.parameters():
+            p.grad = torch.ones_like(p)
+        optimizer.step()
+
+
+def test_the_heads_of_torchs_attention_are_the_rows_that_the_table_takes():
+    """A head that no output reads has no gradient: its rows alone stay."""
+    layer = nn.MultiheadAttention(16, 4, bias=False)
+    with torch.no_grad():
+        layer.out_proj.weight[:, 4:8] = 0
+    x = torch.randn(5, 2, 16, generator=torch.Generator().manual_seed(0))
+    layer(x, x, x)[0].square().sum().backward()
+    idle = layer.in_proj_weight.grad.eq(0).all(1)
+    [split] = [r.split for r in route(layer, ["in_proj_weight"], fused="heads").routes if r.split]
+    assert [part.all().item() for part in idle.split(split)] == [i % 4 == 1 for i in range(12)]
+    assert idle.sum() == 12
+
+
+def test_attention_with_other_widths_has_no_fused_matrix():
+    layer = nn.MultiheadAttention(16, 4, kdim=8, vdim=8)
+    assert not any("queries" in r.reason for r in route(layer, ["?_proj_weight"]).routes)
+
+
+def test_nothing_to_split_is_refused():
+    for arguments in ({"muon": ("linear1.weight",)}, {"muon": ()}):
+        with pytest.raises(
+            ValueError, match=r"fused='heads' is for in_proj_weight .* Muon takes no"
+        ):
+            route(encoder(), fused="heads", **arguments)
+    with pytest.raises(ValueError, match="fused must be one of whole, split, heads; got 'qkv'"):
+        route(encoder(), PATTERNS, fused="qkv")
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("group", "message"),
+    [
+        ({"split": (8, 8)}, r"numbers of rows whose sum is 24; got split=\(8, 8\)"),
+        ({"split": (24, 8)}, "whose sum is 24"),
+        ({"split": (24, 0)}, r"a number of rows must be .*, got 0"),
+        ({"split": (32, -8)}, r"a number of rows must be .*, got -8"),
+        ({"split": (12.0, 12.0)}, r"a number of rows must be a whole number, got 12\.0"),
+        ({"split": (True,) * 24}, "a number of rows must be a whole number, got True"),
+        (
+            {"split": ()},
+            r"split must hold the rows of each part, as \(64, 64, 64\); got split=\(\)",
+        ),
+        ({"split": 3}, "split must hold the rows of each part"),
+        ({"split": "qkv"}, "split must hold the rows of each part"),
+        ({"heads": 5}, r"heads that divide 24; got .*heads=5 for 'qkv' of shape \(24, 8\)"),
+        ({"heads": 48}, "heads that divide 24"),
+        ({"heads": 0}, "heads must be .*, got 0"),
+        ({"heads": -3}, "heads must be .*, got -3"),
+        ({"heads": 3.0}, r"heads must be a whole number, got 3\.0"),
+        ({"heads": True}, "heads must be a whole number, got True"),
+        ({"heads": 3, "split": (8, 8, 8)}, "split or heads, one of them; .* heads=3"),
+        ({"rule": "adamw", "heads": 3}, "heads is an option of rule='muon'"),
+        ({"rule": "adamw", "split": (8, 16)}, "split is an option of rule='muon'"),
+        ({"splitt": (8, 16)}, "did you mean 'split'"),
+    ],
+)
+def test_parts_that_make_no_sense_are_refused_by_name(group, message):
+    p = nn.Parameter(draw((24, WIDTH), 0))
+    with pytest.raises(ValueError, match=message):
+        Muon([{"params": [("qkv", p)], **group}])
+    if "splitt" in group:
+        return
+    optimizer, before = Muon([("qkv", p)]), p.detach().clone()
+    p.grad = torch.ones_like(p)
+    optimizer.param_groups[0] |= {"betas": (0.9, 0.95), **group}
+    with pytest.raises(ValueError, match=message):
+        optimizer.step()
+    assert torch.equal(p, before)
+
+
+def test_stacks_shards_and_rules_for_whole_matrices_are_not_split():
+    stack = nn.Parameter(draw((3, 8, 5), 0))
+    with pytest.raises(
+        ValueError, match=r"whole matrices; .* 'w' of shape \(3, 8, 5\), a stack: le"
+    ):
+        Muon([{"params": [("w", stack)], "heads": 3}])
+    Muon([{"params": [("w", stack)], "heads": 3, "kernels": True}])
+    one = [{"params": [("w", nn.Parameter(draw((6, 4), 0)))], "heads": 2}]
+    with pytest.raises(
+        ValueError, match="Controlled steps whole matrices, and 'w' is sharded, or to"
+    ):
+        Controlled(one, RULES["sgd"])
+
+    def shard():
+        params = [*sharded_linear().named_parameters()]
+        for make in (Muon, NorMuon):
+            with pytest.raises(ValueError, match=r"whole matrices; .*'0.weight'.*, sharded: leave"):
+                make([{"params": params, "heads": 2}])
+
+    one_process(shard)
