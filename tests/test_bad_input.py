@@ -76,7 +76,6 @@ from muonlab.training.build import build_model
 from muonlab.training.config import TrainConfig
 from muonlab.training.run import Run, load_model, train
 from muonlab.training.schedule import factor
-from printing import book, fold
 
 PACKAGE = str(Path(muonlab.__file__).parent)
 OURS = (
@@ -1304,9 +1303,6 @@ TEACH = [
     ("handin.parse(names(predictions={}, checks={'03-e1': 'right'}))", "checks lesson"),
     ("handin.parse(names(predictions={}, checks={'02-e1': 'fine'}))", "check"),
     ("list(export.export([], Path('new')))", "lesson []"),
-    ("book.fill('<!-- made: clams -->')", "claims 'clams'"),
-    ("book.fill('<!-- made: explorer -->')", "explorer"),
-    ("book.fill('<!-- made: explorer norm -->')", "norms 'norm'"),
 ]
 ROWS = {
     "optimizer": OPTIMIZER,
