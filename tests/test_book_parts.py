@@ -2,7 +2,6 @@
 
 import json
 import re
-from statistics import mean
 from types import SimpleNamespace
 
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from muonlab.classroom import explore
 from muonlab.classroom.claims import VERDICTS, collect, evidence
 from muonlab.notebooks import folds
-from muonlab.sweeps.results import recorded
 from printing import book
 from printing.fold import fold
 
@@ -59,10 +57,10 @@ def test_the_tiers_without_a_record_are_named(monkeypatch):
 
 
 def test_an_explorer_brings_its_code_and_cannot_end_its_own_script():
-    scripts = re.findall(r"<script[^>]*>(.*?)</script>", book.explorer("manysteps"), re.DOTALL)
+    scripts = re.findall(r"<script[^>]*>(.*?)</script>", book.lead_map(), re.DOTALL)
     view, state, loader = scripts
     model = json.loads(state)["state"][json.loads(view)["model_id"]]["state"]
-    assert model["_esm"] == explore.module("manysteps")
+    assert model["_esm"] == explore.module("leadmap")
     assert loader == ""
 
 
@@ -94,24 +92,6 @@ def test_a_page_made_from_the_lessons_is_made_anew_by_each_build():
     assert asked == [1]
     book._fill_page(app, "book/intro", ["no part is made here"])
     assert asked == [1]
-
-
-def test_every_figure_that_a_page_names_is_there():
-    pages = sorted((book.course() / "book").glob("*.md"))
-    named = [w for p in pages for w in re.findall(r"made: figure (.+?) -->", p.read_text("utf-8"))]
-    for words in named:
-        assert "<svg" in book.figure(words)
-
-
-def test_a_page_shows_a_lessons_own_figure_and_says_when_there_is_none_or_several():
-    shown = re.findall(r">([^<]*)</text>", book.figure("04 On a GPU the lead grows"))
-    ends = {"AdamW": [], "Muon": []}
-    for run in recorded("race-gpu"):
-        ends["Muon" if run.config["muon"] else "AdamW"].append(run.held_out[-1]["tail"])
-    assert f"{mean(ends['AdamW']) - mean(ends['Muon']):+.3f}" in shown
-    for words in ("15 No such figure", "04 Muon"):
-        with pytest.raises(ValueError, match=r"figures of lesson \d\d begin with"):
-            book.figure(words)
 
 
 @pytest.mark.parametrize(

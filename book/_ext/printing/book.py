@@ -127,13 +127,8 @@ def lesson_graph() -> str:
     return route.draw(stops)
 
 
-def explorer(name: str) -> str:
-    """Returns an explorer as a notebook's page holds it: its view, its state, and the loader."""
-    return widget(name, {"_esm": explore.module(name), "values": {}, "data": {}})
-
-
 def lead_map() -> str:
-    """Returns the explorer of Muon's lead in every recorded race, as `explorer` does."""
+    """Returns the explorer of Muon's lead in every race, as a notebook's page holds one."""
     data = {"races": comparisons.lead_map()}
     return widget("leadmap", {"_esm": explore.module("leadmap"), "values": {}, "data": data})
 
@@ -159,21 +154,6 @@ def codespace() -> str:
     if match := re.fullmatch(r"https://github\.com/([\w.-]+/[\w.-]+)", repository):
         return f'<a href="https://codespaces.new/{match[1]}?quickstart=1">open a codespace</a>'
     return "on the repository's page at GitHub, choose *Code*, *Codespaces*, *Create codespace*"
-
-
-def figure(words: str) -> str:
-    """Returns the figure that a lesson shows, by the lesson and how its text alternative begins.
-
-    ValueError: no figure of that lesson begins so, or several do. Such as `15 Muon ends`.
-    """
-    number, alt = words.split(maxsplit=1)
-    path = next(path for path in lessons() if path.name.startswith(number))
-    outputs = [o for c in nbformat.read(path, as_version=4).cells for o in c.get("outputs", [])]
-    pages = [output.get("data", {}).get("text/html", "") for output in outputs]
-    figures = [page for page in pages if re.match(f'<svg[^>]*aria-label="{re.escape(alt)}', page)]
-    if len(figures) != 1:
-        raise ValueError(f"{len(figures)} figures of lesson {number} begin with {alt!r}: name one")
-    return f'<div class="cell_output">{figures[0]}</div>'
 
 
 def self_test(name: str) -> str:
@@ -217,10 +197,8 @@ MADE: dict[str, Callable[..., str]] = {
     "table1": table1,
     "map": lesson_map,
     "graph": lesson_graph,
-    "explorer": explorer,
     "playground": playground,
     "codespace": codespace,
-    "figure": figure,
     "answer": answer.answer,
     "ended": answer.ended,
     "saved": answer.saved,
