@@ -112,6 +112,8 @@ def test_no_kernel_is_launched_that_matrices_apart_do_not_launch(monkeypatch, na
     options = {"ns_dtype": torch.bfloat16}
     split = make([{"params": layers, "heads": heads}, {"params": others[0]}], **options)
     equal = make([*apart, *others[1]], **options)
+    for optimizer in (split, equal):
+        optimizer.step()  # the first one makes the momenta
     assert launches(split.step).kernels == launches(equal.step).kernels
 
 
@@ -285,7 +287,7 @@ def test_parts_that_make_no_sense_are_refused_by_name(group, message):
     p = nn.Parameter(draw((24, WIDTH), 0))
     with pytest.raises(ValueError, match=message):
         Muon([{"params": [("qkv", p)], **group}])
-    if "splitt" in group:
+    if {"splitt", "rule"} & group.keys():
         return
     optimizer, before = Muon([("qkv", p)]), p.detach().clone()
     p.grad = torch.ones_like(p)
