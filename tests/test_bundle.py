@@ -27,6 +27,7 @@ TREE = (
     "data/results/cpu.jsonl-1-ab.part",
     "data/results/.locks/cpu.lock",
 )
+KNOWN = ("lessons/02.ipynb", "lessons/text/02.md", "data/card.md", "data/results/cpu.jsonl")
 WHEEL = "muonlab-1.2.3-py3-none-any.whl"
 
 
@@ -36,12 +37,18 @@ def write(path, time, text="text"):
     os.utime(path, (time, time))
 
 
+def git(folder, *words):
+    subprocess.run(["git", "-C", str(folder), *words], check=True)
+
+
 @pytest.fixture
 def tree(tmp_path):
     """A small repository whose book is newer than its sources."""
     for name in (*TREE, *bundle.FILES, f"dist/{WHEEL}"):
         write(tmp_path / name, 1000)
     write(tmp_path / bundle.BUILT, 2000)
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", *KNOWN)
     return tmp_path
 
 
@@ -75,6 +82,15 @@ def test_the_command_writes_the_archive_and_prints_its_size(tree, monkeypatch, c
     assert (tree / "dist" / "muonlab-1.2.3.zip").read_bytes() == expected
 
 
+def test_where_git_does_not_say_what_is_ours_nothing_is_packed(tree, monkeypatch):
+    monkeypatch.setattr(bundle, "course", lambda: tree)
+    monkeypatch.setattr(bundle, "build_wheel", lambda folder: tree / "dist" / WHEEL)
+    monkeypatch.setenv("GIT_DIR", str(tree / "nowhere"))
+    with pytest.raises(SystemExit, match="bundle: .*git.*ls-files"):
+        bundle.main()
+    assert not list(tree.glob("dist/*.zip"))
+
+
 def test_a_wheel_that_pip_cannot_build_is_an_error(tmp_path, monkeypatch, capfd):
     monkeypatch.setattr(bundle, "course", lambda: tmp_path)  # no project
     with pytest.raises(OSError, match="no wheel"):
@@ -92,10 +108,7 @@ def test_what_is_in_it_and_what_is_not(tree):
         "book/searchindex.js",
         "book/lessons/02.html",
         "book/_static/mathjax/tex.js",
-        "lessons/02.ipynb",
-        "lessons/text/02.md",
-        "data/card.md",
-        "data/results/cpu.jsonl",
+        *KNOWN,
     }
     assert f"pip install -c constraints.txt ./{WHEEL}" in archive.read("START-HERE.txt").decode()
     assert 'url=book/index.html"' in archive.read("index.html").decode()

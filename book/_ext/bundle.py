@@ -7,10 +7,9 @@ from io import BytesIO
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-from muonlab.files import UNFINISHED, course, replace_file
+from muonlab.files import course, replace_file
 
 BUILT = "book/_build/html/searchindex.js"  # each build writes it; index.html only the first
-FOLDERS = {"book/_build/html": "book", "lessons": "lessons", "data": "data"}  # here: there
 FILES = ("constraints.txt", "CITATION.cff", "LICENSE", "LICENSE-TEXT")
 INDEX = """<!doctype html><html lang="en"><meta charset="utf-8"><title>muonlab</title>
 <meta http-equiv="refresh" content="0; url=book/index.html"><a href="book/index.html">Read</a>
@@ -43,23 +42,18 @@ def build_wheel(folder: Path) -> Path:
     return next(folder.glob("muonlab-*.whl"))
 
 
-def unknown(root: Path) -> set[Path]:
-    """Returns the files of lessons/ and data/ that git does not know, where there is git."""
-    asked = ["git", "-C", str(root), "ls-files", "-z", "--others", "lessons", "data"]
-    listing = subprocess.run(asked, capture_output=True, text=True, check=False).stdout
-    return {root / name for name in listing.split("\0") if name}
-
-
 def pack(root: Path, wheel: Path) -> bytes:
-    """Returns the archive: names in order and no times, so that equal files make equal bytes."""
-    files = {name: (root / name).read_bytes() for name in FILES}
-    strange = unknown(root)
-    for here, place in FOLDERS.items():
-        for path in filter(Path.is_file, (root / here).rglob("*")):
-            name = path.relative_to(root / here).as_posix()
-            odd = path.is_symlink() or name.endswith((UNFINISHED, ".pyc")) or path in strange
-            if not odd and "/." not in f"/{name}":  # nor hidden
-                files[f"{place}/{name}"] = path.read_bytes()
+    """Returns the archive: names in order and no times, so that equal files make equal bytes.
+
+    Of lessons/ and data/ it takes what git knows. CalledProcessError where git knows no `root`.
+    """
+    asked = ["git", "-C", str(root), "ls-files", "-z", "lessons", "data"]
+    tracked = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split("\0")
+    path_of = {name: root / name for name in (*FILES, *tracked[:-1])}
+    built = (root / BUILT).parent
+    path_of |= {f"book/{p.relative_to(built).as_posix()}": p for p in built.rglob("[!.]*")}
+    ours = {n: p for n, p in path_of.items() if p.is_file() and not p.is_symlink()}
+    files = {name: path.read_bytes() for name, path in ours.items()}
     files |= {wheel.name: wheel.read_bytes(), "index.html": INDEX.encode()}
     files["START-HERE.txt"] = START.replace("WHEEL", wheel.name).encode()
     with ZipFile(buffer := BytesIO(), "w") as archive:
@@ -80,7 +74,7 @@ def main() -> None:
         target = root / "dist" / f"muonlab-{wheel.name.split('-')[1]}.zip"
         target.parent.mkdir(exist_ok=True)
         replace_file(target, content)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, subprocess.CalledProcessError) as error:
         sys.exit(f"bundle: {error}")
     print(f"{target.relative_to(root)}: {len(content) / 1e6:.1f} MB")
 
