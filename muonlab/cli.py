@@ -18,6 +18,7 @@ from muonlab import checks, doctor
 from muonlab.benchmark.bench import bench, bench_report, read_bench, write_bench
 from muonlab.classroom import claims, report
 from muonlab.cost import formulas as cost
+from muonlab.cost.measured import left
 from muonlab.distributed import parallel
 from muonlab.files import course, prepare_file
 from muonlab.records.provenance import unchanged
@@ -108,6 +109,8 @@ def _parser() -> argparse.ArgumentParser:
     ablate.add_argument("--workers", type=int, metavar="N", help=text)
     text = "begin no run that would end later; what is not done is done by the next call"
     ablate.add_argument("--minutes", type=float, metavar="M", help=text)
+    text = "only list the phases, those that matter most first, with what is missing of each"
+    ablate.add_argument("--plan", action="store_true", help=text)
     results = _verb(verbs, "results", _results, "print recorded runs, or check that all are whole")
     text = "a phase that has been run: lesson-04-seeds, or on FineWeb lesson-04-seeds-fineweb"
     results.add_argument("name", nargs="?", help=f"{text}; no name: list them all")
@@ -260,6 +263,10 @@ def _ablate(options: argparse.Namespace) -> int:
         print(*(f"{name}: {', '.join(s.phases())}" for name, s in STUDIES.items()), sep="\n")
         return 0
     at = Place(options.results, options.corpus, options.pieces)
+    if pool.PARENT not in os.environ:  # a worker's parent has said it
+        print(left(phases(options.name), at), flush=True)
+    if options.plan:
+        return 0
     own = options.engine == "local" and options.workers is not None
     if own or options.minutes is not None:
         return _ablate_together(options, at)
@@ -267,6 +274,8 @@ def _ablate(options: argparse.Namespace) -> int:
         configs, path = grid(at), prepare_file(at.path(phase))
         # refuses wrong options before time is spent on an estimate; nothing runs yet
         runs = sweep(configs, path, engine=options.engine, workers=options.workers)
+        if not configs:  # such as seeds that judge a best that did not move
+            continue
         print(f"{path.name}: {cost.summary(configs)}, {cost.hours_here(configs)}", flush=True)
         if options.engine == "local":  # another machine has another memory
             cost.check_memory(max(configs, key=cost.memory))
@@ -290,7 +299,7 @@ def _ablate_together(options: argparse.Namespace, at: Place) -> int:
     else:
         line = [sys.executable, "-m", *shlex.split(at.command(options.name))]
         line += [] if options.minutes is None else ["--minutes", str(options.minutes)]
-        status = pool.share(line, options.workers, lambda: pool.count(chosen, at))
+        status = pool.share(line, options.workers, lambda: pool.count(chosen, at), options.minutes)
     print(f"{options.name}: {pool.count(chosen, at)} runs are recorded")
     if at.folder.resolve() == RESULTS.resolve():
         write_manifest()

@@ -90,6 +90,35 @@ def test_a_phase_says_how_often_its_runs_read_the_text(engine, results, capsys, 
     assert "2 passes\n" in capsys.readouterr().out
 
 
+def test_a_plan_lists_what_is_left_and_runs_nothing(text, results, capsys, monkeypatch):
+    monkeypatch.setattr(engines, "train", lambda *_, **__: pytest.fail("it trains"))
+    call = ["ablate", "small", "--corpus", str(text), "--results", str(results)]
+    assert cli.main([*call, "--plan"]) == 0
+    assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
+        ["phase", "runs", "missing", "minutes"],
+        ["1", "small-tuning", "2", "2", "not", "timed"],
+        ["2", "small-seeds", "after", "its", "trials"],
+    ]
+    assert not results.exists()
+
+
+def test_the_list_for_a_card_names_its_phases_the_first_ones_first(capsys):
+    assert cli.main(["ablate", "gpu-list", "--plan"]) == 0
+    names = [line.split()[1] for line in capsys.readouterr().out.splitlines()[1:-1]]
+    assert names == [*grids.STUDIES["gpu-list"].phases()]
+    firsts = ["race-gpu-low-1", "table-gpu", "race-gpu-shorter", "normuon-gpu"]
+    firsts += ["ladder-gpu-300", "ladder-gpu-4000", "ladder-gpu-tokens", "paper-gpu"]
+    assert sorted(firsts, key=names.index) == firsts
+
+
+def test_a_phase_with_nothing_to_run_is_passed_over(text, results, monkeypatch, capsys):
+    study = Study((TUNING,), {"small-none": lambda at: [], "small-seeds": 2})
+    monkeypatch.setitem(grids.STUDIES, "small", study)
+    assert cli.main(["ablate", "small", "--corpus", str(text), "--results", str(results)]) == 0
+    assert capsys.readouterr().out.count("held-out") == 4
+    assert not list(results.glob("small-none*"))
+
+
 def test_one_phase_alone_says_which_must_come_first(text, results, capsys):
     call = ["--corpus", str(text), "--results", str(results)]
     assert cli.main(["ablate", "small-seeds", *call]) == 2

@@ -16,13 +16,16 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from muonlab import GPT, Muon, NorMuon, newton_schulz, route
 from muonlab.cost import formulas as cost
-from muonlab.cost import plans
+from muonlab.cost import measured, plans
 from muonlab.data.load import load_corpus
 from muonlab.data.task import with_words
 from muonlab.machine import fast_bf16
 from muonlab.models.gpt import SIZES, GPTConfig
+from muonlab.records.record import Record, append
+from muonlab.records.store import RESULTS
 from muonlab.studies.table1 import ALL_GROUPS as ALL
 from muonlab.studies.table1 import TABLE_SEEDS, TIERS, one_rate, rows
+from muonlab.sweeps.study import Place, Tuning
 from muonlab.training.build import build_model, build_optimizer
 from muonlab.training.config import TrainConfig
 from muonlab.training.run import Run
@@ -385,3 +388,71 @@ def test_hours_here_grow_with_the_runs():
     one = float(cost.hours_here([TrainConfig()] * 100).split()[1])
     ten = float(cost.hours_here([TrainConfig()] * 1000).split()[1])
     assert 4 < ten / one < 25  # the speed is measured anew, on a machine that may be busy
+
+
+# Minutes on a card: only of steps that somebody has timed
+
+GPU_RACE = TrainConfig(size="small", steps=1000, batch=32, context=256)
+
+
+@pytest.mark.parametrize(
+    ("who", "options"),
+    [("AdamW", {"muon": ()}), ("Muon", {}), ("NorMuon", {"rule": "normuon"})],
+)
+def test_the_minutes_of_a_run_are_those_of_its_timed_steps(who, options):
+    timed = json.loads((RESULTS / "gpu-h200.json").read_text("utf-8"))["training, eager"][0]
+    run = replace(GPU_RACE, **options)
+    assert measured.minutes(run) == pytest.approx(1000 * timed[f"{who} ms"] / 60_000)
+    assert measured.minutes(replace(run, steps=250, seed=3)) == pytest.approx(
+        250 * timed[f"{who} ms"] / 60_000
+    )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"muon": ("VO", "FFN")},
+        {"rule": "sgd"},
+        {"batch": 128, "context": 64},  # as many tokens
+        {"batch": 16},
+        {"size": "wide", "batch": 128, "context": 64},
+        {"size": "paper", "context": 1024},  # timed with more words
+        {"corpus": "docs-512"},
+        {"gated": True},
+        {"experts": 4},
+        {"pieces": 2},
+        {"precision": "fp32"},
+    ],
+)
+def test_what_nobody_has_timed_has_no_minutes(options):
+    assert measured.minutes(replace(GPU_RACE, **options)) is None
+
+
+def test_what_is_left_of_a_study_stands_in_its_order_with_the_minutes_that_are_known(tmp_path):
+    timed, other = replace(GPU_RACE, muon=()), replace(GPU_RACE, batch=16)
+    trials = Tuning("made-1", [timed, replace(timed, lr=0.1)], ("lr",))
+    phases = {
+        "made-finals": trials.at_new_seeds(2),
+        "made-1": trials.grid,
+        "made-both": lambda at: [timed, other],
+        "made-none": lambda at: [],
+    }
+    half = (
+        1000
+        * json.loads((RESULTS / "gpu-h200.json").read_text("utf-8"))["training, eager"][0][
+            "AdamW ms"
+        ]
+    )
+    append(Record(vars(timed), [1.0], [0.1], [], 1), tmp_path / "made-1.jsonl")
+    *lines, last = measured.left(phases, Place(tmp_path)).splitlines()
+    assert [line.split() for line in lines] == [
+        ["phase", "runs", "missing", "minutes"],
+        ["1", "made-finals", "after", "its", "trials"],
+        ["2", "made-1", "2", "1", f"{half / 60_000:.1f}"],
+        ["3", "made-both", "2", "2", "not", "timed"],
+        ["4", "made-none", "0", "0"],
+    ]
+    assert last.startswith(f"{2 * half / 60_000:.1f} minutes on an NVIDIA H200, one run after")
+    assert last.endswith("Not timed: 1 runs, and what follows from trials.")
+    del phases["made-1"], phases["made-both"]
+    assert "minutes on" not in measured.left(phases, Place(tmp_path))

@@ -2,7 +2,9 @@
 
 import json
 import re
-from dataclasses import replace
+import shutil
+from dataclasses import asdict, replace
+from itertools import count
 from pathlib import Path
 from random import Random
 
@@ -14,12 +16,13 @@ from muonlab.data import corpus
 from muonlab.data.corpus import CLASSES, SPAN, Corpus
 from muonlab.models.gpt import GPT, GPTConfig
 from muonlab.records import store
-from muonlab.records.record import append
+from muonlab.records.record import Record, append
 from muonlab.statistics import paired_interval
+from muonlab.studies import lead
 from muonlab.studies.grids import PHASES
 from muonlab.studies.lead import GPU_SEEDS, UNFINISHED
-from muonlab.sweeps.results import problems, recorded
-from muonlab.sweeps.study import HERE
+from muonlab.sweeps.results import known, problems, recorded
+from muonlab.sweeps.study import HERE, Place
 from muonlab.training.config import TrainConfig
 from printing import gpu
 
@@ -71,6 +74,79 @@ def test_only_a_missing_run_is_forgiven_to_an_unfinished_phase(tmp_path):
     store.write_manifest(tmp_path)
     (odd,) = problems(grid, tmp_path, ["some"])
     assert "stairs" in odd
+
+
+# The list for a card
+
+
+def finished(config, loss):
+    run = Record(asdict(config), [1.0] * config.steps, [0.1] * config.steps, [], 0)
+    run.held_out = [{"step": config.steps, "overall": loss}]
+    return run
+
+
+@pytest.mark.parametrize("better", [False, True])
+def test_the_list_for_a_card_can_be_done_from_first_to_last(tmp_path, better):
+    """With made losses: all above those recorded, or each trial of AdamW below the one before."""
+    for name in (*ON_GPU, "race-gpu-normuon-1"):
+        shutil.copy(store.path_of(name), tmp_path)
+    at, sizes, trials, finals = Place(tmp_path), {}, count(), {}
+    race = lead.GPU.best(at)
+    for name, phase in lead.LEAD["gpu-list"].phases().items():
+        grid = finals[name] = at.on_its_text(phase(at))  # its trials are recorded by now
+        assert len({*grid}) == len(grid)
+        have = known(at.path(name)).read()
+        missing = [c for c in grid if c not in have]
+        sizes[name] = len(grid), len(missing)
+        for config in missing:
+            loss = 2 - 1e-3 * next(trials) if better and not config.muon else 5.0
+            append(finished(config, loss), at.path(name))
+    rungs = [f"ladder-gpu-{name}" for name in ("300", "4000", "tokens", "context", "wide")]
+    assert list(sizes.items()) == [
+        ("race-gpu-1", (32, 0)),
+        ("race-gpu-2", (16, 0)),
+        ("race-gpu-low-1", (16, 16)),
+        ("race-gpu-near-1", (18, 18)),
+        ("race-gpu-again", (10, 10) if better else (0, 0)),
+        ("table-gpu-tuning", (8, 0)),
+        ("table-gpu", (20, 20)),
+        ("race-gpu-shorter", (25, 25)),
+        ("race-gpu-normuon-1", (16, 13)),
+        ("race-gpu-normuon-2", (8, 8)),
+        ("normuon-gpu", (5, 5)),
+        *(item for rung in rungs for item in ((f"{rung}-1", (18, 18)), (rung, (6, 6)))),
+        ("paper-gpu-tuning", (8, 8)),
+        ("paper-gpu", (4, 4)),
+    ]
+    if better:
+        adamw, muon = finals["race-gpu-again"][:2]
+        assert replace(muon, seed=0, eval_every=1000, spectra_every=0) == race[1]
+        assert adamw.adamw_matrix_lr != race[0].adamw_matrix_lr  # the last trial, near the low ones
+        assert {c.seed for c in finals["race-gpu-again"]} == {6, 7, 8, 9, 10}
+
+
+def test_the_losers_grid_goes_below_what_was_tried_and_both_sides_begin_with_the_race():
+    low = PHASES["race-gpu-low-1"](HERE)
+    adamw, muon = ([c for c in low if bool(c.muon) is side] for side in (False, True))
+    assert len(adamw) == len(muon) == 8
+    assert [bool(c.muon) for c in low] == [False, True] * 8  # in turns, if time is short
+    assert all(0.0003 <= c.adamw_matrix_lr <= 0.0013 and 0.95 <= c.betas[1] <= 0.99 for c in adamw)
+    race = {run.config["muon"] == []: [] for run in recorded("race-gpu-1")}
+    for name in ("race-gpu-1", "race-gpu-2"):
+        for run in recorded(name):
+            race[run.config["muon"] == []].append(run.config)
+    assert min(c.adamw_matrix_lr for c in adamw) < min(c["adamw_matrix_lr"] for c in race[True])
+    assert min(c.adamw_lr for c in muon) < min(c["adamw_lr"] for c in race[False])
+    best = lead.GPU.best(HERE)
+    for name, changes in lead.GPU_RUNGS.items():
+        rung = PHASES[f"{name}-1"](HERE)
+        steps = changes.get("steps", 1000)
+        assert rung[:2] == [replace(c, eval_every=steps, **changes) for c in best]
+        tokens = {c.batch * c.context for c in rung}
+        assert tokens == {65_536 if name == "ladder-gpu-tokens" else 8_192}
+    paper = PHASES["paper-gpu-tuning"](HERE)
+    assert {(c.size, c.batch * c.context, c.steps) for c in paper} == {("paper", 32_768, 250)}
+    assert [paper[0].adamw_matrix_lr, paper[1].lr] == [best[0].adamw_matrix_lr, best[1].lr]
 
 
 # The page on GPUs

@@ -7,12 +7,17 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
 from muonlab import cli
+from muonlab.machine import device_name, pick_device
 from muonlab.records import record as records
+from muonlab.studies.protocol import knobs
 from muonlab.sweeps import engines, pool
+from muonlab.sweeps.search import Search
 from muonlab.sweeps.study import Place, Study, Tuning, cross
 from muonlab.training.config import TrainConfig
 from tests.test_sweep import slow_train
@@ -65,12 +70,160 @@ def test_what_matters_most_is_done_first_and_all_is_done(tmp_path, quick):
     assert len(quick) == 6
 
 
-def test_no_run_begins_that_cannot_end_in_time(tmp_path, quick, monkeypatch):
-    now = iter(range(0, 10_000, 10))
-    monkeypatch.setattr(pool.time, "monotonic", lambda: next(now))
-    done = [*pool.work(SMALL.phases(), Place(tmp_path), minutes=1)]  # a run takes 10 s
-    assert 1 <= len(done) < 4
-    assert len(quick) == len(done)
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that runs only while something trains, 20 seconds for two steps on one processor."""
+    now = [1e9]
+
+    def train(config, corpus, **options):
+        now[0] += 10 * config.steps
+        run = slow_train(config, corpus)
+        run.step_seconds, run.tokens = [10.0] * config.steps, config.steps * 16
+        started, ended = (datetime.fromtimestamp(t, UTC) for t in (now[0] - 20, now[0]))
+        run.provenance |= {"device": device_name(pick_device("auto"))}
+        run.provenance |= {"started": started.isoformat(), "utc": ended.isoformat()}
+        return run
+
+    monkeypatch.setattr(engines, "train", train)
+    monkeypatch.setattr(engines, "load_corpus", lambda name: None)
+    monkeypatch.setattr(pool.time, "time", lambda: now[0])
+    monkeypatch.delenv(pool.UNTIL, raising=False)
+    return now
+
+
+def test_no_run_begins_that_cannot_end_in_time(tmp_path, clock):
+    start = clock[0]
+    call = [SMALL.phases(), Place(tmp_path)]
+    # one is tried; after that, 20 seconds and one for rounding are expected
+    assert len([*pool.work(*call, minutes=1)]) == 2
+    assert clock[0] == start + 40
+    # the records know it from now on, so that nothing is tried in vain
+    assert [*pool.work(*call, minutes=20.9 / 60)] == []
+    assert len([*pool.work(*call, minutes=21.1 / 60)]) == 1
+    assert len([*pool.work(*call)]) == 3
+
+
+def test_a_longer_run_is_expected_to_take_as_much_longer(tmp_path, clock):
+    longer = {"first": lambda at: [BASE], "longer": lambda at: cross(BASE, steps=[4, 3])}
+    assert len([*pool.work(longer, Place(tmp_path), minutes=55 / 60)]) == 2
+    assert clock[0] == 1e9 + 20 + 30  # four steps would have been 40 and one
+
+
+def test_another_shape_is_expected_to_be_as_slow_as_the_slowest_for_each_token(tmp_path, clock):
+    wide = {"first": lambda at: [BASE], "wide": lambda at: cross(BASE, batch=[8, 4])}
+    assert len([*pool.work(wide, Place(tmp_path), minutes=70 / 60)]) == 2
+    paces = pool._paces([{BASE: run} for run in records.read(tmp_path / "first.jsonl")])
+    assert pool.expected(replace(BASE, batch=8), paces) == 81
+    assert pool.expected(BASE, {}) == 0
+
+
+@pytest.mark.parametrize("spoiled", [{"device": "another"}, {"started": None}, "failed"])
+def test_records_of_other_devices_and_failures_say_nothing_of_time(tmp_path, clock, spoiled):
+    [*pool.work({"first": lambda at: [BASE]}, Place(tmp_path))]
+    [run] = records.read(tmp_path / "first.jsonl")
+    if spoiled == "failed":
+        run.failure = spoiled
+    else:
+        run.provenance |= spoiled
+        run.provenance = {k: v for k, v in run.provenance.items() if v is not None}
+    assert pool._paces([{BASE: run}]) == {}
+
+
+def test_work_ends_when_trials_are_missing_that_nobody_is_doing(tmp_path, quick):
+    finals = {"small-seeds": SMALL.phases()["small-seeds"]}
+    assert [*pool.work(finals, Place(tmp_path))] == []
+    assert [*pool.work(finals, Place(tmp_path), minutes=9)] == []
+    assert quick == []
+
+
+def test_a_worker_in_the_place_of_another_has_no_minutes_more(tmp_path):
+    """The first dies after it has written when its minutes end; the second has the same end."""
+    code = f"""
+import os, sys
+from pathlib import Path
+ends = Path({str(tmp_path / "ends.txt")!r})
+with ends.open("a") as file:
+    file.write(os.environ[{pool.UNTIL!r}] + chr(10))
+sys.exit(len(ends.read_text().splitlines()) == 1)
+"""
+    began = time.time()
+    assert pool.share([sys.executable, "-c", code], 1, lambda: 0, minutes=2) == 0
+    first, second = map(float, (tmp_path / "ends.txt").read_text().split())
+    assert first == second == pytest.approx(began + 120, abs=5)
+
+
+# A list for a card, as `lead` has one, in small: trials, what follows from them, and nothing to do
+
+TOY_BASE = replace(BASE, steps=30, batch=8, context=64, eval_every=30, eval_tokens=2048)
+TOY_RACE = Search(
+    "toy-race",
+    [replace(TOY_BASE, muon=(), adamw_matrix_lr=0.002, adamw_matrix_beta1=0.9), TOY_BASE],
+    knobs,
+    ("muon",),
+    rounds=(2, 2),
+    in_turns=True,
+)
+TOY = Study(
+    (),
+    {
+        **{tuning.name: tuning.grid for tuning in TOY_RACE.tunings},
+        "toy-finals": lambda at: cross(TOY_RACE.best(at), seed=[1, 2]),
+        "toy-again": lambda at: [],
+        "toy-shorter": lambda at: cross(TOY_RACE.best(at)[1], steps=[25, 20], eval_every=20),
+    },
+)
+TOY_WORKER = """
+import sys
+from muonlab import cli
+from muonlab.studies import grids
+from tests.test_pool import TOY
+grids.STUDIES["toy"] = TOY
+sys.exit(cli.main(["ablate", "toy", *sys.argv[1:]]))
+"""
+
+
+@pytest.mark.slow
+def test_a_list_is_cut_by_its_deadline_and_the_next_call_ends_it(tmp_path):
+    text = tmp_path / "text"
+    text.mkdir()
+    words = "\n\n".join(f"Paragraph {i} of a small text, number {i * i}. " * 30 for i in range(40))
+    (text / "a.txt").write_text(words)
+    at = Place(tmp_path / "results", str(text))
+    at.folder.mkdir()
+    call = [sys.executable, "-c", TOY_WORKER, "--results", str(at.folder), "--corpus", str(text)]
+    began = time.time()
+    subprocess.run([*call, "--plan"], check=True, capture_output=True)
+    minutes = (1.5 * (time.time() - began) + 3) / 60  # to start, and then three seconds of work
+    done = lambda: pool.count(TOY.phases(), at)  # noqa: E731
+    end = time.time() + 60 * minutes
+    assert pool.share([*call, "--minutes", str(minutes)], 2, done, minutes) == 0
+    cut = {path.name: records.read(path) for path in at.folder.glob("*.jsonl")}
+    runs = [run for of_phase in cut.values() for run in of_phase]
+    assert len(runs) < 14
+    longest = max((ended(run) - started(run) for run in runs), default=0)
+    assert all(ended(run) <= end + longest + 1 for run in runs)
+    assert pool.share([*call, "--minutes", "60"], 2, done, 60) == 0
+    now = {path.name: records.read(path) for path in at.folder.glob("*.jsonl")}
+    assert {name: len(of_phase) for name, of_phase in now.items()} == {
+        "toy-race-1-text.jsonl": 4,
+        "toy-race-2-text.jsonl": 4,
+        "toy-finals-text.jsonl": 4,
+        "toy-shorter-text.jsonl": 2,
+    }
+    for name, of_phase in now.items():
+        assert of_phase[: len(cut.get(name, []))] == cut.get(name, [])  # done once, and kept
+        assert len({TrainConfig(**run.config) for run in of_phase}) == len(of_phase)
+        assert not any(run.failure for run in of_phase)
+    trials = [started(run) for n in (1, 2) for run in now[f"toy-race-{n}-text.jsonl"]]
+    assert max(trials) <= min(map(started, now["toy-finals-text.jsonl"]))
+
+
+def started(run):
+    return datetime.fromisoformat(run.provenance["started"]).timestamp()
+
+
+def ended(run):
+    return datetime.fromisoformat(run.provenance["utc"]).timestamp()
 
 
 def test_another_process_begins_a_phase_while_the_trials_of_the_first_still_run(tmp_path, quick):

@@ -13,7 +13,7 @@ from muonlab.studies.facts import FACTS_400, FACTS_1200, whose
 from muonlab.studies.protocol import ADAMW, MUON, OUTER, RIVALS, SETTING, knobs, partly, tuned
 from muonlab.studies.races import AGAIN, RACE, judging, shorter
 from muonlab.studies.table1 import ALL_GROUPS
-from muonlab.sweeps.search import Search
+from muonlab.sweeps.search import Knob, Search
 from muonlab.sweeps.study import Grid, Place, Study, Tuning, cross
 from muonlab.training.config import TrainConfig
 
@@ -68,6 +68,77 @@ GPU_TABLE = Tuning("table-gpu-tuning", gpu_rows, ("muon",))
 def gpu_table(at: Place) -> Grid:
     """Returns the better of both for each row, at new seeds."""
     return [at_the_end(c, seed) for seed in GPU_SEEDS for c in GPU_TABLE.best(at)]
+
+
+# The loser's grid first: AdamW's best rate of the matrices is the lowest third of its range, Muon's
+# rate of the rest and its average of squares lie at an edge. So eight trials of each over what lies
+# there, and eight around the best of all, which itself runs again.
+LOW_KNOBS = {
+    (): (replace(ADAMW[0], low=0.0003, high=0.0013), ADAMW[1], *OUTER[:2]),
+    ALL_GROUPS: (*MUON, replace(OUTER[0], low=0.0025, high=0.02), OUTER[1]),
+}
+LOW_SQUARES = {(): (0.01, 0.05), ALL_GROUPS: (0.001, 0.02)}  # what the average leaves to the new
+
+
+def low_knobs(config: TrainConfig) -> tuple[Knob, ...]:
+    """Returns the five knobs of a contestant, over the low ends of the race's ranges."""
+    low, high = LOW_SQUARES[config.muon]
+    return *LOW_KNOBS[config.muon], replace(OUTER[2], low=low, high=high)
+
+
+def best_so_far(at: Place) -> Grid:
+    """Returns AdamW's and Muon's best of the race and of the low ends."""
+    first, *more = (*GPU.tunings, *GPU_LOW.tunings)
+    return first.best(at, *more)
+
+
+GPU_LOW = Search("race-gpu-low", GPU.best, low_knobs, RIVALS, rounds=(8,), in_turns=True)
+NINE: dict[str, Any] = {"rounds": (9,), "around": ("best",), "in_turns": True}
+GPU_NEAR = Search("race-gpu-near", best_so_far, knobs, RIVALS, **NINE)
+
+
+def rejudged(at: Place) -> Grid:
+    """Returns both best of all trials at seeds nobody has looked at, if one is no longer the best.
+
+    Nothing to run else: the race has judged them.
+    """
+    first, *more = (*GPU.tunings, *GPU_LOW.tunings, *GPU_NEAR.tunings)
+    best = first.best(at, *more)
+    moved = {*best} != {*GPU.best(at)}
+    return [at_the_end(c, seed) for seed in range(6, 11) for c in best] if moved else []
+
+
+# Rungs on the card, from the race's settings on, which are the first of nine trials.
+GPU_RUNGS: dict[str, dict[str, Any]] = {
+    "ladder-gpu-300": {"steps": 300},
+    "ladder-gpu-4000": {"steps": 4000},
+    "ladder-gpu-tokens": {"steps": 300, "batch": 256},
+    "ladder-gpu-context": {"batch": 128, "context": 64},
+    "ladder-gpu-wide": {"size": "wide", "batch": 128, "context": 64, "precision": "bf16"},
+}
+
+
+def gpu_rung(name: str, changes: dict[str, Any]) -> Search:
+    """Returns the search of a rung: AdamW and Muon near the race's best, as many trials each."""
+    changes = {"eval_every": changes.get("steps", ON_GPU["steps"]), **changes}
+    return Search(name, lambda at: cross(GPU.best(at), **changes), knobs, RIVALS, **NINE)
+
+
+GPU_LADDER = {name: gpu_rung(name, changes) for name, changes in GPU_RUNGS.items()}
+
+
+def paper_rates(at: Place) -> Grid:
+    """Returns the race's best in a model of the paper's size: four rates of the matrices a side."""
+    model = {"size": "paper", "batch": 32, "context": 1024, "steps": 250, "eval_every": 250}
+    adamw, muon = cross(GPU.best(at), **model)
+    trials: Grid = []
+    for part in (1, 0.5, 0.25, 2):  # of the race's rates
+        trials.append(replace(adamw, adamw_matrix_lr=part * (adamw.adamw_matrix_lr or 0)))
+        trials.append(replace(muon, lr=part * muon.lr))
+    return trials
+
+
+GPU_PAPER = Tuning("paper-gpu-tuning", paper_rates, ("muon",))
 
 
 # Down from there on a laptop. AdamW's best rates for few tokens a step lie below the first race's
@@ -160,7 +231,16 @@ EVEN_LENGTH = Search(
     runoff=3,
 )
 
-LEAD_SEARCHES = (GPU, GPU_NORMUON, *LADDER.values(), SCHEDULE, EVEN_LENGTH)
+LEAD_SEARCHES = (
+    GPU,
+    GPU_LOW,
+    GPU_NEAR,
+    GPU_NORMUON,
+    *GPU_LADDER.values(),
+    *LADDER.values(),
+    SCHEDULE,
+    EVEN_LENGTH,
+)
 LEAD = {
     "race-gpu": Study(GPU.tunings, {"race-gpu": partial(judged, GPU, GPU_SEEDS)}),
     "table-gpu": Study((*GPU.tunings, GPU_TABLE), {"table-gpu": gpu_table}),
@@ -176,6 +256,14 @@ LEAD = {
         (*GPU.tunings, *GPU_NORMUON.tunings),
         {"normuon-gpu": partial(judged, GPU_NORMUON, GPU_SEEDS)},
     ),
+    "race-gpu-again": Study(
+        (*GPU.tunings, *GPU_LOW.tunings, *GPU_NEAR.tunings), {"race-gpu-again": rejudged}
+    ),
+    **{
+        name: Study((*GPU.tunings, *search.tunings), {name: partial(judged, search, range(1, 4))})
+        for name, search in GPU_LADDER.items()
+    },
+    "paper-gpu": Study((*GPU.tunings, GPU_PAPER), {"paper-gpu": 2}),
     **{
         name: Study(search.tunings, {name: partial(judged, search, range(1, 6))})
         for name, search in LADDER.items()
@@ -190,6 +278,17 @@ LEAD = {
     ),
     "normuon-rms": tuned(EVEN_LENGTH, seeds=10, first=11, before=(RACE[1200], AGAIN)),
 }
+
+# What to run when a card is there, the phases that matter most first.
+ON_A_CARD = ["race-gpu-again", "table-gpu", "race-gpu-shorter", "normuon-gpu", *GPU_LADDER]
+LEAD["gpu-list"] = Study(
+    (),
+    {
+        name: phase
+        for study in (*ON_A_CARD, "paper-gpu")
+        for name, phase in LEAD[study].phases().items()
+    },
+)
 
 # Begun, the first waits for a GPU: these are marked where they are shown, and judge nothing.
 UNFINISHED = ("race-gpu-normuon-1", "ladder-small-1", "ladder-tiny-1")

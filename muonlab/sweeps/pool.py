@@ -9,10 +9,15 @@ import os
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 from functools import partial
+from pathlib import Path
+
+from filelock import Timeout
 
 from muonlab import checks
-from muonlab.records.record import Record
+from muonlab.machine import device_name, pick_device
+from muonlab.records.record import Record, lock, run_id
 from muonlab.sweeps.engines import Here
 from muonlab.sweeps.results import known
 from muonlab.sweeps.study import Phase, Place, Unrecorded
@@ -22,8 +27,10 @@ from muonlab.training.config import TrainConfig
 POLL = 1.0  # seconds between two looks at what the others have done
 DEATHS = 3  # workers that end without a new record between them, before `share` gives up
 PARENT = "MUONLAB_PARENT"  # the process without which a worker begins no more runs
+UNTIL = "MUONLAB_UNTIL"  # when the minutes of its workers end, as time.time() has it
 
 Shape = tuple[object, ...]
+Pace = tuple[float, float]  # seconds beside the steps, and those of a token in them
 
 
 def work(
@@ -31,19 +38,20 @@ def work(
 ) -> Iterator[Record]:
     """Yields the record of each run that this process does of the phases, the first phase first.
 
-    It begins no run that would not end in these minutes, as long as one of the same shape took in
-    this call; a shape that is new is tried. It ends when everything is recorded, or out of time.
+    It begins no run that would not end in these minutes, as far as the records of these phases say
+    how long one takes on this device (see `expected`); where they say nothing, it is tried. It ends
+    when everything is recorded, or out of time, or when trials are missing that nobody is doing.
     Any number of processes may work on the same phases: each run is done by one.
     """
-    if minutes is not None:
-        checks.number("minutes", minutes, 0, above=True)
-    end = math.inf if minutes is None else time.monotonic() + 60 * minutes
-    engine, seconds = Here(progress), dict[Shape, float]()
+    end, engine = _end(minutes), Here(progress)
     while not _orphaned():
-        ready, waits = _ready(phases, at)
-        for name, config in ready:
-            start, shape = time.monotonic(), _shape(config)
-            if start + seconds.get(shape, 0) >= end:
+        waits, records = False, _recorded(phases, at)
+        paces = _paces(records)
+        for name, config in _ready(phases, at, records):
+            if time.time() < end < math.inf:
+                engine.load(config.corpus)  # the first run here would wait for it
+            if time.time() + expected(config, paces) >= end:
+                waits = waits or _begun(at.path(name), config)
                 continue
             driver = Driver([config], at.path(name), engine)
             try:
@@ -51,24 +59,28 @@ def work(
             finally:  # an error, or a reader that wants no more
                 driver.stop()
             if not driver.elsewhere:
-                seconds[shape] = max(seconds.get(shape, 0), time.monotonic() - start)
                 break  # a phase that stands before this one may have become ready
             waits = True  # another process does this run
         else:
-            if not waits or time.monotonic() >= end:
+            if not waits or time.time() >= end:
                 return
-            time.sleep(min(POLL, max(0.0, end - time.monotonic())))
+            time.sleep(min(POLL, max(0.0, end - time.time())))
 
 
-def share(command: list[str], workers: int, progress: Callable[[], int]) -> int:
+def share(
+    command: list[str], workers: int, progress: Callable[[], int], minutes: float | None = None
+) -> int:
     """Runs the command in several processes and returns 0 when they have ended well, else 1.
 
     A process that ends badly is replaced, unless DEATHS of them end with no new record, counted by
-    `progress`, between them. They share the cores, and end with this process.
+    `progress`, between them. They share the cores, and end with this process. The minutes of all
+    begin now, also of one that replaces another.
     """
     checks.number("workers", workers, 1, whole=True)
     threads = str(max(1, (os.cpu_count() or 1) // workers))
     environment = {"OMP_NUM_THREADS": threads, **os.environ, PARENT: str(os.getpid())}
+    if minutes is not None:
+        environment[UNTIL] = str(_end(minutes))
     start = partial(subprocess.Popen, command, env=environment)
     running, deaths, records = [start() for _ in range(workers)], 0, progress()
     try:
@@ -95,27 +107,74 @@ def share(command: list[str], workers: int, progress: Callable[[], int]) -> int:
 
 def count(phases: Iterable[str], at: Place) -> int:
     """Returns how many runs of these phases are recorded."""
-    return sum(len(known(at.path(name)).read()) for name in phases)
+    return sum(map(len, _recorded(phases, at)))
+
+
+def expected(config: TrainConfig, paces: Mapping[Shape, Pace]) -> float:
+    """Returns about how many seconds a run takes; 0: nobody knows.
+
+    It is as slow as the slowest of its shape; without one, for each token as the slowest of all.
+    """
+    beside, of_a_token = paces.get(_shape(config)) or paces.get((), (0.0, 0.0))
+    return beside + of_a_token * config.steps * config.batch * config.context
+
+
+def _paces(records: Iterable[Mapping[TrainConfig, Record]]) -> dict[Shape, Pace]:
+    """Returns the pace of each shape on this device, and under () that of all: the slowest."""
+    paces: dict[Shape, Pace] = {}
+    device = device_name(pick_device("auto"))
+    for config, run in (pair for of_phase in records for pair in of_phase.items()):
+        made = run.provenance
+        if run.failure or made.get("device") != device or "started" not in made:
+            continue
+        ended, started = (datetime.fromisoformat(made[key]) for key in ("utc", "started"))
+        steps = sum(run.step_seconds)
+        beside = max(0.0, (ended - started).total_seconds() - steps) + 1  # clocks without fractions
+        for shape in (_shape(config), ()):
+            slow = paces.get(shape, (0.0, 0.0))
+            paces[shape] = max(slow[0], beside), max(slow[1], steps / run.tokens)
+    return paces
+
+
+def _end(minutes: float | None) -> float:
+    """Returns when these minutes end, as time.time() has it: those of `share`, if it began them."""
+    if minutes is None:
+        return math.inf
+    checks.number("minutes", minutes, 0, above=True)
+    return float(os.environ.get(UNTIL, time.time() + 60 * minutes))
 
 
 def _orphaned() -> bool:
     return os.environ.get(PARENT, str(os.getppid())) != str(os.getppid())
 
 
-def _ready(phases: Mapping[str, Phase], at: Place) -> tuple[list[tuple[str, TrainConfig]], bool]:
-    """Returns the runs that are not recorded, of phases whose trials are; and if any must wait."""
-    runs, waiting = [], False
-    for name, phase in phases.items():
+def _begun(path: Path, config: TrainConfig) -> bool:
+    """Returns whether another process is doing this run."""
+    try:
+        with lock(path, run_id(config)).acquire(blocking=False):
+            return False
+    except Timeout:
+        return True
+
+
+def _recorded(phases: Iterable[str], at: Place) -> list[dict[TrainConfig, Record]]:
+    return [known(at.path(name)).read() for name in phases]
+
+
+def _ready(
+    phases: Mapping[str, Phase], at: Place, records: Iterable[Mapping[TrainConfig, Record]]
+) -> Iterator[tuple[str, TrainConfig]]:
+    """Yields the runs that are not recorded, of phases whose trials are."""
+    for (name, phase), of_phase in zip(phases.items(), records, strict=True):
         try:
             grid = at.on_its_text(phase(at))
         except Unrecorded:
-            waiting = True
             continue
-        records = known(at.path(name)).read()
-        runs += [(name, config) for config in grid if config not in records]
-    return runs, waiting
+        yield from ((name, config) for config in grid if config not in of_phase)
 
 
 def _shape(config: TrainConfig) -> Shape:
-    """Returns what decides how long a run takes."""
-    return config.size, config.steps, config.batch, config.context, config.rule, bool(config.muon)
+    """Returns what decides how long a step takes, and what is beside the steps."""
+    looks = math.ceil(config.steps / config.eval_every), bool(config.spectra_every)
+    step = config.size, config.batch, config.context, config.rule, bool(config.muon)
+    return *step, *looks, config.corpus

@@ -12,7 +12,7 @@ each contestant run at two more seeds, and the lowest mean of the three is the b
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, chain
 from math import comb, exp, inf, log
 from statistics import mean
 from typing import Any, Literal
@@ -111,8 +111,10 @@ class Search:
     around: tuple[Literal["all", "best"] | Phase, ...] = ()
     by: Callable[[Record], float] = badness  # lowest for the best trial
     runoff: int = 0  # how many of each contestant's trials run again at other seeds; 0: none
+    in_turns: bool = False  # the first trial of each contestant, then the second of each, …
 
     def __post_init__(self) -> None:
+        checks.choice("in_turns", self.in_turns, (True, False))
         checks.number("settings of a runoff", self.runoff, 0, 10_000, whole=True)
         if not self.rounds:
             raise ValueError("a search needs a round of trials, got none")
@@ -256,7 +258,8 @@ class Search:
         else:
             sides = self.sides(at) if callable(self.sides) else self.sides
         trials, near = self.rounds[number], where != "all"
-        return [c for side in sides for c in self._around(side, trials, near, tried)]
+        grids = [self._around(side, trials, near, tried) for side in sides]
+        return [*chain(*(zip(*grids, strict=True) if self.in_turns else grids))]
 
     def _around(self, side: TrainConfig, trials: int, near: bool, tried: set[TrainConfig]) -> Grid:
         if not (knobs := self.knobs(side)):

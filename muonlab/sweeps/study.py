@@ -76,7 +76,7 @@ class Place:
                 f"this study compares the texts {', '.join(texts)}: no --corpus can replace them"
             )
         own = {k: v for k in ("corpus", "pieces") if (v := getattr(self, k))}
-        return cross(grid, **own) if own else grid
+        return cross(grid, **own) if own and grid else grid
 
     def command(self, phase: str) -> str:
         """Returns the line for a terminal that runs a phase here."""

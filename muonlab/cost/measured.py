@@ -1,0 +1,74 @@
+"""What is left of a study, the phases that matter most first, and how long it takes on a card.
+
+Minutes stand only where steps of exactly that model and batch have been timed on that card.
+"""
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from muonlab import checks
+from muonlab.benchmark.card import TRAINED
+from muonlab.data.load import shape_for
+from muonlab.models.gpt import SIZES
+from muonlab.records.store import RESULTS
+from muonlab.records.table import table
+from muonlab.sweeps.results import known
+from muonlab.sweeps.study import Phase, Place, Unrecorded
+from muonlab.training.build import model_shape
+from muonlab.training.config import TrainConfig
+
+ALL = {"QK", "VO", "FFN"}
+
+
+def left(phases: Mapping[str, Phase], at: Place) -> str:
+    """Returns a table of the phases in order: runs, those that are missing, minutes on the card.
+
+    The runs of a phase are not known before its trials are recorded. The minutes are those of the
+    steps of what is missing, one run after the other, on the card of data/results/gpu-h200.json.
+    """
+    checks.kind("a Place, as HERE or Place('data/results')", at, Place)
+    rows: list[list[str]] = []
+    total, untimed = 0.0, 0
+    for name, phase in phases.items():
+        place = str(len(rows) + 1)
+        try:
+            grid = at.on_its_text(phase(at))
+        except Unrecorded:
+            rows.append([place, name, "after its trials", "", ""])
+            continue
+        missing = [c for c in grid if c not in known(at.path(name)).read()]
+        timed = [spent for c in missing if (spent := minutes(c)) is not None]
+        total, unknown = total + sum(timed), len(missing) - len(timed)
+        untimed += unknown
+        shown = "not timed" if unknown else f"{sum(timed):.1f}" if missing else ""
+        rows.append([place, name, str(len(grid)), str(len(missing)), shown])
+    lines = [table(["", "phase", "runs", "missing", "minutes"], rows)]
+    if total:
+        card, code = (_timings()["provenance"][key] for key in ("device", "code"))
+        lines.append(
+            f"{total:.1f} minutes on an {card}, one run after the other: their steps alone, as "
+            f"timed with code {code}. Not timed: {untimed} runs, and what follows from trials."
+        )
+    return "\n".join(lines)
+
+
+def minutes(config: TrainConfig) -> float | None:
+    """Returns the minutes of a run's steps on the timed card; None: nobody has timed such steps."""
+    rule = config.rule if {*config.muon} == ALL else ""
+    who = {"muon": "Muon", "normuon": "NorMuon"}.get(rule) if config.muon else "AdamW"
+    batch, context, words = TRAINED.get(config.size, (0, 0, 0))
+    alike = (config.batch, config.context, config.pieces) == (batch, context, 1)
+    shape = model_shape(config)
+    if who is None or not alike or shape != SIZES[config.size] or config.precision == "fp32":
+        return None
+    if shape_for(config.corpus, shape).vocab_size != words:
+        return None
+    [row] = [row for row in _timings()["training, eager"] if row["size"] == config.size]
+    return config.steps * row[f"{who} ms"] / 60_000
+
+
+@cache
+def _timings() -> dict[str, Any]:
+    return json.loads((RESULTS / "gpu-h200.json").read_text(encoding="utf-8"))
