@@ -188,17 +188,12 @@ def test_polar_express_with_schatten4_comes_close(name):
     assert torch.cosine_similarity(X.flatten(), polar(G).flatten(), dim=0) >= least
 
 
-def test_the_input_is_untouched_and_bad_input_named():
+def test_the_input_is_untouched():
     G = random((3, 8, 40))
     before = G.clone()
     assert fast_newton_schulz(G).shape == G.shape
     assert torch.equal(G, before)
     assert fast_newton_schulz(torch.empty(0, 3)).shape == (0, 3)
-    with pytest.raises(ValueError, match="expected a matrix"):
-        fast_newton_schulz(torch.ones(3))
-    for function in (newton_schulz, fast_newton_schulz):
-        with pytest.raises(ValueError, match="norm must be one of frobenius, schatten4"):
-            function(G, norm="spectral")
 
 
 def test_a_long_stack_is_taken_in_parts(monkeypatch):

@@ -20,10 +20,9 @@ from itertools import chain
 import torch
 from torch import Tensor
 
-from muonlab import checks
 from muonlab.machine import work_dtype
 from muonlab.optim.coefficients import Schedule, Triple, settling, tolerates
-from muonlab.optim.orthogonalize import DTYPES, NORMS, Norm, check_matrix, largest_entry
+from muonlab.optim.orthogonalize import Norm, largest_entry
 
 STACK = 2**23  # entries in one stack in bf16: enough for all cores, and it stays in the cache
 STACK_ELSE = 2**21  # in float32, whose products are slower, less is enough
@@ -72,10 +71,10 @@ def fast_newton_schulz(
     norm: Norm = "frobenius",
     dtype: torch.dtype | None = None,
 ) -> Tensor:
-    """Returns what `newton_schulz` returns for the same arguments, up to rounding, sooner."""
-    check_matrix(G)
-    checks.choice("norm", norm, NORMS)
-    checks.choice("dtype", dtype, DTYPES)
+    """Returns what `newton_schulz` returns for the same arguments, up to rounding, sooner.
+
+    It does not look at G, `norm` and `dtype`, as `Muon` and `newton_schulz` do.
+    """
     triples = settling(coefficients, steps)
     dtype = dtype or work_dtype(G.dtype, G.device, G.numel())
     if G.numel() == 0:
