@@ -44,7 +44,6 @@ from muonlab.drawing import figures, heatmaps
 from muonlab.models import QKClip, keys_and_values, pair_angles
 from muonlab.models.regressor import Regressor
 from muonlab.optim import own
-from muonlab.optim.coefficients import JORDAN, tolerates
 from muonlab.optim.fast import fast_newton_schulz
 from muonlab.records import record, runs
 from muonlab.records.record import Record
@@ -447,9 +446,6 @@ OPTIMIZER = [
     ("route(gpt()).groups(momentm=0.9)", "momentum 'momentm'"),
     ("Muon(route(gpt()).groups(lr=NAN))", "lr number nan"),
     ("Muon([{'params': [p()], 'beta1': 0.9, 'rule': 'adamw'}])", "beta1 betas"),
-    ("tolerates('jordan', 0.04)", "JORDAN 'jordan'"),
-    ("tolerates(JORDAN * 5, 4)", "error [0, 1) 4"),
-    ("tolerates(JORDAN * 5, NAN)", "error nan"),
     ("Muon([p()], nesterov='False')", "'False': mean False?"),
     ("lr_scale('original', 4.5, 2)", "rows whole 4.5"),
     ("lr_scale('spectral', 4, 0)", "columns 1 0"),

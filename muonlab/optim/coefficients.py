@@ -122,8 +122,6 @@ def tolerates(triples: Schedule, error: float) -> bool:
     >>> tolerates(JORDAN * 5, 0.04), tolerates(POLAR_EXPRESS, 0.04)
     (True, False)
     """
-    checks.kind("triples, as JORDAN * 5", triples, tuple, list)
-    checks.number("error", error, 0, 1)
     top = 1.0
     for a, b, c in triples:
         top *= 1 + error
