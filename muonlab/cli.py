@@ -40,6 +40,7 @@ from muonlab.training.config import IDLE, TrainConfig
 from muonlab.training.run import train
 
 LESSONS = course() / "lessons"
+TIMEOUT = 10.0  # minutes
 LONGEST = 10_000  # characters in a line of an error
 DEFAULTS = Path(__file__).parent / "jupyter"  # of JupyterLab: its first start asks nothing
 SPOILERS = ("checks", "claims", "explorers", "quizzes", "text", "variants")  # beside the lessons
@@ -94,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     text = "with --shard: copies of the weights, each divided among neighbours"
     one.add_argument("--replicas", type=int, default=1, metavar="N", help=text)
     text = "minutes that a process of torchrun waits for another that stands still"
-    one.add_argument("--timeout", type=float, default=10, metavar="MINUTES", help=text)
+    one.add_argument("--timeout", type=float, default=TIMEOUT, metavar="MINUTES", help=text)
     text = "run the phases of a study one after the other, and keep going; no name: list them all"
     ablate = _verb(verbs, "ablate", _ablate, text)
     ablate.add_argument("name", nargs="?", help="a study, such as lesson-04, or one of its phases")
@@ -238,6 +239,9 @@ def _train(options: argparse.Namespace) -> int:
     names, config = ("checkpoint", "shard", "replicas", "timeout"), TrainConfig(**values)
     if options.shard and parallel.size() == 1:
         raise ValueError("--shard divides a model among processes, got one: start with torchrun")
+    if parallel.size() == 1 and options.timeout != TIMEOUT:
+        waits = f"--timeout {options.timeout:g} is for processes that wait for each other"
+        raise ValueError(f"{waits}, got one: start with torchrun")
     if (idle := config.told_idle()) and not parallel.rank():
         print(idle, file=sys.stderr)
         warnings.filterwarnings("ignore", IDLE)  # it is said
@@ -260,6 +264,11 @@ def _train(options: argparse.Namespace) -> int:
 
 def _ablate(options: argparse.Namespace) -> int:
     if options.name is None:
+        chosen = options.corpus, options.pieces, options.workers, options.minutes
+        if {*chosen} > {None} or options.engine != "local" or options.results != RESULTS:
+            raise ValueError(
+                "without a name it lists the studies: options are for a study, name it"
+            )
         print(*(f"{name}: {', '.join(s.phases())}" for name, s in STUDIES.items()), sep="\n")
         return 0
     at = Place(options.results, options.corpus, options.pieces)

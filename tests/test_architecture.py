@@ -161,6 +161,40 @@ def test_a_room_is_no_larger_than_agreed(place):
     assert sum(map(code_lines, own)) <= 1.1 * SIZES[place]
 
 
+def unread(path):
+    """Arguments that a function accepts and never reads; private names, and what is inherited.
+
+    A function whose body is a docstring alone belongs to a protocol.
+    """
+    for node in nodes(path):
+        if not isinstance(node, ast.FunctionDef) or node.name.startswith("_"):
+            continue
+        if all(isinstance(n, ast.Expr | ast.Raise) for n in node.body):
+            continue
+        names = {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)} - {"self", "cls"}
+        names -= {n.id for part in node.body for n in ast.walk(part) if isinstance(n, ast.Name)}
+        yield from (f"{path.stem}.{node.name} {name}" for name in names)
+
+
+UNREAD = {"facts.measure batch", "facts.measure context", "facts.measure tokens"}  # of a Task
+UNREAD |= {"axes.minus place", "axes.plain place"}  # of matplotlib's formatters
+
+
+def test_no_function_takes_what_it_never_reads():
+    """An option that is accepted and has no effect is the worst kind of bad input."""
+    assert {entry for path in MODULES for entry in unread(path)} == UNREAD
+
+
+@pytest.mark.parametrize("file", [ROOT / "cli.py", ROOT / "teaching" / "command.py"])
+def test_each_option_of_a_command_is_read(file):
+    text = file.read_text(encoding="utf-8")
+    declared = {re.sub("^--", "", n) for n in re.findall(r'add_argument\(\s*"([\w-]+)"', text)}
+    passed_on = {"version", "replicas", "timeout"}  # argparse's own; `_train` lists names
+    read = {*re.findall(r"\b(?:options|o)\.(\w+)", text)}
+    assert declared
+    assert {name.replace("-", "_") for name in declared} - passed_on <= read
+
+
 RIDDLES = {"found", "told", "each", "there", "wanted", "held", "mine", "some"}
 
 

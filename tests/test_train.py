@@ -24,7 +24,7 @@ from muonlab.sweeps.study import HERE, best_trial
 from muonlab.training import checkpoints
 from muonlab.training import run as train_module
 from muonlab.training.build import build_model, build_optimizer, picks_bf16
-from muonlab.training.config import TrainConfig
+from muonlab.training.config import IDLE, TrainConfig
 from muonlab.training.pretraining import FIRST, first_run
 from muonlab.training.run import Diverged, Run, load_model, pretrained, tensors, train
 
@@ -393,6 +393,11 @@ def test_the_options_that_are_said_to_change_nothing_are_those_that_do(rule):
     plain = losses()
     idle = {name for name, value in CHANGES.items() if losses(**{name: value}) == plain}
     assert idle == config.idle() & CHANGES.keys()
+
+
+def test_what_facts_do_not_read_is_said_to_change_nothing():
+    config = replace(CONFIG, corpus="facts-3", eval_tokens=64, eval_batch=1)
+    assert config.told_idle() == f"{IDLE}: eval_batch, eval_tokens"
 
 
 def test_every_option_has_a_help_text():

@@ -164,9 +164,9 @@ def _arm(
 ) -> dict[str, Any]:
     torch.manual_seed(seed)
     model: Any = GPT(corpus.shape(GPTConfig(attention="latent", qk_norm=False, width=64, layers=2)))
-    options: dict[str, Any] = {"weight_decay": 0, "adjust_lr_fn": "match_rms_adamw"}
-    matrices, rest = route(model).groups(rate, adamw_lr=0.02, **options)
-    optimizer, clip = Muon([matrices | {"rule": rule}, rest]), QKClip(model, tau)
+    matrices, rest = route(model).groups(rate, adamw_lr=0.02, weight_decay=0)
+    optimizer = Muon([matrices | {"rule": rule}, rest], adjust_lr_fn="match_rms_adamw")
+    clip = QKClip(model, tau)
     W = model.blocks[0].attention.q.weight
     warmup, rows = LinearLR(optimizer, 1 / 20, total_iters=19), []
     for step in range(steps):

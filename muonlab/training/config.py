@@ -208,6 +208,8 @@ class TrainConfig:
         if {"QK", "VO", "FFN"} <= {*self.muon} and not self.experts:  # AdamW keeps their routers
             options |= {"adamw_matrix_lr"} | (set() if "betas" in reads else {"adamw_matrix_beta1"})
         options |= set() if self.pretraining else {"pretrained_by"}
+        if self.corpus.startswith("facts-"):  # all questions are asked, in batches of their own
+            options |= {"eval_tokens", "eval_batch"}
         return options | ({"ns_steps", "ns_norm"} if self.ns_coefficients == "exact" else set())
 
     def told_idle(self) -> str:
