@@ -22,7 +22,7 @@ from muonlab.cost.measured import left
 from muonlab.distributed import parallel
 from muonlab.files import course, prepare_file
 from muonlab.records.provenance import unchanged
-from muonlab.records.record import Record, append, prepare
+from muonlab.records.record import Record, append, line_of, prepare
 from muonlab.records.store import RESULTS, path_of, write_manifest
 from muonlab.records.table import runs_table
 from muonlab.studies.evidence import SEARCHES
@@ -54,7 +54,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")
     options = _parser().parse_args(arguments)
     try:
-        return options.run(options)
+        status = options.run(options)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # whoever reads this, such as head, has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except (ValueError, OSError, ArithmeticError) as error:  # our own messages need no traceback
         if os.environ.get("MUONLAB_TRACEBACK"):
             raise
@@ -201,7 +206,11 @@ def _typed(pair: tuple[str, str]) -> tuple[str, Any]:
         return name, known.get(text, text)
     if isinstance(default, tuple):
         parts = [] if text in ("none", "None") else text.split("+")
-        return name, tuple(map(type(default[0]), parts))
+        try:
+            return name, tuple(map(type(default[0]), parts))
+        except ValueError as error:
+            such = "+".join(map(str, default))
+            raise ValueError(f"{name} is a list of numbers, as {such}; got {text!r}") from error
     try:
         return name, (float if default is None else type(default))(text)
     except ValueError:  # TrainConfig says it, with the field's name
@@ -258,7 +267,11 @@ def _train(options: argparse.Namespace) -> int:
         return 0
     print(record.summary())
     if options.record:
-        append(record, options.record)
+        try:
+            append(record, options.record)
+        except OSError:
+            print(line_of(record))  # the run is done: this line is all that is left of it
+            raise
     return 0
 
 

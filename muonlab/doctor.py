@@ -14,7 +14,7 @@ import torch
 
 from muonlab import archive
 from muonlab.files import cache_folder, own_folder
-from muonlab.machine import fast_bf16
+from muonlab.machine import cores, fast_bf16
 
 GIB, MIB = 2**30, 2**20
 ROOM = 64 * MIB  # what the texts that the lessons train on take is less
@@ -61,10 +61,17 @@ def _libraries() -> Finding:
     return Finding("libraries", ", ".join(versions), advice)
 
 
+def _folder() -> Finding:
+    names = [f"{name}.py" for name in ("muonlab", "numpy", *LIBRARIES)]
+    hiding = [name for name in names if os.path.exists(name)]
+    advice = f"rename {', '.join(hiding)}: notebooks here import it in place of the library"
+    return Finding("folder", _short(Path.cwd()), advice if hiding else "")
+
+
 def _cores() -> Finding:
-    cores = os.cpu_count() or 1
-    advice = "" if cores >= 2 else "the lessons take about twice the stated time on one core"
-    return Finding("cores", f"{cores}, torch uses {torch.get_num_threads()} threads", advice)
+    count = cores()
+    advice = "" if count >= 2 else "the lessons take about twice the stated time on one core"
+    return Finding("cores", f"{count}, torch uses {torch.get_num_threads()} threads", advice)
 
 
 def _bf16() -> Finding:
@@ -121,4 +128,4 @@ def _short(folder: Path) -> str:
     return f"~/{folder.relative_to(home)}" if folder.is_relative_to(home) else str(folder)
 
 
-CHECKS = (_python, _libraries, _cores, _bf16, _gpu, _memory, _cache, _text)
+CHECKS = (_python, _libraries, _folder, _cores, _bf16, _gpu, _memory, _cache, _text)

@@ -5,6 +5,7 @@ import os
 import platform
 import re
 import secrets
+import shutil
 import tempfile
 import time
 from collections.abc import Callable
@@ -65,9 +66,14 @@ def replace_file(path: Path, content: bytes) -> None:
             os.fsync(file.fileno())
         if beside.read_bytes() != content:
             raise OSError(errno.EIO, "the file reads back otherwise than it was written", str(path))
+        if path.exists():  # a private file stays private
+            shutil.copymode(path, beside)
         os.replace(beside, path)
-    except BaseException:
+    except BaseException as error:
         beside.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename is None:  # from a write, as on a full disk
+            message = f"{error.strerror}: make room there, or name another place"
+            raise OSError(error.errno, message, str(path)) from error
         raise
 
 

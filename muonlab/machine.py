@@ -1,6 +1,8 @@
 """What this machine has, and what is fast on it: the device, bf16 products, kept memory."""
 
 import ctypes
+import math
+import os
 import platform
 import time
 from pathlib import Path
@@ -12,7 +14,21 @@ BF16_GAIN = 1.5  # how many times as fast as float32 products must be to be wort
 GAIN: dict[str, float] = {}  # what `bf16_gain` has found in this process
 BF16_FROM = 2**16  # entries in a stack of matrices; see `work_dtype`
 BF16_WIDTH = 256  # features of a model; see `bf16_pays`
+QUOTA = Path("/sys/fs/cgroup/cpu.max")  # microseconds of work, in so many that pass
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # malloc.h
+
+
+def cores() -> int:
+    """Returns how many cores this process may use: its affinity and its container say so.
+
+    A container of JupyterHub may have a quota of one core on a machine of a hundred.
+    """
+    has = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        quota, period = QUOTA.read_text(encoding="ascii").split()
+        return max(1, min(has, math.ceil(int(quota) / int(period))))
+    except (OSError, ValueError):  # no such file, or "max": no quota
+        return has
 
 
 def pick_device(name: str) -> torch.device:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from muonlab import cli, doctor
+from muonlab import cli, doctor, machine
 from muonlab.doctor import Finding, examine
 from muonlab.records import record as records
 
@@ -17,7 +17,17 @@ def test_doctor_names_every_subject_and_this_machine(capsys):
     status = cli.main(["doctor"])
     lines = capsys.readouterr().out.splitlines()
     subjects = [line.split()[0] for line in lines]
-    assert subjects == ["Python", "libraries", "cores", "bf16", "GPU", "memory", "cache", "text"]
+    assert subjects == [
+        "Python",
+        "libraries",
+        "folder",
+        "cores",
+        "bf16",
+        "GPU",
+        "memory",
+        "cache",
+        "text",
+    ]
     assert ".".join(map(str, sys.version_info[:2])) in lines[0]
     assert status == int(any(finding.advice for finding in examine()))
 
@@ -27,6 +37,45 @@ def test_doctor_says_what_to_do(monkeypatch, capsys):
     monkeypatch.setattr(doctor, "CHECKS", (lambda: few,))
     assert cli.main(["doctor"]) == 1
     assert "close other programs" in capsys.readouterr().out
+
+
+def test_doctor_names_a_file_that_hides_a_library(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "torch.py").touch()
+    folder = next(finding for finding in examine() if finding.subject == "folder")
+    assert "rename torch.py" in folder.advice
+
+
+@pytest.mark.parametrize(("quota", "count"), [("50000 100000", 1), ("max 100000", 3), ("", 3)])
+def test_cores_are_those_that_this_process_may_use(quota, count, monkeypatch, tmp_path):
+    monkeypatch.setattr(machine.os, "sched_getaffinity", lambda process: {0, 2, 5}, raising=False)
+    monkeypatch.setattr(machine, "QUOTA", tmp_path / "cpu.max")
+    (tmp_path / "cpu.max").write_text(quota)
+    assert machine.cores() == count
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes")
+def test_who_has_read_enough_ends_a_command_quietly():
+    line = f"set -o pipefail; {sys.executable} -m muonlab results lesson-04-seeds | head -1"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits")
+def test_a_record_that_has_no_room_is_printed_and_the_file_named(tmp_path):
+    limit = "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+    limit += "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)); from muonlab.cli import main; "
+    line = ["train", "--corpus", "facts-3", "--steps", "1", "--record", "runs.jsonl"]
+    done = subprocess.run(
+        [sys.executable, "-c", f"{limit}raise SystemExit(main({line}))"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert json.loads(done.stdout.splitlines()[-1])["config"]["corpus"] == "facts-3"
+    assert done.returncode == 2
+    assert "make room" in done.stderr
+    assert "runs.jsonl" in done.stderr
 
 
 def test_doctor_finds_a_cache_that_cannot_be_written(monkeypatch, tmp_path):

@@ -237,6 +237,14 @@ def test_the_lab_runs_no_code_of_the_working_folder(tmp_path, monkeypatch):
         assert "jupyter" in told.stdout
 
 
+@pytest.mark.skipif(os.name != "posix", reason="modes")
+def test_a_private_file_stays_private(tmp_path):
+    path = tmp_path / "runs.jsonl"
+    path.touch(0o600)
+    replace_file(path, b"new")
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
 @pytest.mark.skipif(os.name != "posix", reason="links")
 @pytest.mark.parametrize("target", ["there", "not-yet"])
 def test_a_link_stays_and_what_it_points_to_is_written(target, tmp_path):

@@ -166,6 +166,8 @@ def e2(answer: Answer) -> None:
     steps += [(square, 0.5 * SIGNS), (square, torch.zeros(3, 3)), (square, square - TURN), (square, TURN)]
     cases = [(before, before - step) for before, step in steps]
     cases.append((2 * TURN + square / 10, square / 10))
+    twice = torch.tensor([[60.0, 0.0, 0.0], [0.0, 30.0, 0.0]])  # the bound itself
+    cases.append((twice, torch.zeros(2, 3)))
     compare(answer, cases, _even, returns=yes, otherwise=_judged)
 
 
@@ -208,6 +210,7 @@ def _even(before: Tensor, after: Tensor) -> Look:
             0 < low <= 2 * top,
             "Your test says yes to every step that is not 0. Compare the largest value with twice the smallest.",
         ),
+        (0 < top < 2 * low * (1 - 1e-6), "Exactly twice the smallest is allowed, too: at most twice."),
         (0 < top <= 1.8 * low, "Up to twice the smallest is allowed; your bound is lower."),
         (0 < top <= 1.5 * low, "Up to twice the smallest is allowed; your bound is lower."),
         (0 < top <= 1.1 * low, "Up to twice the smallest is allowed; yours is that they are equal."),
@@ -233,8 +236,10 @@ def _judged(came: bool, before: Tensor, after: Tensor) -> str:
 
 def e3(answer: Answer) -> None:
     """Each of four bugs is found, and none in a right Muon."""
+    kinds = [*("none", *BUGS) * 2, *BUGS[:2]]
     cases = [(_first_step(bug, seed),) for seed in (1, 2) for bug in ("none", *BUGS)]
-    kinds = iter(("none", *BUGS) * 2)
+    # a gradient of another size, and a scale that is wrong in the wide matrix
+    cases += [(_first_step(BUGS[0], 3, size=10.0),), (_first_step(BUGS[1], 3, axis=0),)]
     truth = {id(seen): bug for (seen,), bug in zip(cases, kinds, strict=True)}
 
     def look(seen: dict[str, Any]) -> Look:
@@ -299,15 +304,15 @@ def _missed(came: str, seen: dict[str, Any]) -> str:
     return f"Here your tests say {came!r}. Print what each of them measures, matrix by matrix."
 
 
-def _first_step(bug: str, seed: int) -> dict[str, tuple[Tensor, Tensor, Tensor]]:
+def _first_step(bug: str, seed: int, size: float = 1.0, axis: int = 1) -> dict[str, tuple[Tensor, Tensor, Tensor]]:
     """Gradient, update and average of a tall, a wide and a head's matrix after a first step."""
     generator, found = torch.Generator().manual_seed(seed), {}
     for name, (m, n) in {"w_in": (64, 16), "w_out": (16, 64), "head": (48, 16)}.items():
-        G = torch.randn(m, n, generator=generator)
+        G = size * torch.randn(m, n, generator=generator)
         twice = bug == "momentum overwritten" and name != "head"
         M = (1 - 0.95**2 if twice else 0.05) * G
         ortho = newton_schulz(G) if bug != "never orthogonalizes" else M * 1.95
-        update = 0.2 * (n if bug == "scale from one axis" else max(m, n)) ** 0.5 * ortho
+        update = 0.2 * ((m, n)[axis] if bug == "scale from one axis" else max(m, n)) ** 0.5 * ortho
         if name == "head" and bug != "head under Muon":  # as long as Muon's, so its size says nothing
             update = 0.18 * G.sign() * torch.rand(m, n, generator=generator).add(0.5)
         found[name] = G, update, M

@@ -18,6 +18,7 @@ from muonlab.classroom.explore import Explorer
 from muonlab.classroom.predict import Prediction
 from muonlab.classroom.quiz import Quiz
 from muonlab.drawing import axes, figures, svg
+from muonlab.machine import cores
 from muonlab.records.record import Record, contestant
 from muonlab.records.runs import Contrast, by_contestant, contrasted
 from muonlab.statistics import Interval, mean_interval
@@ -32,7 +33,7 @@ def start(lesson: str) -> "Lesson":
     claims.defined(lesson)  # it says if there is no such lesson
     torch.manual_seed(SEED)
     if "OMP_NUM_THREADS" not in os.environ:
-        torch.set_num_threads(min(2, os.cpu_count() or 1))
+        torch.set_num_threads(min(2, cores()))
     axes.style()
     return Lesson(lesson)
 

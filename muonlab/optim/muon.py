@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.parameter import is_lazy
 from torch.optim.adamw import adamw
 
 from muonlab import checks
@@ -268,6 +269,10 @@ class Muon(torch.optim.Optimizer):
         group = self.param_groups[number]
         options.check_options(group)
         for name, p in options.named(group, number):
+            if is_lazy(p) or p.is_inference() or 0 in p.stride():
+                what = "has no shape yet (call the model once)"
+                what += ", was made in inference mode, or is expanded: clone it"
+                raise ValueError(f"expected a parameter with numbers of its own; {name!r} {what}")
             if not p.is_floating_point() or p.dtype.itemsize == 1:
                 raise ValueError(f"expected real floating-point, 16+ bits; {name!r} is {p.dtype}")
             if group["rule"] == "muon" and p.ndim < 2:

@@ -113,11 +113,16 @@ def append(record: Record, path: Path | str) -> None:
     checks.kind("a Record", record, Record)
     _checked(record)  # what `read` would refuse
     path = prepare_file(path)
-    line = json.dumps(rounded(dataclasses.asdict(record)), allow_nan=False)
+    line = line_of(record)
     with lock(path, "append"):
         known = path.read_text(encoding="utf-8") if prepare(path) else ""
         separator = "\n" if known and not known.endswith("\n") else ""
         replace_file(path, f"{known}{separator}{line}\n".encode())
+
+
+def line_of(record: Record) -> str:
+    """Returns the line that `append` adds: JSON; ValueError if the record holds NaN or Inf."""
+    return json.dumps(rounded(dataclasses.asdict(record)), allow_nan=False)
 
 
 def prepare(path: Path | str) -> bool:

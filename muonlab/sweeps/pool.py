@@ -16,7 +16,7 @@ from pathlib import Path
 from filelock import Timeout
 
 from muonlab import checks
-from muonlab.machine import device_name, pick_device
+from muonlab.machine import cores, device_name, pick_device
 from muonlab.records.record import Record, lock, run_id
 from muonlab.sweeps.engines import Here
 from muonlab.sweeps.results import known
@@ -77,7 +77,7 @@ def share(
     begin now, also of one that replaces another.
     """
     checks.number("workers", workers, 1, whole=True)
-    threads = str(max(1, (os.cpu_count() or 1) // workers))
+    threads = str(max(1, cores() // workers))
     environment = {"OMP_NUM_THREADS": threads, **os.environ, PARENT: str(os.getpid())}
     if minutes is not None:
         environment[UNTIL] = str(_end(minutes))

@@ -14,7 +14,8 @@ from typing import Any
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from muonlab.files import course, replace_file
+from muonlab import checks
+from muonlab.files import course, prepare_file, replace_file
 from muonlab.notebooks import notebook_path, read, texts
 from muonlab.teaching import copies
 from muonlab.teaching.variants import BY_A_PERSON, Task, book_tasks, task, templates
@@ -48,8 +49,9 @@ line as it is. Cells of your own may stand above an exercise, or right below it.
 the time that we expect.
 """
 HELD = "What is hidden here grades the cell above after you have handed in."
-SEED = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+SEED = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")  # it becomes part of files' names
 NOTHING = "Nothing was written."
+SPARE = 2**20  # bytes: nbgrader's database and a notebook take less
 
 
 def export(lessons: Sequence[str], folder: Path, seed: str | None = None) -> Iterator[str]:
@@ -69,7 +71,8 @@ def export(lessons: Sequence[str], folder: Path, seed: str | None = None) -> Ite
     for name, notebook in files.items():
         if (existing := folder / name).exists() and existing.read_bytes() != _bytes(notebook):
             raise ValueError(f"{existing} differs from what would be written: move it. {NOTHING}")
-    (folder / "source").mkdir(parents=True, exist_ok=True)
+    prepare_file(folder / "nbgrader_config.py")
+    (folder / "source").mkdir(exist_ok=True)
     if not (folder / "nbgrader_config.py").exists():
         replace_file(folder / "nbgrader_config.py", CONFIG.encode())
     for name, notebook in files.items():
@@ -92,7 +95,8 @@ def _demand(folder: Path, lessons: Sequence[str], seed: str | None) -> None:
         )
     if seed is not None and not SEED.fullmatch(seed):
         raise ValueError(
-            f"a class seed has letters, digits and . _ - only, such as autumn-26; got {seed!r}. "
+            "a class seed has 64 letters, digits and . _ - at most, such as autumn-26; got "
+            f"{checks.told(seed)}. "
             f"{NOTHING}"
         )
     config = folder / "nbgrader_config.py"
@@ -153,6 +157,8 @@ def _nbgrader(folder: Path, *words: str) -> None:
     )
     if done.returncode:
         said = "\n".join(done.stderr.splitlines()[-8:])
+        if (free := shutil.disk_usage(folder).free) < SPARE:  # nbgrader takes that for an old file
+            said = f"{free:,} bytes are free there: make room, or name another folder"
         raise ChildProcessError(f"nbgrader {' '.join(words)} failed in {folder}:\n{said}")
 
 

@@ -69,8 +69,9 @@ def save(tensors: dict[str, Tensor], rest: dict[str, Any], path: Path | str) -> 
     """
     folder, name = prepare(path), parallel.gather(f"data-{secrets.token_hex(4)}")[0]
     data = folder / name
+    then = "the last checkpoint stands" if exists(folder) else "none was there before"
     try:
-        with _failing_as(OSError, f"nothing was saved in {folder}", "the last checkpoint stands"):
+        with _failing_as(OSError, f"nothing was saved in {folder}", then):
             writer = dcp.HuggingFaceStorageWriter(str(data), save_distributed=True)
             dcp.save(dict(tensors), storage_writer=writer, no_dist=parallel.size() == 1)
         own_files = data.glob(

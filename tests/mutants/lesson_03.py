@@ -21,9 +21,11 @@ def muon(mix="lerp", ortho=newton_schulz, side=max, nesterov=True, heavy=False, 
     return muon_step
 
 
-def found_by(step, names=("w_in", "w_out"), size=True, average=True, head=True):
+def found_by(step, names=("w_in", "w_out"), size=True, average=True, head=True, first=False):
     for name in names:
         gradient, update, M = step[name]
+        if first and not 0.13 < update.square().mean().sqrt() < 0.25:
+            return "scale from one axis"
         if torch.linalg.cond(update) > 2:
             return "never orthogonalizes"
         if average and not torch.allclose(20 * M, gradient, atol=1e-4):
@@ -53,6 +55,7 @@ ANSWERS = {
         "wrong": {
             "compares with 1": lambda b, a: bool(((values(b, a) - 1).abs() < 0.5).all()),
             "too strict": lambda b, a: bool(0 < values(b, a)[0] <= 1.8 * values(b, a)[-1]),
+            "below twice": lambda b, a: bool(0 < values(b, a)[0] < 2 * values(b, a)[-1]),
             "a zero step": lambda b, a: bool(values(b, a)[0] <= 2 * values(b, a)[-1]),
             "always true": lambda b, a: True,
             "upside down": lambda b, a: bool(values(b, a)[0] > 2 * values(b, a)[-1]),
@@ -69,6 +72,8 @@ ANSWERS = {
         "wrong": {
             "no size": lambda step: found_by(step, size=False),
             "no average": lambda step: found_by(step, average=False),
+            "size first": lambda step: found_by(step, first=True),
+            "tall alone": lambda step: found_by(step, names=("w_in",)),
             "no head": lambda step: found_by(step, head=False),
             "nothing": lambda step: "none",
         },
