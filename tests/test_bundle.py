@@ -86,7 +86,7 @@ def test_where_git_does_not_say_what_is_ours_nothing_is_packed(tree, monkeypatch
     monkeypatch.setattr(bundle, "course", lambda: tree)
     monkeypatch.setattr(bundle, "build_wheel", lambda folder: tree / "dist" / WHEEL)
     monkeypatch.setenv("GIT_DIR", str(tree / "nowhere"))
-    with pytest.raises(SystemExit, match="bundle: .*git.*ls-files"):
+    with pytest.raises(SystemExit, match=r"bundle: .*git.*ls-files"):
         bundle.main()
     assert not list(tree.glob("dist/*.zip"))
 
