@@ -13,6 +13,7 @@ from nbformat import NotebookNode
 from muonlab.classroom.claims import EVIDENCE
 
 STATE = "application/vnd.jupyter.widget-state+json"
+VIEW = "application/vnd.jupyter.widget-view+json"
 MAKES = (  # what a cell makes, by the first call that is found in its code
     ("figure", r"lesson\.(show|compare|matrix)\("),
     ("table", r"lesson\.table\("),

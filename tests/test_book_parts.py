@@ -6,7 +6,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from muonlab.classroom import explore
 from muonlab.classroom.claims import VERDICTS, collect, evidence
 from muonlab.notebooks import folds
 from printing import book
@@ -56,11 +55,11 @@ def test_the_tiers_without_a_record_are_named(monkeypatch):
     )
 
 
-def test_an_explorer_brings_its_code_and_cannot_end_its_own_script():
-    scripts = re.findall(r"<script[^>]*>(.*?)</script>", book.lead_map(), re.DOTALL)
-    view, state, loader = scripts
+def test_a_widget_brings_its_code_and_cannot_end_its_own_script():
+    page = book.widget("play", {"_esm": 'draw("</script>")'})
+    view, state, loader = re.findall(r"<script[^>]*>(.*?)</script>", page, re.DOTALL)
     model = json.loads(state)["state"][json.loads(view)["model_id"]]["state"]
-    assert model["_esm"] == explore.module("leadmap")
+    assert model["_esm"] == 'draw("</script>")'
     assert loader == ""
 
 

@@ -22,7 +22,7 @@ from muonlab.classroom.quiz import Quiz
 from muonlab.classroom.widget import LESSONS, Widget, script
 from muonlab.data.load import load_corpus
 from muonlab.drawing.looks import TABLE
-from muonlab.notebooks import STATE
+from muonlab.notebooks import STATE, VIEW
 from muonlab.records.store import RESULTS
 from muonlab.studies.races import RACE
 from muonlab.studies.table1 import table1_data
@@ -31,7 +31,6 @@ from muonlab.theory import rotation, scalar_map
 
 pytestmark = pytest.mark.browser
 browser = browser  # the fixture of test_browser
-VIEW = STATE.replace("state", "view")
 THEMES = {  # of the book's style sheet and of JupyterLab: what widgets.css may lean on
     "book, light": ("", "--pst-color-text-base:#16213a;--pst-color-background:#fffdf8;"
                     "--pst-color-surface:#f5f1e8;--pst-color-border:#d8d3c7", "#fffdf8"),

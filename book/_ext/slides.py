@@ -21,8 +21,8 @@ from sphinx.cmd.build import build_main
 
 from muonlab.classroom.claims import MIME as CLAIM
 from muonlab.files import course
-from muonlab.notebooks import STATE
-from printing.book import HEADER, VIEW, lessons
+from muonlab.notebooks import STATE, VIEW
+from printing.book import HEADER, lessons
 
 SETTINGS = course() / "book" / "slides"
 DECKS = course() / "book" / "_build" / "html" / "slides"

@@ -17,10 +17,9 @@ from muonlab.checks import printable
 from muonlab.classroom.exercise import LOOK, checks
 from muonlab.classroom.handin import HandIn
 from muonlab.files import course, replace_file
-from muonlab.notebooks import STATE
+from muonlab.notebooks import STATE, VIEW
 from muonlab.teaching.collected import Collected, collect
 
-VIEW = STATE.replace("state", "view")
 OUTCOME = re.compile(r"What happened: \*\*(.*?)\*\*\. ?(.*)", re.DOTALL)
 NUMBER = re.compile(r"[-+−]?\d[\d.,]*")
 STARTS = b"<!doctype html><!-- muonlab teach class -->"

@@ -22,7 +22,7 @@ from muonlab.classroom.output import Table
 from muonlab.classroom.widget import Widget, script
 from muonlab.drawing import looks
 from muonlab.files import course
-from muonlab.notebooks import STATE
+from muonlab.notebooks import STATE, VIEW
 from muonlab.records.store import path_of
 from muonlab.studies import comparisons
 from muonlab.studies.table1 import TIERS
@@ -59,7 +59,6 @@ FORWARD = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Moved</
 <meta http-equiv="refresh" content="0; url={0}"><a href="{0}">This page has moved.</a></html>
 """
 LOADER = '<script src="../live/widgets.js"></script>'
-VIEW = STATE.replace("state", "view")
 SLIDES = '<p class="muonlab-source"><a href="../slides/{}.html">This lesson as slides</a></p>'
 
 
