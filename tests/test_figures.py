@@ -2,6 +2,8 @@
 
 import itertools
 import re
+import subprocess
+import sys
 from unittest import mock
 from xml.etree import ElementTree
 
@@ -191,15 +193,25 @@ def test_spectra_are_sorted():
     assert list(s.axes[0].lines[0].get_ydata()) == [3, 2, 1]
 
 
+def effect(axes, row):
+    """The seeds, the ends of the bar and the mean that are drawn at a row or a little below."""
+    points = [point for dots in axes.collections for point in dots.get_offsets().tolist()]
+    seeds = [x for x, y in points if row < y < row + 0.3]
+    lines = [(line.get_xydata(), line.get_marker() == "None") for line in axes.lines]
+    (bar,) = (ends for ends, plain in lines if plain and np.allclose(ends[:, 1], row))
+    (mean,) = (x for marks, plain in lines if not plain for x, y in marks if np.isclose(y, row))
+    return seeds, bar[:, 0].tolist(), mean
+
+
 def test_a_row_of_dots_has_each_seed_and_the_interval_of_their_mean():
     losses = {"Muon": [1.0, 2.0, 4.0], "AdamW": [2.0, 3.0, 3.5]}
     figure = dots(losses, xlabel="loss")
     for row, values in enumerate(losses.values()):
-        seeds, bar, mean = (line.get_xdata() for line in figure.axes[0].lines[3 * row :][:3])
+        seeds, bar, mean = effect(figure.axes[0], row)
         found = paired_interval(values, [0.0] * 3)
-        assert list(seeds) == values
-        assert list(bar) == pytest.approx([found.low, found.high])
-        assert mean == pytest.approx([found.mean])
+        assert seeds == values
+        assert bar == pytest.approx([found.low, found.high])
+        assert mean == pytest.approx(found.mean)
     assert "dots: 3 seeds; bar: mean and its 95 % interval" in drawn(figure)
 
 
@@ -228,13 +240,12 @@ def test_bars_have_an_interval_its_mean_and_the_seeds_for_each_setting_of_a_row(
     axes = figure.axes[0]
     assert {"short", "long", "a", "b", "+0.200", "+0.020", "−0.020"} <= {*drawn(figure)}
     assert "bar: mean and its 95 % interval; dots: 3 seeds" in drawn(figure)
-    ends = [line.get_xdata() for line in axes.lines if line.get_linestyle() == "-"]
-    for setting, names in found.items():
-        for name in names:
-            effect = paired_interval(found[setting][name], [0.0] * 3)
-            assert any(np.allclose(x, [effect.low, effect.high]) for x in ends if len(x) == 2)
-    rows = [line.get_ydata()[0] for line in axes.lines if len(line.get_xdata()) == 3]
-    assert [round(at) for at in rows] == [0, 1, 0, 1], "each setting in its row"
+    for (setting, names), shift in zip(found.items(), (-0.25, 0.15), strict=True):
+        for row, name in enumerate(names):
+            interval = paired_interval(found[setting][name], [0.0] * 3)
+            seeds, bar, mean = effect(axes, row + shift)
+            assert seeds == found[setting][name]
+            assert (mean, *bar) == pytest.approx(interval[:3])
 
 
 def test_a_step_is_a_row_of_bars_with_what_muon_adds_in_its_own_colour():
@@ -288,11 +299,13 @@ def test_markers_on_a_log_axis_are_spread_over_the_picture():
 def test_a_matrix_is_drawn_on_one_scale_around_0_with_its_spectrum():
     G = torch.tensor([[3.0, 0.0], [0.0, -1.0], [0.0, 0.0]])
     figure = matrix({"gradient": G, "sign": G.sign()})
-    *maps, below = [axes for axes in figure.axes if axes.images or axes.lines]
-    assert [axes.images[0].get_clim() for axes in maps] == [(-3, 3), (-3, 3)]
+    *maps, below = figure.axes
+    assert [axes.collections[0].get_clim() for axes in maps] == [(-3, 3), (-3, 3)]
+    np.testing.assert_array_equal(maps[1].collections[0].get_array(), G.sign())
+    assert maps[0].get_ylim() == (3, 0), "the first row is above"
     assert [list(line.get_ydata()) for line in below.lines] == [[3, 1], [1, 1]]
     apart = matrix({"gradient": G, "sign": G.sign()}, shared=False)
-    assert [axes.images[0].get_clim() for axes in apart.axes[:2]] == [(-3, 3), (-1, 1)]
+    assert [axes.collections[0].get_clim() for axes in apart.axes[:2]] == [(-3, 3), (-1, 1)]
     alone = matrix({"gradient": G})
     assert {"gradient", "3 × 2", "singular value"} <= {*drawn(alone)}
 
@@ -302,12 +315,33 @@ def test_maps_have_one_scale_and_frame_what_is_below():
     other = {"1": {0.1: 4.0, 0.2: 4.5}, "2": {0.1: 5.0, 0.2: 6.0}}
     figure = maps({"a": one, "b": other}, below=2.5, xlabel="across", ylabel="up")
     left, right = figure.axes
-    assert left.images[0].get_clim() == right.images[0].get_clim() == (1, 9)
+    assert left.collections[0].get_clim() == right.collections[0].get_clim() == (1, 9)
     framed = {t.get_text() for axes in figure.axes for t in axes.texts if t.get_bbox_patch()}
     assert framed == {"1.00", "2.00"}
-    assert [t.get_position() for t in left.texts if t.get_text() == "3.00"] == [(0, 1)]
-    assert left.images[0].origin == "lower"
+    assert [t.get_position() for t in left.texts if t.get_text() == "3.00"] == [(0.5, 1.5)]
+    assert left.get_ylim() == (0, 2), "the first row is below"
     assert {"a", "b", "across", "up", "10", "0.1"} <= {*drawn(figure)}
+
+
+def test_a_number_that_is_missing_is_left_out_with_those_of_the_other_seeds():
+    runs = [[1.0, np.nan, 3.0], [3.0, 5.0, 8.0]]
+    figure = lines([1, 2, 3], {"Muon": runs, "AdamW": [1, np.nan, 2]}, xlabel="x", ylabel="y")
+    several, one = (line.get_xydata().tolist() for line in figure.axes[0].lines)
+    assert (several, one) == ([[1, 2], [3, 5.5]], [[1, 1], [3, 2]])
+
+
+def test_drawing_takes_none_of_the_learners_random_numbers():
+    np.random.seed(0)
+    before = str(np.random.get_state())
+    lines([1, 2], {"a": [[1, 2], [2, 3]]}, xlabel="x", ylabel="y")
+    bars({"s": {"a": [0.1, 0.2], "b": [0.2, 0.4]}}, xlabel="x")
+    matrix({"G": torch.eye(3)})
+    assert str(np.random.get_state()) == before
+
+
+def test_who_draws_nothing_does_not_wait_for_seaborn():
+    code = "import sys, muonlab.classroom; sys.exit('seaborn' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
 # --- comparisons -------------------------------------------------------------------------------
@@ -334,12 +368,10 @@ def test_the_numbers_drawn_are_the_intervals_that_come_back():
     assert found["lead"] == paired_interval(LOSSES["AdamW"], LOSSES["Muon"])
     assert found["more"] == pytest.approx(paired_interval(LOSSES["Muon"], LOSSES["NorMuon"]))
     (axes,) = figure.axes
-    zero, *rest = axes.lines
-    assert list(zero.get_xdata()) == [0, 0]
+    assert list(axes.lines[0].get_xdata()) == [0, 0]
     for row, interval in enumerate(found.values()):
-        seeds, bar, mean = (line.get_xdata() for line in rest[3 * row :][:3])
-        assert list(bar) == pytest.approx([interval.low, interval.high])
-        assert mean == pytest.approx([interval.mean])
+        seeds, bar, mean = effect(axes, row)
+        assert (mean, *bar) == pytest.approx(interval[:3])
         assert np.mean(seeds) == pytest.approx(interval.mean)
     shade = axes.patches[0]
     assert [shade.get_x(), shade.get_width()] == pytest.approx([-0.05, 0.1])

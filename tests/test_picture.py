@@ -75,7 +75,7 @@ def test_the_map_has_two_marks_a_race_at_its_leads():
     points = comparisons.lead_map()
     left, right = picture.lead_map().axes
     for panel in (left, right):
-        marks = {line.get_ydata()[0] for line in panel.lines if len(line.get_xdata()) == 1}
+        marks = {y for line in panel.lines[1:] for y in line.get_ydata()}
         wanted = {race["lead"][part][0] for race in points for part in ("overall", "tail")}
         assert sorted(marks) == pytest.approx(sorted(wanted))
 

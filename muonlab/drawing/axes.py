@@ -1,4 +1,7 @@
-"""What every figure shares: one look, its lines, scales and legend, and numbers as text."""
+"""What every figure shares: one look, its lines, scales and legend, and numbers as text.
+
+seaborn takes a second to import, so functions that draw import it: a command needs no figure.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -10,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from muonlab import checks
-from muonlab.drawing.looks import INK, looks
+from muonlab.drawing.looks import INK, SERIES, looks
 
 CAPTION = 10.5
 WIDTH = 5.0  # inches: text keeps a readable size where a phone makes the figure narrower
@@ -20,7 +23,9 @@ Numbers = Iterable[float]
 
 
 def style() -> None:
-    """Sets one look for all figures."""
+    """Sets one look for all figures: seaborn's, in the colours of the page and of the course."""
+    import seaborn as sns
+
     plt.rcdefaults()
     own: dict[Any, Any] = {
         "figure.figsize": (WIDTH, 0.6 * WIDTH),
@@ -28,13 +33,14 @@ def style() -> None:
         "axes.spines.top": False,
         "axes.spines.right": False,
         "axes.formatter.useoffset": False,
-        "axes.titlesize": 11.5,
-        "font.size": 11.5,
         "legend.frameon": False,
-        "legend.fontsize": 10.5,
+        "lines.linewidth": 1.5,
         "lines.scale_dashes": False,
+        "patch.edgecolor": "none",
+        **dict.fromkeys(MARKS, INK),
     }
-    plt.rcParams.update({**own, **dict.fromkeys(MARKS, INK)})
+    colours = [look["light"] for look in SERIES]
+    sns.set_theme("paper", "ticks", colours, font="DejaVu Sans", font_scale=1.2, rc=own)
 
 
 def demand(series: Any) -> None:
@@ -77,6 +83,8 @@ def draw_lines(
     axes: Axes, x: Numbers | Mapping[str, Numbers], series: Mapping[str, Any]
 ) -> set[int]:
     """Draws what `lines` says; returns the numbers of seeds of those series that have a band."""
+    import seaborn as sns
+
     seeds: set[int] = set()
     for (label, y), look in zip(series.items(), looks(series), strict=True):
         runs, at = np.atleast_2d(numbers_of(y)), numbers_of(x_of(x, label))
@@ -86,23 +94,25 @@ def draw_lines(
             raise ValueError(f"{label!r} has a point that is nowhere: x and y must be finite")
         if runs.shape[1:] != at.shape:
             raise ValueError(f"{label!r} needs a y for each of {at.size} x, got {runs.shape[-1]}")
-        axes.plot(at, runs.mean(0), label=label, markersize=5, markevery=every(at), **look)
-        if len(runs) > 1:
-            seeds.add(len(runs))
-            band = {"color": look["color"], "alpha": 0.25, "linewidth": 0}
-            axes.fill_between(at, runs.min(0), runs.max(0), **band)
+        runs[:, np.isnan(runs).any(0)] = np.nan  # no mean over fewer seeds than the legend says
+        marks = {"markersize": 6, "markeredgewidth": 0, "markevery": 0.12 if at.size > 16 else 1}
+        band = {"errorbar": ("pi", 100), "err_kws": {"alpha": 0.25, "linewidth": 0}}
+        values = {"x": np.tile(at, len(runs)), "y": runs.ravel(), "label": label, "legend": False}
+        mean = "mean" if len(runs) > 1 else None
+        sns.lineplot(**values, estimator=mean, sort=False, ax=axes, **band, **marks, **look)
+        seeds |= {len(runs)} - {1}
     return seeds
 
 
 def draw_spectra(axes: Axes, values: Mapping[str, Numbers], logy: bool) -> None:
-    for (label, v), look in zip(values.items(), looks(values), strict=True):
+    spectra = {}
+    for label, v in values.items():
         s = np.sort(numbers_of(v))[::-1]
         if s.ndim != 1 or not (np.isfinite(s).all() and (s >= 0).all() and s.any()):
             expected = "singular values (k,) are finite, 0 or more, and not all 0"
             raise ValueError(f"{expected}; those of {label!r} are not")
-        s = s[s > 1e-12 * s.max(initial=0)] if logy else s
-        at = np.arange(1, len(s) + 1)
-        axes.plot(at, s, label=label, markersize=5, markevery=every(at), **look)
+        spectra[label] = s[s > 1e-12 * s.max(initial=0)] if logy else s
+    draw_lines(axes, {label: range(1, len(s) + 1) for label, s in spectra.items()}, spectra)
     axes.set(xlabel="number, largest first", ylabel="singular value")
     scales(axes, False, logy)
     if not logy:
@@ -126,8 +136,6 @@ def scales(axes: Axes, logx: bool, logy: bool) -> None:
         axis.set_major_locator(LogLocator(subs=between, numticks=7))
         axis.set_major_formatter(FuncFormatter(plain))
         axis.set_minor_formatter(NullFormatter())
-    for line in axes.lines if logx else ():
-        line.set_markevery(0.12 if len(np.asarray(line.get_xdata())) > 16 else 1)  # evenly, as seen
     if logx and len(drawn) <= 10:  # a few sizes: name each, instead of powers of ten
         named = [x for before, x in zip([0.0, *drawn], drawn, strict=False) if x > 1.2 * before]
         axes.set_xticks(named, labels=[f"{value:g}" for value in named])
@@ -149,10 +157,6 @@ def x_of(x: Any, name: str) -> Any:
     if isinstance(x, Mapping) and name not in x:
         raise ValueError(f"expected an x for {name!r}, got those of {[*x]}")
     return x[name] if isinstance(x, Mapping) else x
-
-
-def every(at: np.ndarray) -> int:
-    return max(1, len(at) // 8)
 
 
 def count_of(seeds: set[int]) -> str:

@@ -1,6 +1,5 @@
 """Figures that say what they draw, and that read without colour, in the dark and on a phone."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from textwrap import fill
 from typing import Any
@@ -50,7 +49,7 @@ def lines(
         x: for all series, or a mapping with the x of each.
         ticks: the names of 0, 1, … on the axis of x, where these are no numbers but cases.
         series: the numbers of each line; or a list of such lines, one a seed: their mean is then
-            the line and their range a band, and the legend says so.
+            the line and their range a band, and the legend says so. NaN is left out.
         points: the size of the marks, where each number is one and no line joins them.
     """
     demand(series)
@@ -121,17 +120,11 @@ def spectra(values: Mapping[str, Numbers], *, logy: bool = True) -> Figure:
 def dots(values: Mapping[str, Sequence[float]], *, xlabel: str) -> Figure:
     """Returns one row a name: each seed as a dot, and the 95 % interval of their mean as a bar."""
     demand(values)
-    numbers_by_name = {name: numbers_of(v) for name, v in values.items()}
-    figure, axes = plt.subplots(figsize=_size(numbers_by_name, 1))
-    name_rows(axes, list(numbers_by_name))
-    for row, (numbers, look) in enumerate(
-        zip(numbers_by_name.values(), looks(numbers_by_name), strict=True)
-    ):
-        effect = mean_interval(numbers.tolist())
-        _effect(axes, row, effect, numbers, look["color"], look["marker"])
-    n = count_of({len(numbers) for numbers in numbers_by_name.values()})
-    axes.set_xlabel(xlabel, loc="right")
-    return _caption(figure, f"dots: {n} seeds; bar: mean and its 95 % interval")
+    figure, axes = plt.subplots(figsize=_size(values, 1))
+    name_rows(axes, list(values))
+    for row, (by_seed, look) in enumerate(zip(values.values(), looks(values), strict=True)):
+        _draw_effects(axes, {row: by_seed}, look)
+    return _caption(figure, xlabel, values, "dots: {n} seeds; bar: mean and its 95 % interval")
 
 
 def forest(
@@ -140,18 +133,26 @@ def forest(
     """Returns effects with their 95 % intervals, the line at 0, and what is too small to matter.
 
     Args:
-        differences: of each effect, one difference a seed.
+        differences: of each effect, one difference a seed; its numbers stand below its name.
         xlabel: what is contrasted, with its unit.
         matters: the size from which on an effect matters; what is smaller is shaded.
     """
     demand(differences)
+    checks.number("matters", matters, 0)
+    if wrong := [name for name, by_seed in differences.items() if isinstance(by_seed, Interval)]:
+        raise TypeError(f"expected differences, one a seed; {wrong[0]!r} is an interval already")
     figure, axes = plt.subplots(figsize=_size(differences, 2))
-    draw_forest(axes, differences, matters)
-    n = count_of({len(by_seed) for by_seed in differences.values()})
-    axes.set_xlabel(xlabel, loc="right")
-    legend_text = f"dots: n = {n} seeds; bar: mean and its 95 % interval"
-    shade = f"\nshaded: nearer to 0 than {matters:g}, the size asked about"
-    return _caption(figure, legend_text + (shade if matters else ""))
+    axes.axvline(0, color=INK, linewidth=1)
+    text = "dots: n = {n} seeds; bar: mean and its 95 % interval"
+    if matters:
+        axes.axvspan(-matters, matters, color=INK, alpha=0.12, linewidth=0)
+        text += f"\nshaded: nearer to 0 than {matters:g}, the size asked about"
+    look = {"color": INK, "marker": "D"}
+    effects = _draw_effects(axes, dict(enumerate(differences.values())), look)
+    unlike = len({effect.n for effect in effects}) > 1
+    below = [minus(effect) + (f", n = {effect.n}" if unlike else "") for effect in effects]
+    name_rows(axes, list(differences), below)
+    return _caption(figure, xlabel, differences, text)
 
 
 def bars(settings: Mapping[str, Mapping[str, Sequence[float]]], *, xlabel: str) -> Figure:
@@ -167,19 +168,16 @@ def bars(settings: Mapping[str, Mapping[str, Sequence[float]]], *, xlabel: str) 
         raise ValueError(f"expected the effects {names} in each setting, got {settings}")
     size = WIDTH, 0.9 + 0.42 * len(settings) * len(names)
     figure, axes = plt.subplots(figsize=size)
-    name_rows(axes, names)
     axes.axvline(0, color=INK, linewidth=1)
     for number, (setting, look) in enumerate(zip(settings, looks(settings), strict=True)):
-        axes.plot([], [], linewidth=2, markersize=7, label=setting, **look | {"linestyle": "-"})
-        for row, name in enumerate(names):
-            by_seed, at = numbers_of(settings[setting][name]), row + (number + 0.5) * high - 0.45
-            effect = mean_interval(by_seed.tolist())
-            _effect(axes, at, effect, by_seed, look["color"], look["marker"], 0.36 * high)
-            end = max(effect.high, *by_seed), at
-            form: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": 10.5}
-            axes.annotate(f"{effect.mean:+.3f}".replace("-", "−"), end, (6, 0), **form)
+        at = np.arange(len(names)) + (number + 0.5) * high - 0.45
+        by_row = {y: settings[setting][name] for y, name in zip(at, names, strict=True)}
+        effects = _draw_effects(axes, by_row, look, 0.36 * high, setting)
+        for effect, (y, by_seed) in zip(effects, by_row.items(), strict=True):
+            end, mean = (max(effect.high, *by_seed), y), f"{effect.mean:+.3f}".replace("-", "−")
+            axes.annotate(mean, end, (6, 0), textcoords="offset points", va="center", size=CAPTION)
+    name_rows(axes, names)
     axes.margins(x=0.14)
-    axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
     axes.set_xlabel(xlabel, loc="right")
     n = count_of({len(by_seed) for effects in settings.values() for by_seed in effects.values()})
     legend(figure, f"bar: mean and its 95 % interval; dots: {n} seeds")
@@ -198,27 +196,24 @@ def lead_map(races: Sequence[Mapping[str, Any]]) -> Figure:
     scales = {"tokens": "tokens a step", "size": "numbers in the hidden matrices"}
     parts = {"overall": "all tokens", "tail": "rare tokens"}
     drawn = looks(parts.values())
+    leads = np.array([[race["lead"][part] for part in parts] for race in races])  # of each three
     for panel, (scale, label) in zip(panels, scales.items(), strict=True):
         panel.axhline(0, color=INK, linewidth=1)
-        taken: Counter[float] = Counter()
-        for race in races:
-            x = race[scale] * 1.09 ** taken[race[scale]]
-            taken[race[scale]] += 1
-            leads = [race["lead"][part] for part in parts]
-            panel.plot([x, x], [mean for mean, _, _ in leads], color=INK, linewidth=0.7, alpha=0.5)
-            for (mean, low, high), look in zip(leads, drawn, strict=True):
-                panel.plot([x, x], [low, high], color=look["color"], linewidth=1.5)
-                panel.plot(x, mean, look["marker"], color=look["color"], markersize=6)
+        stops = [race[scale] for race in races]
+        x = [stop * 1.09 ** stops[:number].count(stop) for number, stop in enumerate(stops)]
+        panel.vlines(x, *leads[:, :, 0].T, color=INK, linewidth=0.7, alpha=0.5)
+        for number, (part, look) in enumerate(zip(parts.values(), drawn, strict=True)):
+            mean, low, high = leads[:, number].T
+            look = {**look, "linestyle": "none", "elinewidth": 1.5, "markersize": 6, "label": part}
+            panel.errorbar(x, mean, (mean - low, high - mean), **look)
+        for at, race, top in zip(x, races, leads[:, :, 2].max(1), strict=True):
             if name := {"race-gpu": "GPU", "race-1200": "laptop"}.get(race["study"]):
-                top = max(high for _, _, high in leads) + 0.06
-                panel.text(x, top, name, ha="center", va="bottom", fontsize=CAPTION)
+                panel.text(at, top + 0.06, name, ha="center", va="bottom", fontsize=CAPTION)
         panel.set(xscale="log", xlabel=label, ylim=(-0.05, 0.75))
-        stops = sorted(taken)
+        stops = sorted({*stops})
         panel.set_xticks(stops, [f"{x / 1e6:.1f}M" if x > 1e5 else f"{x:,}" for x in stops])
         panel.minorticks_off()
     panels[0].set_ylabel("Muon's lead, nats")
-    for name, look in zip(parts.values(), drawn, strict=True):
-        panels[0].plot([], [], look["marker"], color=look["color"], label=name)
     legend(figure, "a point: a race with both sides tuned; bar: 95 % interval")
     return figure
 
@@ -250,23 +245,6 @@ def timelines(steps: Mapping[str, Sequence[Part]]) -> Figure:
     return figure
 
 
-def draw_forest(
-    axes: Axes, differences: Mapping[str, Sequence[float]], matters: float = 0.0
-) -> None:
-    """Draws what `forest` says: a row for each effect, with its numbers below its name."""
-    checks.number("matters", matters, 0)
-    if wrong := [name for name, by_seed in differences.items() if isinstance(by_seed, Interval)]:
-        raise TypeError(f"expected differences, one a seed; {wrong[0]!r} is an interval already")
-    effects = [mean_interval(list(by_seed)) for by_seed in differences.values()]
-    unlike = len({effect.n for effect in effects}) > 1
-    name_rows(axes, list(differences), [minus(e) + f", n = {e.n}" * unlike for e in effects])
-    axes.axvline(0, color=INK, linewidth=1)
-    if matters:
-        axes.axvspan(-matters, matters, color=INK, alpha=0.12, linewidth=0)
-    for row, (effect, by_seed) in enumerate(zip(effects, differences.values(), strict=True)):
-        _effect(axes, row, effect, numbers_of(by_seed), INK, "D")
-
-
 def _size(rows: Mapping[str, Any], deep: int) -> tuple[float, float]:
     deep += max(fill(name, ROW).count("\n") for name in rows)
     return WIDTH, 1.15 + (0.14 + 0.17 * deep) * len(rows)
@@ -290,22 +268,29 @@ def name_rows(axes: Axes, names: list[str], below: list[str] | None = None) -> N
             axes.annotate(below[row], (-0.03, row), (0, -3), va="top", fontsize=10.5, **at)
 
 
-def _effect(
+def _draw_effects(
     axes: Axes,
-    row: float,
-    effect: Interval,
-    by_seed: np.ndarray,
-    colour: str,
-    marker: str,
+    by_row: Mapping[float, Sequence[float]],
+    look: Mapping[str, Any],
     down: float = 0.24,
-) -> None:
-    axes.plot(
-        by_seed, np.full(len(by_seed), row + down), "o", color=colour, alpha=0.5, markersize=3
-    )
-    axes.plot([effect.low, effect.high], [row, row], color=colour, linewidth=2)
-    axes.plot(effect.mean, row, marker, color=colour, markersize=7)
+    label: str | None = None,
+) -> list[Interval]:
+    """Draws at each height a mean and its interval, and the numbers of the seeds a little below."""
+    import seaborn as sns
+
+    numbers = [numbers_of(by_seed) for by_seed in by_row.values()]
+    x, y = np.concatenate(numbers), np.repeat([*by_row], [*map(len, numbers)])
+    row: dict[str, Any] = {"x": x, "color": look["color"], "legend": False, "ax": axes}
+    sns.scatterplot(y=y + down, s=16, alpha=0.5, linewidth=0, **row)
+    row |= {"orient": "y", "native_scale": True, "linestyle": "none", "label": label}
+    mark = {"markers": look["marker"], "markersize": 7, "markeredgewidth": 1}
+    bar = {"errorbar": lambda by_seed: mean_interval([*by_seed])[1:3], "err_kws": {"linewidth": 2}}
+    sns.pointplot(y=y, **mark, **bar, **row)
+    return [mean_interval(by_seed.tolist()) for by_seed in numbers]
 
 
-def _caption(figure: Figure, text: str) -> Figure:
-    figure.supxlabel(text, x=0.01, ha="left", fontsize=CAPTION)
+def _caption(figure: Figure, xlabel: str, rows: Mapping[str, Sequence[float]], text: str) -> Figure:
+    figure.axes[0].set_xlabel(xlabel, loc="right")
+    n = count_of({len(by_seed) for by_seed in rows.values()})
+    figure.supxlabel(text.format(n=n), x=0.01, ha="left", fontsize=CAPTION)
     return figure

@@ -13,6 +13,7 @@ from muonlab import checks
 from muonlab.drawing.axes import WIDTH, demand, draw_spectra, minus
 from muonlab.drawing.looks import looks
 
+SPECTRUM = "_"  # no matrix is called so
 DIVERGING = "PRGn"  # purple below 0, green above: told apart without red or green
 
 
@@ -29,23 +30,23 @@ def matrix(matrices: Mapping[str, Any], *, shared: bool = True, logy: bool = Fal
     arrays = {name: checks.array("matrices", matrix) for name, matrix in matrices.items()}
     if not all(m.ndim == 2 and m.size and np.isfinite(m).all() for m in arrays.values()):
         raise ValueError(f"expected matrices (m, n) of finite numbers, got {arrays}")
-    figure, maps, below = _places(len(arrays))
-    ends = [np.abs(M).max() or 1.0 for M in arrays.values()]
-    ends = [max(ends)] * len(ends) if shared else ends
-    for axes, (name, M), end in zip(maps, arrays.items(), ends, strict=True):
-        image = axes.imshow(M, cmap=DIVERGING, vmin=-end, vmax=end, interpolation="none")
-        rows, columns = M.shape
-        axes.set(title=name, xticks=[], yticks=[], xlabel=f"{rows} × {columns}")
+    alone, above = len(arrays) == 1, [*arrays]
+    rows: Any = [[*above, SPECTRUM]] if alone else [above, [SPECTRUM] * len(above)]
+    shape: dict[str, Any] = {"figsize": (WIDTH, (0.55 if alone else 0.95) * WIDTH)}
+    figure, places = plt.subplot_mosaic(rows, height_ratios=(1.15, 1)[: len(rows)], **shape)
+    ends = {name: np.abs(M).max() or 1.0 for name, M in arrays.items()}
+    for name, M in arrays.items():
+        axes, end = places[name], max(ends.values()) if shared else ends[name]
+        ticks = {"ticks": [-end, 0, end], "format": minus, "orientation": "horizontal"}
+        bar = {"cbar_ax": axes.inset_axes((0, -0.3, 1, 0.06)), "cbar_kws": ticks}
+        names = {"xticklabels": False, "yticklabels": False}
+        draw_cells(axes, M, (-end, end), DIVERGING, rasterized=True, **names, **bar)
+        axes.set(title=name, xlabel=f"{M.shape[0]} × {M.shape[1]}")
         axes.spines[:].set_visible(True)
-        ticks: dict[str, Any] = {"ticks": [-end, 0, end], "format": minus}
-        ticks |= {"orientation": "horizontal"}
-        if not shared or len(arrays) == 1:
-            figure.colorbar(image, cax=axes.inset_axes((0, -0.3, 1, 0.06)), **ticks)
-    if shared and len(arrays) > 1:
-        figure.colorbar(image, ax=maps, fraction=0.06, aspect=30, **ticks)
-    draw_spectra(below, {name: np.linalg.svd(M, False, False) for name, M in arrays.items()}, logy)
-    if len(arrays) > 1:
-        below.legend()
+    spectra = {name: np.linalg.svd(M, False, False) for name, M in arrays.items()}
+    draw_spectra(places[SPECTRUM], spectra, logy)
+    if not alone:
+        places[SPECTRUM].legend()
     return figure
 
 
@@ -68,8 +69,8 @@ def maps(
     demand(grids)
     if len(columns := {(*row,) for grid in grids.values() for row in grid.values()}) != 1:
         raise ValueError(f"expected the same columns in each row, got {columns}")
-    high = 0.64 if len(grids) < 3 else 0.42
-    shape: dict[str, Any] = {"figsize": (WIDTH, high * WIDTH), "squeeze": False}
+    wide = len(grids) < 3
+    shape: dict[str, Any] = {"figsize": (WIDTH, (0.64 if wide else 0.42) * WIDTH), "squeeze": False}
     figure, [places] = plt.subplots(1, len(grids), sharey=bool(sides), **shape)
     cells = [[[*row.values()] for row in grid.values()] for grid in grids.values()]
     grid_values = checks.array("maps with as many rows each", cells)
@@ -88,28 +89,29 @@ def maps(
         first, second = ((np.array(to_rgb(look["color"])) + 1) / 2 for look in looks(sides))
         colours = LinearSegmentedColormap.from_list("sides", np.array([first, [1] * 3, second]))
     for axes, (name, grid), cells in zip(places, grids.items(), grid_values, strict=True):
-        axes.imshow(cells, cmap=colours, origin="lower", vmin=low, vmax=top)
-        axes.set(title=name, xlabel=xlabel)
-        axes.set_xticks(range(len(cells[0])), [*next(iter(grid.values()))])
-        axes.set_yticks(range(len(cells)), [*grid])
-        for (row, column), value in np.ndenumerate(cells):
-            ink = "black" if sides or value > (low + top) / 2 else "white"
-            look: dict[str, Any] = {"ha": "center", "va": "center", "color": ink}
-            look["fontsize"] = 10 if len(grids) < 3 else 8.5
-            frame = {"edgecolor": ink, "facecolor": "none", "linewidth": 1.6}
-            frame["pad"] = 4 if len(grids) < 3 else 2
-            text = f"{value:{form}}".replace("-", "−")
-            text = text.replace("0.", ".") if sides else text  # three maps leave little room
-            axes.text(column, row, text, bbox=frame if value < below else None, **look)
+        names = {"xticklabels": [*next(iter(grid.values()))], "yticklabels": [*grid]}
+        text = {"annot": True, "fmt": form, "annot_kws": {"fontsize": 10 if wide else 8.5}}
+        draw_cells(axes, cells, (low, top), colours, cbar=False, **names, **text)
+        axes.set(title=name, xlabel=xlabel, ylim=(0, len(grid)))
+        axes.tick_params(axis="y", rotation=0)
+        for label, value in zip(axes.texts, cells.flat, strict=True):
+            shown = label.get_text().replace("-", "−")
+            label.set_text(shown.replace("0.", ".") if sides else shown)  # three maps: little room
+            if value < below:
+                frame = {"edgecolor": label.get_color(), "facecolor": "none", "linewidth": 1.6}
+                label.set_bbox(frame | {"pad": 4 if wide else 2})
     places[0].set_ylabel(ylabel)
     return figure
 
 
-def _places(count: int) -> tuple[Figure, list[Axes], Axes]:
-    if count == 1:
-        figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 0.55 * WIDTH))
-        return figure, [left], right
-    figure = plt.figure(figsize=(WIDTH, 0.95 * WIDTH))
-    grid = figure.add_gridspec(2, count, height_ratios=(1.15, 1))
-    maps = [figure.add_subplot(grid[0, column]) for column in range(count)]
-    return figure, maps, figure.add_subplot(grid[1, :])
+def draw_cells(
+    axes: Axes, cells: Any, ends: tuple[float, float], colours: Any, **options: Any
+) -> None:
+    """Draws numbers (m, n) as squares, the first row above; `ends` of the scale, seaborn's options.
+
+    With rasterized=True as one picture: an SVG of many cells is large.
+    """
+    import seaborn as sns
+
+    low, top = ends
+    sns.heatmap(cells, ax=axes, vmin=low, vmax=top, cmap=colours, square=True, **options)

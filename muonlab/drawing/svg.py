@@ -47,7 +47,7 @@ def _parsed(figure: Figure) -> tuple[ElementTree.Element, str]:
     buffer = io.BytesIO()
     with plt.rc_context({"svg.fonttype": "none", "svg.hashsalt": "muonlab"}):
         figure.draw_without_rendering()  # a second pass of the layout: legends need it
-        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+        figure.savefig(buffer, format="svg", transparent=True, dpi=200, metadata={"Date": None})
     plt.close(figure)
     key = f"figure-{hashlib.sha256(buffer.getvalue()).hexdigest()[:10]}"
     root = ElementTree.fromstring(buffer.getvalue())

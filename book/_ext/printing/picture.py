@@ -4,12 +4,11 @@ import math
 from operator import itemgetter
 
 import matplotlib.pyplot as plt
-import seaborn as sns
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from muonlab.drawing import axes, figures, svg
+from muonlab.drawing import axes, figures, heatmaps, svg
 from muonlab.drawing.looks import INK, looks
 from muonlab.optim.orthogonalize import polar
 from muonlab.records.runs import curves, grouped
@@ -114,7 +113,7 @@ def understand() -> Figure:
     drawn = {"before": noise, "gradient": gradient, "Muon": polar(gradient)}
     for panel, (name, scores) in zip(panels, drawn.items(), strict=True):
         most = float(scores.abs().max())
-        sns.heatmap(scores, ax=panel, vmin=-most, vmax=most, cmap="PiYG", cbar=False, square=True)
+        heatmaps.draw_cells(panel, scores, (-most, most), "PiYG", cbar=False, rasterized=True)
         panel.set(xticks=[], yticks=[], title=name)
     return figure
 
