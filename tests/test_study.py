@@ -114,7 +114,8 @@ def test_each_phase_of_a_study_needs_no_records_but_those_of_the_phases_before_i
     at = Place(tmp_path, None if several else "/a/text")
     for phase, grid in STUDIES[name].phases().items():
         configs = grid(at)
-        assert len(set(configs)) == len(configs) > 0
+        assert len(set(configs)) == len(configs)
+        assert configs or phase == "race-gpu-again"  # runs only where a best has moved
         assert several or all(c.corpus.startswith("/a/text") for c in configs)
         # losses that differ, so that the bests differ too: a phase may run what another lost by
         losses = (1 + crc32(repr(c).encode()) / 2**32 for c in configs)
