@@ -83,6 +83,9 @@ def _gpu() -> Finding:
     if torch.cuda.is_available():
         memory = torch.cuda.get_device_properties(0).total_memory / GIB
         return Finding("GPU", f"{torch.cuda.get_device_name(0)}, {memory:.0f} GiB")
+    if torch.backends.mps.is_available():
+        how = "`--device mps` takes it, in float32, which is not tested; else the CPU computes"
+        return Finding("GPU", f"an Apple GPU: {how}")
     return Finding("GPU", "none: every lesson runs without one")
 
 

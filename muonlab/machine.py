@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 BF16_UNITS = ("amx_bf16", "avx512_bf16")  # Intel since 2020, AMD since Zen 4
 BF16_GAIN = 1.5  # how many times as fast as float32 products must be to be worth their rounding
@@ -34,11 +35,16 @@ def cores() -> int:
 def pick_device(name: str) -> torch.device:
     """Returns the device of that name; "auto" is the GPU where there is one, else the CPU.
 
+    An Apple GPU is "mps". It computes in float32, as it knows no float64. "auto" leaves it alone:
+    nobody has run the course there.
+
     Raises:
         ValueError: a GPU is named, and torch can use none.
     """
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name == "mps" and not torch.backends.mps.is_available():
+        raise ValueError("device 'mps' needs an Apple GPU that torch can use; take device='cpu'")
     if name.startswith("cuda") and not torch.cuda.is_available():
         raise ValueError(f"device {name!r} needs a GPU that torch can use; take device='cpu'")
     device = torch.device(name)
@@ -52,6 +58,8 @@ def device_name(device: torch.device | str = "cpu") -> str:
     device = torch.device(device)
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
+    if device.type == "mps":
+        return f"Apple GPU, {platform.machine()}"
     listing = Path("/proc/cpuinfo")
     if listing.exists():
         for line in listing.read_text().splitlines():
@@ -68,10 +76,12 @@ def fast_bf16(device: torch.device | str = "cpu") -> bool:
     device = torch.device(device)
     if device.type == "cuda":
         return torch.cuda.get_device_capability(device) >= (8, 0)
+    if device.type != "cpu":
+        return False
     if not GAIN and not torch.compiler.is_compiling():  # a compiled step cannot ask the clock
         has = torch.cpu.get_capabilities()
         GAIN["cpu"] = bf16_gain() if any(has.get(unit) for unit in BF16_UNITS) else 0.0
-    return device.type == "cpu" and GAIN.get("cpu", 0.0) > BF16_GAIN
+    return GAIN.get("cpu", 0.0) > BF16_GAIN
 
 
 def bf16_gain() -> float:
@@ -104,6 +114,11 @@ def work_dtype(dtype: torch.dtype, device: torch.device, entries: int) -> torch.
         return dtype
     large = device.type != "cpu" or entries >= BF16_FROM
     return torch.bfloat16 if large and fast_bf16(device) else torch.float32
+
+
+def in_float64(t: Tensor) -> Tensor:
+    """Returns t in float64, where it is; from an Apple GPU, which knows none, on the CPU."""
+    return (t.cpu() if t.device.type == "mps" else t).double()
 
 
 def bf16_pays(width: int, device: torch.device | str = "cpu") -> bool:

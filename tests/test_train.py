@@ -333,12 +333,19 @@ def test_bf16_is_taken_where_asked_or_where_it_pays(monkeypatch):
         ({"precision": "fp8"}, "precision must be one of auto, fp32, bf16"),
         ({"ns_coefficients": "magic"}, "ns_coefficients must be one of cubic"),
         ({"adjust_lr_fn": "rms"}, "match_rms_adamw"),
-        *(({"device": d}, "device must be auto, cpu") for d in ("abacus", "meta", "mps", "cpu:3")),
+        *(
+            ({"device": d}, "device must be auto, cpu")
+            for d in ("abacus", "meta", "mps:1", "cpu:3")
+        ),
         ({"muon": None}, r"muon takes several groups, as \('QK', 'VO', 'FFN'\); got None"),
         ({"betas": 0.9}, "betas must be two numbers"),
         ({"gated": "yes"}, "gated must be one of True, False; got 'yes'"),
         ({"nesterov": None}, "nesterov must be one of True, False; got None"),
         ({"corpus": None}, "corpus must be a name, got None"),
+        (
+            {"device": "mps", "precision": "bf16"},
+            "device='mps' computes in float32: take precision",
+        ),
         ({"rule": "neurons", "ns_coefficients": "exact"}, "'neurons' takes Newton-Schulz steps"),
         ({"seed": -1}, "seed must be"),
     ],

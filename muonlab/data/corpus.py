@@ -88,7 +88,7 @@ class Corpus:
             losses = model(inputs.to(device), targets.to(device), reduction="none")  # (B, T)
             new = self.unseen[done : done + targets.numel()]  # (B·T,): targets follow one another
             of = of_token[targets].flatten() + kinds * new
-            total.index_add_(0, of, losses.flatten().double().cpu())
+            total.index_add_(0, of, losses.flatten().cpu().double())
             count += torch.bincount(of, minlength=2 * kinds)
             done += targets.numel()
         total, count = total.view(2, kinds), count.view(2, kinds)

@@ -67,10 +67,11 @@ def world(device: torch.device | str = "cpu", timeout: float = 60) -> Iterator[N
     if size() == 1 or dist.is_initialized():
         yield
         return
-    cuda = torch.device(device).type == "cuda"
+    device = torch.device(device)
+    cuda = device.type == "cuda"
+    if device.type == "mps" or (cuda and device.index is not None):
+        raise ValueError(f"{size()} processes cannot share device {device}: give 'cuda' or 'cpu'")
     if cuda:
-        if torch.device(device).index is not None:
-            raise ValueError(f"{size()} processes cannot share device {device}: give 'cuda'")
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     dist.init_process_group("nccl" if cuda else "gloo", timeout=timedelta(seconds=timeout))
     try:

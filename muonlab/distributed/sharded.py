@@ -22,6 +22,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from muonlab import checks
 from muonlab.distributed.parallel import size
 from muonlab.exchange import own
+from muonlab.machine import in_float64
 from muonlab.models.gpt import GPT
 from muonlab.optim.orthogonalize import polar
 
@@ -120,7 +121,7 @@ def clip(model: nn.Module, largest: float) -> None:
     What that does to Muon stands at `TrainConfig`.
     """
     gradients = [p.grad for p in model.parameters() if p.grad is not None]
-    norm = whole(nn.utils.get_total_norm(gradients)).double()
+    norm = in_float64(whole(nn.utils.get_total_norm(gradients)))
     too_large = norm.isfinite() & (norm > largest)  # decided there: the host does not wait
     share = torch.where(too_large, largest / norm, 1.0)
     for gradient in gradients:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from muonlab import checks
+from muonlab.machine import in_float64
 
 OUT = ("w_out", "mlp.c_proj", "down_proj", "fc2", "dense_4h_to_h", "fc_out")
 """What the last matrix of a feed-forward layer is called, here and in Hugging Face's models."""
@@ -61,6 +62,6 @@ def pair_angles(vectors: Tensor) -> Tensor:
         raise ValueError(
             f"expected {expected}; got {vectors.dtype} of shape {tuple(vectors.shape)}"
         )
-    unit = torch.nn.functional.normalize(vectors.double(), dim=1)
+    unit = torch.nn.functional.normalize(in_float64(vectors), dim=1)
     first, second = torch.triu_indices(len(unit), len(unit), offset=1)
     return torch.rad2deg((unit @ unit.mT)[first, second].clamp(-1, 1).acos())

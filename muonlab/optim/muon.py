@@ -283,6 +283,8 @@ class Muon(torch.optim.Optimizer):
             if self.whole_only and (is_sharded(p) or fused.is_split(group)):
                 whole = f"{type(self).__name__} steps whole matrices, and {name!r} is"
                 raise ValueError(f"{whole} sharded, or to be split: train it on whole weights")
+            if p.device.type == "mps" and group["ns_dtype"] not in (None, torch.float32):
+                raise ValueError(f"an Apple GPU takes ns_dtype float32; got {group['ns_dtype']}")
             check_rows(name, p)
             fused.check_parts(name, p, group)
             for key, value in self.state.get(p, {}).items():

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from muonlab import checks
-from muonlab.machine import work_dtype
+from muonlab.machine import in_float64, work_dtype
 from muonlab.optim.coefficients import Schedule, Triple, settling
 
 Norm = Literal["frobenius", "schatten4"]
@@ -80,11 +80,11 @@ def polar(G: Tensor) -> Tensor:
     check_matrix(G)
     if G.numel() == 0:
         return G.clone()
-    D = G.double()
+    D = in_float64(G)
     U, S, Vh = torch.linalg.svd(D / largest_entry(D), full_matrices=False)
     precision = torch.finfo(G.dtype if G.dtype == torch.float64 else torch.float32).eps
     known = S[..., :1] * max(G.shape[-2:]) * precision < S
-    return ((U * known.unsqueeze(-2)) @ Vh).to(G.dtype)
+    return ((U * known.unsqueeze(-2)) @ Vh).to(G)
 
 
 def unit_norm(G: Tensor, norm: Norm = "frobenius") -> Tensor:

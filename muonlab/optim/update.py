@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from muonlab import checks
-from muonlab.machine import work_dtype
+from muonlab.machine import in_float64, work_dtype
 from muonlab.optim.coefficients import schedule
 from muonlab.optim.fast import Scratch, launches_cost, matrices_at_once, orthogonalized
 from muonlab.optim.orthogonalize import polar
@@ -79,7 +79,7 @@ def orthogonalize(
 ) -> list[Tensor]:
     """Returns D (b, e, m, n), each matrix orthogonalized in that dtype; D may be overwritten."""
     if group["ns_coefficients"] == "exact":
-        return [polar(D.to(dtype)) for D in Ds]
+        return [polar(in_float64(D)) for D in Ds]
     triples = schedule(group["ns_coefficients"], group["ns_steps"])
     matrices = [D.flatten(0, 1) for D in Ds]
     results = orthogonalized(matrices, dtype, triples, group["ns_norm"], scratch)

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from muonlab import checks
+from muonlab.machine import in_float64
 
 
 class Isotropy(NamedTuple):
@@ -37,7 +38,7 @@ def energies(W: Tensor) -> Tensor:
         raise ValueError(f"expected real entries, got {W.dtype}")
     if W.ndim != 2 or not W.numel():
         raise ValueError(f"expected a matrix (m, n) with entries, got shape {tuple(W.shape)}")
-    W = W.double()
+    W = in_float64(W)
     largest = W.abs().max()
     if not 0 < largest < torch.inf:
         raise ValueError("expected finite entries, not all of them 0: such a matrix has no shares")

@@ -100,7 +100,7 @@ class TrainConfig:
     grad_clip: float = _option(0.0, "largest norm of all gradients together; 0: any")
     precision: str = _option("auto", "fp32, bf16, or auto: bf16 where it is faster")
     compile: bool = _option(False, "torch.compile makes one program of the model")
-    device: str = _option("auto", "cpu, cuda, or auto: the GPU where there is one")
+    device: str = _option("auto", "cpu, cuda, mps, or auto: cuda where it is, else cpu")
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -141,8 +141,11 @@ class TrainConfig:
             raise ValueError(
                 f"rule={self.rule!r} takes Newton-Schulz steps: name coefficients, got 'exact'"
             )
-        if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", self.device):  # the run sees if it is there
-            raise ValueError(f"device must be auto, cpu, cuda or cuda:N; got {self.device!r}")
+        # the run sees if it is there
+        if not re.fullmatch(r"auto|cpu|mps|cuda(:\d+)?", self.device):
+            raise ValueError(f"device must be auto, cpu, mps, cuda or cuda:N; got {self.device!r}")
+        if self.device == "mps" and self.precision == "bf16":
+            raise ValueError("device='mps' computes in float32: take precision='auto', got 'bf16'")
 
     def _check_numbers(self) -> None:
         if not isinstance(self.betas, tuple) or len(self.betas) != 2:

@@ -242,8 +242,8 @@ class Run:
         """Waits for all steps so far and returns the last one's loss; Diverged if one has none."""
         if self.unread:
             values = self._check_losses()
-            if self.device.type == "cuda":
-                torch.cuda.synchronize()  # or the clock stops before the last update is made
+            if self.device.type != "cpu":  # the clock must not stop before the last update is made
+                getattr(torch, self.device.type).synchronize()
             began, worked = self.clocks
             self.train_loss += values
             self.step_seconds += [(time.perf_counter() - began) / len(values)] * len(values)
