@@ -129,8 +129,6 @@ def train(
     _check_facts(p)
     checks.number("steps", steps, 0, LONGEST, whole=True, bytes_each=8 * (len(p) + 1))
     checks.choice("rule", rule, (*RULES, "adam"))
-    if not callable(lr):
-        checks.number("lr", lr, 0)
     checks.number("momentum", momentum, 0, 1)
     checks.number("beta2", beta2, 0, 1)
     if beta2 and rule != "adam":
@@ -138,19 +136,11 @@ def train(
     if batch is not None:
         checks.number("batch", batch, 1, whole=True, bytes_each=8)
     K = len(p)
-    checks.kind("keys (d_s, K) as a tensor", E, Tensor)
-    checks.kind("values (d_o, K) as a tensor", values, Tensor)
+    _check_embeddings(E, values)
     if {p.dtype, E.dtype, values.dtype} != {torch.float64}:
         came = f"{p.dtype}, {E.dtype}, {values.dtype}"
         raise ValueError(f"expected p, keys and values in float64, got {came}: take .double()")
-    if (
-        E.ndim != 2
-        or values.ndim != 2
-        or not E.size(1)
-        or E.size(1) == values.size(1) == K
-        or K % E.size(1)
-        or E.shape != values.shape
-    ):
+    if not E.size(1) or K % E.size(1) or (E.size(1) < K and E.shape != values.shape):
         _check_embeddings(E, values, K)
     blocks = K // E.size(1)
     generator = chance(seed)
