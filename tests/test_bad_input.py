@@ -663,8 +663,6 @@ THEORY = [
     ("memory.train(3 * p3, E3, E3, 'gd', 1.0, 3)", "probabilities sum"),
     ("memory.train(p3, E3, E3, 'gd', 1.0, 3, beta2=0.9)", "beta2 adam 0.9"),
     ("memory.train(p3, E3.float(), E3.float(), 'gd', 1.0, 3)", "float64 float32"),
-    ("polynomials.cosine(torch.zeros(3))", "singular values"),
-    ("polynomials.cosine(torch.eye(3))", "singular (3, 3)"),
     ("spectra.entropy(torch.tensor([2.0, -1.0]))", "shares -1.0"),
     ("theorems.TwoBlock(3, 5)", "L 3 5"),
     ("theorems.TwoBlock(4, 1).descent(NAN, 0.1)", "p_frequent nan"),
