@@ -663,7 +663,6 @@ THEORY = [
     ("memory.train(3 * p3, E3, E3, 'gd', 1.0, 3)", "probabilities sum"),
     ("memory.train(p3, E3, E3, 'gd', 1.0, 3, beta2=0.9)", "beta2 adam 0.9"),
     ("memory.train(p3, E3.float(), E3.float(), 'gd', 1.0, 3)", "float64 float32"),
-    ("spectra.entropy(torch.tensor([2.0, -1.0]))", "shares -1.0"),
     ("theorems.TwoBlock(3, 5)", "L 3 5"),
     ("theorems.TwoBlock(4, 1).descent(NAN, 0.1)", "p_frequent nan"),
     ("theorems.TwoBlock(4, 1).add(theorems.TwoBlock(9, 3), 1.0)", "K=4 K=9"),
@@ -676,7 +675,6 @@ THEORY = [
     ("memory.train(p3, E3, E3, 'gd', lambda t: 1 - t, 8)", "lr -1"),
     ("memory.train(p3, E3, E3, 'gd', 1.0, 10**7)", "steps 100000 10000000"),
     ("theorems.run_blocks(9, 3, 0.5, 'gd', -1.0, 3)", "lr -1.0"),
-    ("spectra.entropy(torch.tensor([60.0, 40.0]))", "sum 60.0"),
 ]
 STATISTICS = [
     ("mean_interval([])", "two 0"),
