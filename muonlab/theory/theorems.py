@@ -53,10 +53,8 @@ class TwoBlock:
 
     def add(self, other: "TwoBlock", lr: float) -> "TwoBlock":
         """Returns this + lr · other."""
-        checks.kind("a TwoBlock", other, TwoBlock)
         if (self.K, self.L) != (other.K, other.L):
             raise ValueError(f"expected K={self.K} and L={self.L} in both, got {other}")
-        checks.number("lr", lr)
         K, L, *entries = astuple(self)
         pairs = zip(entries, astuple(other)[2:], strict=True)
         return TwoBlock(K, L, *(x + lr * y for x, y in pairs))
