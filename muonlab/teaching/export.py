@@ -95,7 +95,7 @@ def _demand(folder: Path, lessons: Sequence[str], seed: str | None) -> None:
         )
     if seed is not None and not SEED.fullmatch(seed):
         raise ValueError(
-            "a class seed has 64 letters, digits and . _ - at most, such as autumn-26; got "
+            "a class seed has letters, digits and . _ - only, 64 at most, as autumn-26; got "
             f"{checks.told(seed)}. "
             f"{NOTHING}"
         )
