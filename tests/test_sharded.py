@@ -248,6 +248,30 @@ def test_a_nan_in_one_process_is_the_same_error_in_all_and_changes_nothing(world
         assert found["poisoned"] == first
 
 
+def lacking():
+    """Returns what each way to share a model says when one process lacks a gradient."""
+    errors = []
+    for shard in (True, False):
+        model, optimizer = start(shard, "muon", torch.float64, EVEN)
+        train_step(model, optimizer, batch(0), shard)
+        model(*map(parallel.share, batch(1))).backward()
+        if parallel.rank() == 1:
+            model.head.weight.grad = None
+        try:
+            optimizer.step() if shard else parallel.step_shared(optimizer)
+        except ValueError as error:
+            errors.append(str(error))
+    return errors
+
+
+def test_a_gradient_that_one_process_lacks_is_the_same_error_in_all():
+    first, second = together(2, lacking, timeout=TIMEOUT)
+    assert first == second
+    assert len(first) == 2
+    for error in first:
+        assert "'head.weight' is there in 1 of 2 processes: nothing was updated" in error
+
+
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
 def test_a_lost_process_is_an_error_and_no_hang(tmp_path):
     """Process 1 is killed, or stands still, after two steps; process 0 says when it noticed."""
@@ -325,7 +349,8 @@ def test_the_rehearsal_counts_what_the_formula_says():
 def test_whole_weights_everywhere_send_what_the_formula_says():
     found = rehearse(2, sharded=False)
     assert found["difference"] < 1e-13
-    assert found["bytes"]["all-reduce"] == found["expected"]["all-reduce"] + 4  # the loss, too
+    beside = found["bytes"]["all-reduce"] - found["expected"]["all-reduce"]
+    assert beside == 4 + 4 * len(list(gpt.GPT(rehearsal.SHAPE).parameters()))  # loss, who has what
     extra = found["bytes"]["broadcast"] - found["expected"]["broadcast"]
     assert 0 <= extra < 100  # DDP tells once in which order gradients become ready
 

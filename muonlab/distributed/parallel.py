@@ -29,6 +29,7 @@ from muonlab.exchange import divide
 from muonlab.models.feedforward import Experts
 from muonlab.models.gpt import GPT
 from muonlab.optim.muon import Muon
+from muonlab.optim.options import check_present, named
 from muonlab.optim.orthogonalize import is_finite
 from muonlab.optim.update import matrix_shape
 
@@ -158,10 +159,15 @@ class Shared:
 
 def mean(loss: Tensor) -> Tensor:
     """Returns the mean over all processes of a number, (), where it is: the host does not wait."""
-    loss = loss.detach().clone()
+    return sum_of_all(loss.detach()) / size()
+
+
+def sum_of_all(t: Tensor) -> Tensor:
+    """Returns the sum over all processes of a tensor that has this shape in each."""
+    t = t.clone()
     if size() > 1:
-        dist.all_reduce(loss)
-    return loss / size()
+        dist.all_reduce(t)
+    return t
 
 
 @torch.no_grad()
@@ -174,6 +180,8 @@ def step_shared(optimizer: Muon) -> None:
     if size() == 1:
         optimizer.step()
         return
+    places = [pair for n, g in enumerate(optimizer.param_groups) for pair in named(g, n)]
+    check_present(places, sum_of_all, size())
     owner_of = owners(optimizer)
     for p, owner in owner_of.items():
         # NaN stays in sight of all, so that all raise the same error and none waits for another

@@ -38,7 +38,7 @@ class Muon(torch.optim.Optimizer):
     (out, in, h, w) the kernel of a convolution, taken as the matrix (out, in·h·w). In a stack, a
     matrix whose gradient is all zeros waits with its momentum: an expert that saw no token.
     Parameters that FSDP2 has sharded are stepped as whole ones are: each matrix is orthogonalized
-    by one process. All processes must call `step` with the same gradients present.
+    by one process. All processes must call `step`, with the same gradients present.
 
     Args:
         params: parameters, or groups; `muonlab.route(model).groups()` makes them. A group with

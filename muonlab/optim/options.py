@@ -1,15 +1,16 @@
 """What `Muon` is given, checked: its parameters, the options of its groups, and their numbers."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from muonlab import checks
-from muonlab.exchange import add_up, is_sharded, own
+from muonlab.exchange import add_up, group_of, is_sharded, own
 from muonlab.optim.coefficients import MOST, settling
 from muonlab.optim.orthogonalize import DTYPES, NORMS, is_finite
 from muonlab.optim.update import Group, gradient, lr_scale
@@ -125,6 +126,24 @@ class NotFinite(ValueError):
     """A gradient, or a first weight, is NaN or Inf."""
 
 
+def check_present(
+    pairs: list[tuple[str, Tensor]], add: Callable[[Tensor], Tensor], processes: int
+) -> None:
+    """Raises ValueError, in all processes, unless all or none have the gradient of a parameter.
+
+    add: gives the sums over all processes. Without this, they would wait for each other's rows.
+    """
+    counts = add(
+        torch.tensor([p.grad is not None for _, p in pairs], device=pairs[0][1].device).int()
+    )
+    for (name, _), count in zip(pairs, counts.tolist(), strict=True):
+        if 0 < count < processes:
+            only = (
+                f"the gradient of parameter {name!r} is there in {count} of {processes} processes"
+            )
+            raise ValueError(f"{only}: nothing was updated; let all take part in the same losses")
+
+
 def check_numbers(groups: list[Group], first: bool) -> None:
     """Raises NotFinite, with the name, unless all gradients in all processes are finite.
 
@@ -132,7 +151,8 @@ def check_numbers(groups: list[Group], first: bool) -> None:
     """
     everything = [pair for number, group in enumerate(groups) for pair in named(group, number)]
     pairs = [(name, p) for name, p in everything if p.grad is not None]
-    if not pairs:
+    anyone = next((p for _, p in everything if is_sharded(p)), (pairs or everything)[0][1])
+    if not pairs and not is_sharded(anyone):
         return
     for name, p in pairs:
         if gradient(p).is_sparse:
@@ -140,7 +160,6 @@ def check_numbers(groups: list[Group], first: bool) -> None:
             raise ValueError(f"expected a dense gradient; {what}: give its embedding sparse=False")
         if p.is_meta:
             raise ValueError(f"expected parameters with numbers; {name!r} is on the device 'meta'")
-    anyone = next((p for _, p in pairs if is_sharded(p)), pairs[0][1])
     then = "skip this batch, or lower the learning rate if the loss has diverged"
     checked = [(f"the gradient of parameter {name!r}", gradient(own(p)), then) for name, p in pairs]
     if first:
@@ -148,7 +167,10 @@ def check_numbers(groups: list[Group], first: bool) -> None:
         checked += [(f"parameter {name!r}", p, "draw or load it again") for name, p in own_ones]
     # NaN and Inf survive a norm; one look at the sum of all norms, so a GPU is waited for once
     norms = torch._foreach_norm([t for _, t, _ in checked])
-    total = torch.stack([norm.to(anyone.device, torch.float32) for norm in norms]).sum()
+    parts = [norm.to(anyone.device, torch.float32) for norm in norms]
+    total = torch.stack([torch.zeros((), device=anyone.device), *parts]).sum()
+    if is_sharded(anyone):
+        check_present(everything, partial(add_up, p=anyone), group_of(anyone).size())
     if math.isfinite(add_up(total, anyone).item()):
         return
     broken = add_up(total.new_tensor([not is_finite(t) for _, t, _ in checked]), anyone)
