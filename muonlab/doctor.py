@@ -6,6 +6,7 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 
 import platformdirs
@@ -13,6 +14,7 @@ import psutil
 import torch
 
 from muonlab import archive
+from muonlab.bubblewrap import uncontained
 from muonlab.files import cache_folder, own_folder
 from muonlab.machine import cores, fast_bf16
 
@@ -126,9 +128,16 @@ def _text() -> Finding:
     return Finding("text", f"of a class: {names}")
 
 
+def _grading() -> Finding:
+    if find_spec("nbgrader") is None:
+        return Finding("grading", "for teachers, by nbgrader: not installed")
+    contained = "alone" if (advice := uncontained()) else "and bubblewrap, which contains hand-ins"
+    return Finding("grading", f"nbgrader {contained}", advice)
+
+
 def _short(folder: Path) -> str:
     home = os.path.expanduser("~")  # which stays "~" where there is none
     return f"~/{folder.relative_to(home)}" if folder.is_relative_to(home) else str(folder)
 
 
-CHECKS = (_python, _libraries, _folder, _cores, _bf16, _gpu, _memory, _cache, _text)
+CHECKS = (*(_python, _libraries, _folder, _cores, _bf16, _gpu, _memory, _cache, _text, _grading),)

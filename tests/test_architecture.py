@@ -16,7 +16,7 @@ ROOT = Path(muonlab.__file__).parent
 FLOORS = (  # a room may import from itself, and from the rooms on lower floors
     ("checks",),
     ("machine", "files", "statistics", "exchange"),
-    ("models", "archive"),
+    ("models", "archive", "bubblewrap"),
     ("optim", "data"),
     ("records", "theory", "distributed", "doctor"),
     ("training",),

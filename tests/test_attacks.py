@@ -1,14 +1,22 @@
 """What a learner may try against the grader: none of it makes a wrong answer right."""
 
+import ctypes
+import dataclasses
 import json
+import math
 import os
+import resource
+import signal
 import socket
 import time
 from pathlib import Path
 
 import pytest
+import torch
 
-from muonlab.teaching import grading
+from muonlab import bubblewrap
+from muonlab.files import course
+from muonlab.teaching import confined, grading, inside
 from muonlab.teaching.variants import task
 
 ASKED = task("02-e1", "a")  # step_towards(X)
@@ -100,148 +108,366 @@ def step_towards(X): return X
 }
 
 
-LONG = ("half a message", "a signal", "the check on the stack")  # waits; the rest is as telling
+LONG = ("half a message", "no list", "no text", "answers")  # the others are as telling
+CHEATS = {way: code for way, code in (REFERENCE | FORGED | REPLACED).items() if way not in LONG}
+CONTAINED = not bubblewrap.uncontained()
+CLOSED = pytest.mark.skipif(not CONTAINED, reason=bubblewrap.uncontained() or "contained")
 
 
-def ways(known):
-    """Each way to try; the long ones by `make grades`."""
-    return [pytest.param(way, marks=pytest.mark.slow if way in LONG else ()) for way in known]
+def verdicts(codes):
+    return grading.verdicts([(ASKED, [code]) for code in codes], seconds=2)
 
 
-def verdict(code):
-    return grading.verdict(ASKED, [code], seconds=2)
-
-
-@pytest.fixture
-def source(tmp_path):
-    """What stands in a teacher's folder: the solution."""
-    path = tmp_path / "source.ipynb"
+@pytest.fixture(scope="module")
+def cheated(tmp_path_factory):
+    """The verdict on each cheat; of a solution in a teacher's folder they know the place."""
+    path = tmp_path_factory.mktemp("teacher") / "source.ipynb"
     path.write_text(json.dumps({"cells": [{"source": [ASKED.code]}]}))
-    return f"SOURCE, SIZE = {str(path)!r}, {path.stat().st_size}\n"
-
-
-@pytest.mark.skipif(not Path("/proc/sys/kernel").exists(), reason="Linux confines processes")
-@pytest.mark.parametrize("way", ways(REFERENCE))
-def test_a_learner_does_not_find_the_reference(way, source):
-    assert verdict(source + REFERENCE[way]).status == "not right"
-
-
-@pytest.mark.parametrize("way", ways(FORGED))
-def test_what_a_process_says_ends_in_a_verdict_and_in_time(way):
+    place = f"SOURCE, SIZE = {str(path)!r}, {path.stat().st_size}\n"
     began = time.monotonic()
-    assert verdict(FORGED[way]).status == "not right"
-    assert time.monotonic() - began < 60
+    outcomes = verdicts([place + code for code in CHEATS.values()])
+    assert time.monotonic() - began < 30 * len(CHEATS), "each ends in time"
+    return dict(zip(CHEATS, outcomes, strict=True))
 
 
-@pytest.mark.parametrize("way", REPLACED)
-def test_what_is_replaced_there_is_not_replaced_here(way):
-    assert verdict(REPLACED[way]).status == "not right"
+@CLOSED
+@pytest.mark.parametrize("way", CHEATS)
+def test_no_cheat_makes_a_wrong_answer_right(way, cheated):
+    assert cheated[way].status == "not right"
 
 
-@pytest.mark.skipif(not Path("/proc/sys/kernel").exists(), reason="Linux confines processes")
-def test_a_learner_changes_no_file_and_stops_no_other_process(tmp_path):
-    mine = tmp_path / "gradebook.db"
-    mine.write_text("grades")
-    code = f"""
-import os, shutil, signal
+@pytest.mark.slow
+@CLOSED
+def test_no_other_word_does_either():
+    assert {v.status for v in verdicts([FORGED[way] for way in LONG])} == {"not right"}
+
+
+SECRET, MARK = "a-token-of-the-teacher", "4242.25"  # of the environment; a sleep that stays
+KEY = 0x4D55  # of shared memory, semaphores, a queue
+ATTACK = """
+import ctypes, fcntl, os, resource, signal, socket, subprocess, termios, time
 from pathlib import Path
-here = Path({str(tmp_path)!r})
-for act in (
-    lambda: (here / "gradebook.db").write_text("mine"),
-    lambda: (here / "gradebook.db").unlink(),
-    lambda: (here / "forged.ipynb").write_text("mine"),
-    lambda: shutil.rmtree(here),
-    lambda: os.system(f"touch {{here}}/forged"),
-    lambda: os.kill({os.getpid()}, signal.SIGUSR1),
-):
-    try:
-        act()
-    except OSError:
-        pass
-"""
-    assert verdict(code + ASKED.code).status == "right"
-    assert [path.name for path in tmp_path.iterdir()] == ["gradebook.db"]
-    assert mine.read_text() == "grades"
 
+C = ctypes.CDLL(None)
+OTHER = os.readlink("/proc/self/ns/pid") == PIDS  # whether PID is the grader's number here, too
 
-@pytest.mark.skipif(not Path("/proc/sys/kernel").exists(), reason="Linux confines processes")
-def test_a_learner_leaves_no_process_opens_no_socket_and_has_an_end_of_memory():
-    code = """
-import os, socket, subprocess, threading
-
-acts = (os.fork, lambda: subprocess.run(["true"]), socket.socket, lambda: bytearray(8 * 2**30))
-for act in acts:
-    try:
-        act()
-    except (OSError, MemoryError):
-        continue
-    os._exit(0)
-thread = threading.Thread(target=print)
-thread.start()
-thread.join()
-"""
-    assert verdict(code + ASKED.code).status == "right"
-
-
-ON_OTHERS = {
-    "a limit of the process that starts all others": "resource.prlimit(os.getppid(), 7, (3, 3))",
-    "its priority": "os.setpriority(os.PRIO_PROCESS, os.getppid(), 11)",
-    "its cores": "os.sched_setaffinity(os.getppid(), {0})",
-    "a signal": "os.kill(os.getppid(), 0)",
-    "a mode": "os.chmod(FILE, 0)",
-    "a time": "os.utime(FILE, (1, 1))",
-    "an attribute": "os.setxattr(FILE, 'user.a', b'1')",
-    "a queue that stays": "refused(ctypes.CDLL(None).msgget(0, 0o1600))",
-    "memory that stays": "refused(ctypes.CDLL(None).shmget(0, 4096, 0o1600))",
-}
-
-
-@pytest.mark.parametrize("way", ON_OTHERS)
-@pytest.mark.skipif(not Path("/proc/sys/kernel").exists(), reason="Linux confines processes")
-def test_a_learner_reaches_no_other_process_and_changes_no_file_unopened(way, tmp_path):
-    file = tmp_path / "mine"
-    file.write_text("mine")
-    before = file.stat()
-    source = f"""
-import ctypes, os, resource
-FILE = {str(file)!r}
-
-def refused(answer):
+def done(answer):
     if answer < 0:
         raise OSError
 
+def stays():
+    if not os.fork():
+        os.setsid()
+        os.execvp("sleep", ["sleep", MARK])
+
+def attack():
+    {code}
+
 try:
-    {ON_OTHERS[way]}
-except (OSError, PermissionError):
-    def step_towards(X):
-        return "refused"
+    attack()
+except (OSError, ValueError, MemoryError, AssertionError):
+    def step_towards(X): return "refused"
+else:
+    def step_towards(X): return "done"
 """
-    verdict = grading.verdict(ASKED, [source])
-    assert "got refused" in verdict.example, f"{verdict}: it was done"
-    after = file.stat()
-    assert (after.st_mode, after.st_mtime) == (before.st_mode, before.st_mtime)
-    assert grading.verdict(ASKED, [ASKED.code]).status == "right", "and the next is judged alike"
+# Each: what a hand-in does, and what of the grader's it must leave as it is; None: it is refused.
+ATTACKS = {
+    # as in the review
+    "write the gradebook": ("FILE.write_text('mine')", "files"),
+    "delete it": ("FILE.unlink()", "files"),
+    "rename it": ("FILE.rename(FILE.with_name('mine'))", "files"),
+    "link to it": ("os.link(FILE, FILE.with_name('link'))", "files"),
+    "point to it": ("FILE.with_name('link').symlink_to(FILE)", "files"),
+    "cut it": ("os.truncate(FILE, 0)", "files"),
+    "make a folder": ("FILE.with_name('folder').mkdir()", "files"),
+    "its mode to nothing": ("os.chmod(FILE, 0)", "files"),
+    "its mode to all": ("os.chmod(FILE, 0o777)", "files"),
+    "its time": ("os.utime(FILE, (1, 1))", "files"),
+    "its owner": ("os.chown(FILE, 65534, 65534)", "files"),
+    "an attribute": ("os.setxattr(FILE, 'user.a', b'1')", "files"),
+    "read the gradebook": ("FILE.read_text()", None),
+    "look whether it is there": ("FILE.stat()", None),
+    "read another's notebook": ("(FILE.parent / 'submitted/ada/02.ipynb').read_text()", None),
+    "read the checks": ("(COURSE / 'lessons/checks/lesson_02.py').read_text()", None),
+    "read the home folder": ("(HOME / 'id_ed25519').read_text()", None),
+    "read the passwords": ("Path('/etc/shadow').read_bytes()", None),
+    "read the grader's environment": (
+        "Path(f'/proc/{PID}/environ').read_bytes(); assert OTHER",
+        None,
+    ),
+    "read its memory": ("open(f'/proc/{PID}/mem', 'rb').close(); assert OTHER", None),
+    "trace it": ("done(C.ptrace(16, PID, 0, 0)); assert OTHER", None),
+    "a program that stays": ("subprocess.Popen(['sleep', MARK], start_new_session=True)", "ps"),
+    "a process that stays": ("stays()", "ps"),
+    "connect to a port": ("socket.create_connection(('127.0.0.1', PORT), 1)", None),
+    "connect to a socket": ("socket.socket(socket.AF_UNIX).connect(str(FILE) + '.socket')", None),
+    "a signal": ("os.kill(PID, signal.SIGUSR1)", "signals"),
+    "a limit": ("resource.prlimit(PID, resource.RLIMIT_NOFILE, (MANY - 1, MANY))", "limits"),
+    "a limit of what starts it": (
+        "resource.prlimit(os.getppid(), resource.RLIMIT_NOFILE, (3, 3))",
+        "limits",
+    ),
+    "a priority": ("os.setpriority(os.PRIO_PROCESS, PID, 1)", "limits"),
+    "the cores": ("os.sched_setaffinity(PID, {0})", "limits"),
+    "memory that stays": ("done(C.shmget(KEY, 4096, 0o1600))", "sysv"),
+    "a queue that stays": ("done(C.msgget(KEY, 0o1600))", "sysv"),
+    "shared memory by name": ("Path('/dev/shm/muonlab-probe').write_text('mine')", "shm"),
+    # and others
+    "semaphores that stay": ("done(C.semget(KEY, 1, 0o1600))", "sysv"),
+    "a queue by name": ("done(C.mq_open(b'/muonlab-probe', 0o102, 0o600, None))", "queue"),
+    "a file at home": ("(HOME / 'mine').write_text('mine')", "home"),
+    "a text of the course": ("(COURSE / 'data' / 'mine').write_text('mine')", None),
+    "a secret of the environment": ("assert SECRET in os.environ.values()", None),
+    "connect to an abstract socket": (
+        "socket.socket(socket.AF_UNIX).connect(chr(0) + f'muonlab-{PID}')",
+        None,
+    ),
+    "the clock": ("time.clock_settime(time.CLOCK_REALTIME, time.time())", None),
+    "the machine's parameters": (
+        "at = Path('/proc/sys/vm/swappiness'); at.write_text(at.read_text())",
+        None,
+    ),
+    "the machine's name": ("socket.sethostname(socket.gethostname())", None),
+    "keys typed for the teacher": (
+        "fcntl.ioctl(os.open('/dev/tty', os.O_RDWR), termios.TIOCSTI, b'x')",
+        None,
+    ),
+    "a mount": ("done(C.mount(b'none', b'/tmp', b'tmpfs', 0, None))", None),
+    "new rights": ("done(C.unshare(0x10000000))", None),
+    "a higher limit": (
+        "resource.setrlimit(resource.RLIMIT_AS, (-1, -1)); bytearray(8 * 2**30)",
+        None,
+    ),
+    "a full disk": ("open('/tmp/full', 'wb').write(bytes(2**27))", None),
+    "many processes": ("[stays() for _ in range(50)]", "ps"),
+    "every watch of files": ("while C.inotify_init() >= 0: pass", "watches"),
+    "a signal to all": ("assert not OTHER; os.kill(-1, signal.SIGUSR1)", "signals"),
+}
+
+SIGNALS = []
+LIMITS = (resource.RLIMIT_NOFILE, resource.RLIMIT_AS, resource.RLIMIT_NPROC)
 
 
-def test_a_diagnosis_tells_nothing_of_the_task():
-    said = verdict(FRAME + "def step_towards(X): raise ValueError(found('asked').code)")
-    assert "has no attribute 'code'" in said.message
-    assert "`nothing = 1 / 0`, raised ZeroDivisionError" in repr(
-        verdict("def step_towards(X):\n    nothing = 1 / 0")
+def outside(folder, home):
+    """What of the grader's a hand-in might change."""
+    libc, watch = ctypes.CDLL(None), ctypes.CDLL(None).inotify_init()
+    os.close(watch) if watch >= 0 else None
+    facts = {path: path.lstat() for path in sorted(folder.rglob("*"))}
+    commands = [*Path("/proc").glob("[0-9]*/cmdline")]
+    return {
+        "files": [
+            (str(path), f.st_mode, f.st_mtime, f.st_uid, f.st_nlink, f.st_size, os.listxattr(path))
+            for path, f in facts.items()
+        ],
+        "home": sorted(home.iterdir()),
+        "limits": (
+            [resource.getrlimit(limit) for limit in LIMITS],
+            os.getpriority(os.PRIO_PROCESS, 0),
+            os.sched_getaffinity(0),
+        ),
+        "sysv": [
+            str(KEY) in Path(f"/proc/sysvipc/{kind}").read_text() for kind in ("shm", "msg", "sem")
+        ],
+        "shm": Path("/dev/shm/muonlab-probe").exists(),
+        "queue": libc.mq_open(b"/muonlab-probe", os.O_RDWR) >= 0,
+        "signals": list(SIGNALS),
+        "ps": sum(MARK in read(path) for path in commands),
+        "watches": watch >= 0,
+    }
+
+
+def read(path):
+    try:
+        return path.read_text()
+    except OSError:  # it has just ended
+        return ""
+
+
+@pytest.fixture(scope="module")
+def attacked(tmp_path_factory):
+    """By attack: what came of it, and what was outside before and after."""
+    home = tmp_path_factory.mktemp("home")
+    (home / "id_ed25519").write_text(SECRET)
+    places = {way: tmp_path_factory.mktemp("grades") for way in ATTACKS}
+    for place in places.values():
+        (place / "submitted" / "ada").mkdir(parents=True)
+        (place / "submitted" / "ada" / "02.ipynb").write_text("{}")
+        (place / "gradebook.db").write_text("grades")
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        socket.create_server(("127.0.0.1", 0)) as port,
+        socket.socket(socket.AF_UNIX) as named,
+        socket.socket(socket.AF_UNIX) as abstract,
+    ):
+        patch.setenv("TOKEN", SECRET)
+        patch.setenv("HOME", str(home))
+        named.bind(str(places["connect to a socket"] / "gradebook.db.socket"))
+        abstract.bind(f"\0muonlab-{os.getpid()}")
+        for listener in (named, abstract):
+            listener.listen()
+        facts = {
+            "SECRET": SECRET,
+            "MARK": MARK,
+            "KEY": KEY,
+            "PID": os.getpid(),
+            "PIDS": os.readlink("/proc/self/ns/pid"),
+            "PORT": port.getsockname()[1],
+            "MANY": resource.getrlimit(resource.RLIMIT_NOFILE)[1],
+        }
+        before = signal.signal(signal.SIGUSR1, lambda *_: SIGNALS.append(1))
+        try:
+            yield lambda ways: tried(ways, facts, places, home)
+        finally:
+            signal.signal(signal.SIGUSR1, before)
+
+
+def tried(ways, facts, places, home):
+    codes, befores = [], {}
+    for way in ways:
+        given = {**facts, "FILE": places[way] / "gradebook.db", "HOME": home, "COURSE": course()}
+        lines = [
+            f"{name} = Path({str(value)!r})" if isinstance(value, Path) else f"{name} = {value!r}"
+            for name, value in given.items()
+        ]
+        code = ATTACK.replace("{code}", ATTACKS[way][0])
+        first, second = code.split("C = ctypes", 1)
+        codes.append("\n".join([first, *lines, "C = ctypes" + second]))
+        befores[way] = outside(places[way], home)
+    outcomes = verdicts(codes)
+    return {
+        way: (f"{v.message} {v.example}", befores[way], outside(places[way], home))
+        for way, v in zip(ways, outcomes, strict=True)
+    }
+
+
+@pytest.fixture(scope="module")
+def harm(attacked):
+    return attacked(ATTACKS)
+
+
+@CLOSED
+@pytest.mark.parametrize("way", ATTACKS)
+def test_a_hand_in_reaches_nothing_outside(way, harm):
+    said, before, after = harm[way]
+    touched = ATTACKS[way][1]
+    if touched:
+        assert after[touched] == before[touched]
+    assert touched == "signals" or "got refused" in said or (touched and "got done" in said), said
+
+
+LIVE = (  # what may be done for once
+    *("delete it", "point to it", "its mode to all", "its time", "a signal"),
+    *("read the gradebook", "read another's notebook", "read the checks", "read the home folder"),
+    *("look whether it is there", "read the grader's environment"),
+    *("connect to a port", "connect to a socket", "connect to an abstract socket"),
+)
+
+
+def test_the_attacks_are_such_where_nothing_contains_them(attacked, monkeypatch):
+    monkeypatch.setattr(confined, "uncontained", lambda: "as where there is none")
+    for way, (said, before, after) in attacked(LIVE).items():
+        touched = ATTACKS[way][1]
+        assert "got done" in said
+        assert touched is None or after[touched] != before[touched], way
+
+
+def test_who_spoils_what_starts_processes_harms_nobody_else(monkeypatch):
+    monkeypatch.setattr(confined, "uncontained", lambda: "as where there is none")
+    spoilt = "import os, resource\nresource.prlimit(os.getppid(), resource.RLIMIT_NOFILE, (3, 3))\n"
+    assert [v.status for v in verdicts([spoilt + ASKED.code, ASKED.code])] == ["right"] * 2
+    assert [v.status for v in verdicts([ASKED.code])] == ["right"]
+
+
+def test_where_the_solution_fails_nobody_is_graded():
+    broken = dataclasses.replace(ASKED, code="def step_towards(X): return X")
+    with pytest.raises(RuntimeError, match="our own solution of 02-e1 was judged as follows"):
+        grading.graded([(broken, [ASKED.code])])
+
+
+def test_a_process_that_does_not_begin_is_no_learners_mistake(monkeypatch):
+    monkeypatch.setattr(confined, "uncontained", lambda: "")
+    monkeypatch.setattr(confined, "walls", lambda: ["no-such-command"])
+    with pytest.raises(RuntimeError, match=r"no process began.*No such file"):
+        verdicts([ASKED.code])
+    monkeypatch.setattr(confined, "walls", lambda: ["sh", "-c", "echo no room >&2"])
+    with pytest.raises(RuntimeError, match=r"(?s)no process began.*no room"):
+        verdicts([ASKED.code])
+
+
+def test_without_bubblewrap_a_teacher_is_told(monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    bubblewrap.uncontained.cache_clear()
+    try:
+        with pytest.warns(UserWarning, match=r"NOT contained here.*bwrap: No such file"):
+            assert [v.status for v in verdicts([ASKED.code])] == ["right"]
+    finally:
+        bubblewrap.uncontained.cache_clear()
+
+
+def test_a_hand_in_has_an_end_of_memory_and_threads_of_its_own():
+    code = """
+import threading
+try:
+    bytearray(8 * 2**30)
+except MemoryError:
+    thread = threading.Thread(target=print)
+    thread.start()
+    thread.join()
+else:
+    raise SystemExit
+"""
+    assert verdicts([code + ASKED.code])[0].status == "right"
+
+
+def test_a_diagnosis_tells_nothing_of_the_task_and_quotes_the_learner():
+    codes = (
+        FRAME + "def step_towards(X): raise ValueError(found('asked').code)",
+        "def step_towards(X):\n    nothing = 1 / 0",
+        "def step_towards(X): return {1}",
+        "import tempfile\nassert tempfile.gettempdir()\n" + ASKED.code,  # as libraries do
     )
-    assert "returned set '{1}'" in repr(verdict("def step_towards(X): return {1}"))
+    found, raised, returned, fine = verdicts(codes)
+    assert "has no attribute 'code'" in found.message
+    assert "`nothing = 1 / 0`, raised ZeroDivisionError" in repr(raised)
+    assert "returned set '{1}'" in repr(returned)
+    assert fine.status == "right"
 
 
-def test_a_library_may_still_ask_where_temporary_files_go():
-    code = "import tempfile\nassert tempfile.gettempdir()\n"
-    assert verdict(code + ASKED.code).status == "right"
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(1, True, None, "a", [1.5, (2, [])], (), {1: 0.1, "b": [math.inf]}),
+        *(torch.tensor([[0.1]]), torch.zeros(0, 3), torch.tensor([1, 2])),
+        torch.tensor(0.1, dtype=torch.float64),
+    ],
+)
+def test_an_argument_arrives_as_what_it_is(value):
+    came = eval(inside.source(value), {"torch": torch, "inf": math.inf})
+    assert repr(came) == repr(value)
+    assert type(came) is type(value)
 
 
-def test_two_lines_that_come_at_once_are_two():
+def test_what_no_task_sends_is_refused():
+    with pytest.raises(TypeError, match="takes no set"):
+        inside.source([{1}])
+
+
+@pytest.fixture
+def pair():
+    """A process's end of the pipe, and what writes to the other."""
     ours, theirs = socket.socketpair()
+    process = object.__new__(confined.Confined)
+    process.pipe, process.rest = ours, b""
+    with ours, theirs:
+        yield process, theirs
+
+
+def test_two_lines_that_come_at_once_are_two(pair):
+    process, theirs = pair
     theirs.sendall(b"0\n[1]\n")
+    assert [process.read(1), process.read(1)] == [0, [1]]
+    with pytest.raises(TimeoutError):
+        process.read(0.01)
     theirs.close()
-    assert [grading._read(ours, 1), grading._read(ours, 1)] == [0, [1]]
     with pytest.raises(EOFError):
-        grading._read(ours, 1)
-    ours.close()
+        process.read(1)

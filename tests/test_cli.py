@@ -17,7 +17,7 @@ def test_doctor_names_every_subject_and_this_machine(capsys):
     status = cli.main(["doctor"])
     lines = capsys.readouterr().out.splitlines()
     subjects = [line.split()[0] for line in lines]
-    named = "Python libraries folder cores bf16 GPU memory cache text"
+    named = "Python libraries folder cores bf16 GPU memory cache text grading"
     assert " ".join(subjects) == named
     assert ".".join(map(str, sys.version_info[:2])) in lines[0]
     assert status == int(any(finding.advice for finding in examine()))

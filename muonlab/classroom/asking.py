@@ -14,7 +14,8 @@ import sysconfig
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -23,6 +24,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from muonlab.classroom.kinds import Kind, Wrong, code, described
 
@@ -128,31 +130,50 @@ def unpatched() -> None:
             )
 
 
-@contextmanager
-def package_calls(watched: bool | tuple[str, ...]) -> Iterator[list[str]]:
-    """Gives a list to which, if `watched`, muonlab's own functions are added as they are called.
+@dataclass
+class Watch:
+    """What is watched while answers run, and what has been seen."""
 
-    A tuple names functions of libraries that are added, too.
+    by_hand: bool | tuple[str, ...] = False
+    counted: bool = False
+    functions: list[str] = field(default_factory=list)
+    operations: int = 0
+
+
+WATCHES = [Watch()]  # the last one is in force: an answer that runs elsewhere is watched there
+
+
+@contextmanager
+def watched(by_hand: bool | tuple[str, ...] = False, counted: bool = False) -> Iterator[Watch]:
+    """Gives what is seen while answers run.
+
+    by_hand: whether muonlab's own functions are listed as they are called; a tuple names functions
+    of libraries that are listed, too. counted: whether operations are, of products of matrices.
     """
-    used: list[str] = []
-    others = watched if isinstance(watched, tuple) else ()
+    watch = Watch(by_hand, counted)
+    others = by_hand if isinstance(by_hand, tuple) else ()
 
     def note(frame: Any, event: str, argument: Any) -> None:
         file, name = frame.f_code.co_filename, frame.f_code.co_name
         built_in = getattr(argument, "__name__", "").removeprefix("linalg_")
         if event == "c_call" and built_in in others:
-            used.append(built_in)
+            watch.functions.append(built_in)
         elif event == "call" and file.startswith(PACKAGE) and not file.startswith(JUDGES):
-            used.append(f"muonlab.{name}")
+            watch.functions.append(f"muonlab.{name}")
         elif event == "call" and name in others and {"torch", "numpy"} & {*Path(file).parts}:
-            used.append(name)
+            watch.functions.append(name)
 
+    counter = FlopCounterMode(display=False)
     before = sys.getprofile()
-    sys.setprofile(note if watched else before)
+    WATCHES.append(watch)
     try:
-        yield used
+        with counter if counted else nullcontext():
+            sys.setprofile(note if by_hand else before)
+            yield watch
     finally:
         sys.setprofile(before)
+        WATCHES.remove(watch)
+    watch.operations += counter.get_total_flops()
 
 
 def _run(answer: Callable, given: tuple[Any, ...]) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from muonlab import checks as given
-from muonlab.classroom.asking import NotYet, call, package_calls, shown, unpatched
+from muonlab.classroom.asking import NotYet, call, shown, unpatched, watched
 from muonlab.classroom.kinds import Kind, Wrong, apart, equal, rounded, shape
 from muonlab.files import course
 
@@ -135,10 +135,10 @@ def compare(
             functions of torch that are, too.
     """
     table = [look(*case) for case in cases]
-    with package_calls(by_hand) as used:
+    with watched(by_hand) as seen:
         came = _asked(answer, cases, table, returns, within)
     wrong = [i for i, value in enumerate(came) if not _right(value, table[i][0], within)]
-    borrowed = f"`{used[0]}`" if used else ""
+    borrowed = f"`{seen.functions[0]}`" if seen.functions else ""
     if wrong:
         _tell(answer, cases, table, came, wrong, within, otherwise, borrowed)
     elif borrowed:

@@ -12,8 +12,9 @@ from nbgrader.nbgraderformat import MetadataValidator
 from nbgrader.preprocessors import Execute, NbGraderPreprocessor
 from traitlets import Float
 
-from muonlab.classroom.exercise import NotRight
+from muonlab.classroom.exercise import Verdict
 from muonlab.teaching import grading
+from muonlab.teaching.variants import task
 
 TEST = re.compile(r"^grade(\(.*\))$", re.MULTILINE)
 
@@ -65,7 +66,7 @@ def _marks(source: Any, out: Any) -> dict[str, Any]:
 
 
 class GradeApart(Execute):
-    """Grades each test cell by `grading.grade`, so that what was handed in meets no kernel.
+    """Grades the test cells as `grading.grade` would, so that what was handed in meets no kernel.
 
     The test cells are read, not run. A notebook with another graded test runs as nbgrader does it.
     """
@@ -76,21 +77,20 @@ class GradeApart(Execute):
         """Gives each test cell its output: an error where the answer is not right."""
         graded = [c for c in nb.cells if c.metadata.get("nbgrader", {}).get("grade")]
         tests = [c for c in graded if not c.metadata.nbgrader.get("solution")]  # else by a person
-        if not all(TEST.search(cell.source) for cell in tests):
+        calls = [match[1] for cell in tests if (match := TEST.search(cell.source))]
+        if len(calls) < len(tests):
             return super().preprocess(nb, resources, km)
         grading.SECONDS = self.seconds
-        for cell in tests:
-            cell.outputs = [_output(nb, cell)]
+        tasks = [task(*ast.literal_eval(call)) for call in calls]
+        answers = [(asked, grading.written(nb, asked.exercise)) for asked in tasks]
+        verdicts = grading.graded(answers, self.seconds)
+        for cell, verdict in zip(tests, verdicts, strict=True):
+            cell.outputs = [_output(verdict)]
         return nb, resources
 
 
-def _output(notebook: NotebookNode, test: NotebookNode) -> NotebookNode:
-    match = TEST.search(test.source)
-    assert match
-    exercise, seed = ast.literal_eval(match[1])
-    try:
-        grading.grade(exercise, seed, notebook)
-    except NotRight as error:
-        said = str(error)
-        return new_output("error", ename="NotRight", evalue=said, traceback=[said])
-    return new_output("stream", name="stdout", text=f"✓ {exercise}: right.\n")
+def _output(verdict: Verdict) -> NotebookNode:
+    said = str(verdict)
+    if verdict.status == "right":
+        return new_output("stream", name="stdout", text=f"✓ {verdict.exercise}: right.\n")
+    return new_output("error", ename="NotRight", evalue=said, traceback=[said])
