@@ -140,4 +140,4 @@ def _short(folder: Path) -> str:
     return f"~/{folder.relative_to(home)}" if folder.is_relative_to(home) else str(folder)
 
 
-CHECKS = (*(_python, _libraries, _folder, _cores, _bf16, _gpu, _memory, _cache, _text, _grading),)
+CHECKS = (_python, _libraries, _folder, _cores, _bf16, _gpu, _memory, _cache, _text, _grading)

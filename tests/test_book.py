@@ -174,8 +174,6 @@ AT_END = """control => control.max
 def test_every_live_figure_reacts_and_every_quiz_answers(path, visit):
     page = visit(path)
     page.locator(".muonlab-quiz").wait_for()
-    while (cover := page.locator(".muonlab-cover button")).count():
-        cover.first.click()
     for explorer in page.locator(".muonlab-explorer").all():
         sentence = explorer.locator(".muonlab-sentence")
         before = sentence.inner_text()
@@ -205,7 +203,7 @@ def test_a_prediction_stays_in_the_browser_and_meets_its_outcome(path, visit):
     outcome = page.locator("[data-prediction]").first
     right = outcome.get_attribute("data-right")
     assert outcome.text_content() == "You have not predicted."
-    assert not shown(outcome)
+    assert not outcome.is_visible()
     options = [label.inner_text().strip() for label in group.locator("label").all()]
     wrong = next(option for option in options if option != right)
     group.locator("input").nth(options.index(wrong)).check()
@@ -224,48 +222,13 @@ def test_a_prediction_stays_in_the_browser_and_meets_its_outcome(path, visit):
     assert found == "Your prediction came true."
 
 
-def shown(locator):
-    """Whether a reader sees it: what waits to be found has a place, but is not painted."""
-    return locator.evaluate("node => node.checkVisibility({contentVisibilityAuto: true})")
-
-
-def test_a_result_waits_until_it_is_asked_for_by_keyboard(visit):
-    page = visit(HTML / "lessons" / "02-newton-schulz.html")
-    claim = page.locator("#claim-02-c5")
-    cover = page.locator(".tag_after-02-p2 .muonlab-cover button")
-    cover.first.wait_for()
-    assert not shown(claim)
-    assert cover.count() == 1
-    other = page.locator(".tag_after-02-p4 .muonlab-cover button")
-    assert other.count() == 1
-    cover.first.scroll_into_view_if_needed()
-    before = page.locator(".tag_after-02-p2 .muonlab-cover").first.bounding_box()["y"]
-    cover.first.press("Enter")
-    assert shown(claim)
-    top = page.evaluate("document.activeElement.getBoundingClientRect().top")
-    assert abs(top - before) < 20, "the result begins where the button was"
-    assert cover.count() == 0
-    assert page.evaluate("document.activeElement.className").startswith("cell_output")
-    assert other.count() == 1
-
-
-def test_whoever_follows_a_link_to_a_claim_sees_it(visit):
-    page = visit(HTML / "lessons" / "02-newton-schulz.html")
-    page.locator(".muonlab-cover").first.wait_for()
-    claim = page.locator("#claim-02-c5")
-    assert not shown(claim)
-    page.evaluate("location.hash = 'claim-02-c5'")
-    page.locator(".tag_after-02-p2 .muonlab-cover").first.wait_for(state="detached")
-    assert shown(claim)
-
-
-def test_paper_and_pages_without_scripts_show_every_result(visit, browser):  # noqa: F811
+def test_results_are_seen_without_a_click_on_paper_and_without_scripts(visit, browser):  # noqa: F811
     path = HTML / "lessons" / "02-newton-schulz.html"
     page = visit(path)
-    page.locator(".muonlab-cover").first.wait_for()
+    page.locator("[data-prediction]").first.wait_for(state="attached")
+    assert page.locator("#claim-02-c5").is_visible()
     page.emulate_media(media="print")
-    assert shown(page.locator("#claim-02-c5"))
-    assert not page.locator(".muonlab-cover").first.is_visible()
+    assert page.locator("#claim-02-c5").is_visible()
     context = browser.new_context(java_script_enabled=False)
     plain = context.new_page()
     plain.goto(path.as_uri())
@@ -276,10 +239,7 @@ def test_paper_and_pages_without_scripts_show_every_result(visit, browser):  # n
 CUT = """names => [...document.querySelectorAll(names)].filter(node =>
     node.checkVisibility({contentVisibilityAuto: true}) && node.scrollWidth > node.clientWidth + 1
 ).map(node => node.textContent.slice(0, 60))"""
-OPEN = """() => {
-  document.querySelectorAll("details").forEach(node => node.open = true);
-  document.querySelectorAll(".muonlab-cover button").forEach(button => button.click());
-}"""
+OPEN = '() => document.querySelectorAll("details").forEach(node => node.open = true)'
 
 
 @each_lesson

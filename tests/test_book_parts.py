@@ -122,28 +122,6 @@ def test_the_page_folds_what_makes_a_result_and_leaves_out_what_only_asks(
     assert cell["source"] == source
 
 
-def test_a_result_waits_for_its_own_prediction_and_an_exercise_for_none():
-    cells = folded(
-        code('lesson.predict("02-p1", "?", [])'),
-        code("print(1)"),
-        code("...", "exercise"),
-        code('lesson.predict("02-p2", "?", [])'),
-        code('lesson.reveal("02-p2", 0, "")'),
-        code('lesson.reveal("02-p1", 0, "")'),
-        code("print(2)"),
-    )
-    waits = [[t for t in cell["metadata"]["tags"] if t.startswith("after-")] for cell in cells]
-    assert waits == [[], ["after-02-p1"], [], [], ["after-02-p2"], ["after-02-p1"], []]
-
-
-def test_every_prediction_of_the_lessons_hides_its_outcome():
-    for path in book.lessons():
-        cells = json.loads(fold(path.read_text(encoding="utf-8")))["cells"]
-        for cell in cells:
-            for id in re.findall(r'lesson\.reveal\(\s*"([^"]+)"', cell["source"]):
-                assert f"after-{id}" in cell["metadata"]["tags"], id
-
-
 def test_an_exercise_stands_in_one_box_from_its_title_to_its_last_hint():
     hints = "<details><summary>Hint 1</summary>\n\na\n\n</details>\n\n"
     hints += "<details><summary>Solution 02-e1</summary>\n\nb\n\n</details>"

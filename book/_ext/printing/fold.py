@@ -9,7 +9,6 @@ from typing import Any
 
 from muonlab.notebooks import asks, product
 
-PREDICTED = re.compile(r'lesson\.(predict|reveal)\(\s*"([^"]+)"')
 EXERCISE = re.compile(r"^\*\*Exercise (\d\d-e\d+)\*\*", re.MULTILINE)
 HINTS = re.compile(r"\A(?:\s*<details>.*?</details>)+", re.DOTALL)
 SUMMARY = re.compile(r"<details>\s*<summary>(Hint|Solution)")
@@ -20,17 +19,16 @@ Cell = dict[str, Any]
 def fold(notebook: str) -> str:
     """Returns a lesson's JSON as its page shows it.
 
-    Code that only asks is left out, and the code of what is shown stands behind a button. Results
-    carry the tag `after-ID` until their prediction is revealed. Exercises stand in a box.
+    Code that only asks is left out, and the code of what is shown stands behind a button. Exercises
+    stand in a box.
     """
     contents = json.loads(notebook)
     cells = contents["cells"]
     for cell in cells:
         cell["source"] = "".join(cell["source"])
-    code = [cell for cell in cells if cell["cell_type"] == "code"]
-    for cell in code:
-        _fold_code(cell)
-    _cover(code)
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            _fold_code(cell)
     _box(cells)
     return json.dumps(contents)
 
@@ -47,20 +45,6 @@ def _fold_code(cell: Cell) -> None:
         _tag(cell, "hide-input")
         words = {"code_prompt_show": f"Code of {made}", "code_prompt_hide": f"Hide code of {made}"}
         cell["metadata"]["mystnb"] = words
-
-
-def _cover(code: list[Cell]) -> None:
-    """Tags the cells from a prediction to its outcome; an exercise in between waits for nothing."""
-    open_ids: list[str] = []
-    for cell in code:
-        calls = PREDICTED.findall(cell["source"])
-        asked = [id for call, id in calls if call == "predict"]
-        if open_ids and not asked and "exercise" not in cell["metadata"].get("tags", []):
-            _tag(cell, f"after-{open_ids[-1]}")
-        open_ids += asked
-        for call, id in calls:
-            if call == "reveal" and id in open_ids:
-                open_ids.remove(id)
 
 
 def _box(cells: list[Cell]) -> None:

@@ -27,48 +27,6 @@
     };
   }
 
-  // A result waits for its prediction, or for a reader who wants to see it at once. Whoever comes for
-  // it by a link or by a search in the page has asked, too. On paper it is always shown.
-  const AFTER = "tag_after-";
-  const covered = new Map();
-
-  function uncover(id) {
-    for (const { output, note } of covered.get(id) ?? []) {
-      output.hidden = false;
-      note.remove();
-    }
-    covered.delete(id);
-  }
-
-  function cover(cell) {
-    const output = cell.querySelector(":scope > .cell_output");
-    if (!output) return;
-    const id = [...cell.classList].find((name) => name.startsWith(AFTER)).slice(AFTER.length);
-    const button = Object.assign(document.createElement("button"), { type: "button", textContent: "Show the result" });
-    button.addEventListener("click", () => {
-      const before = note.getBoundingClientRect().top;
-      uncover(id);
-      output.tabIndex = -1; // the keyboard goes on from the result
-      output.focus({ preventScroll: true });
-      scrollBy({ top: output.getBoundingClientRect().top - before, behavior: "instant" }); // it begins where the button was
-    });
-    const note = Object.assign(document.createElement("p"), { className: "muonlab-cover" });
-    note.append("The result is here when you have predicted. ", button);
-    output.before(note);
-    output.hidden = "until-found";
-    output.addEventListener("beforematch", () => uncover(id));
-    covered.set(id, [...(covered.get(id) ?? []), { output, note }]);
-  }
-
-  function uncoverAim() {
-    const aim = document.getElementById(location.hash.slice(1)); // our ids need no decoding, which may fail
-    for (const [id, places] of covered) {
-      if (!places.some(({ output }) => output.contains(aim))) continue;
-      uncover(id);
-      aim.scrollIntoView();
-    }
-  }
-
   // A prediction made in a page stays in this browser; where the answer stands, it is repeated.
   function remember(model) {
     const key = `muonlab prediction ${model.get("id")}`;
@@ -78,9 +36,9 @@
     };
     const repeat = () => {
       const option = model.get("options")[model.get("choice")];
-      if (option !== undefined) uncover(model.get("id"));
       const place = document.querySelector(`[data-prediction="${model.get("id")}"]`);
       if (!place || option === undefined) return;
+      place.classList.add("muonlab-predicted");
       const right = option === place.dataset.right;
       place.textContent = right ? "Your prediction came true." : `You predicted: ${option}.`;
     };
@@ -194,9 +152,6 @@
   }
 
   function drawAll() {
-    document.querySelectorAll(`.cell[class*="${AFTER}"]`).forEach(cover);
-    uncoverAim();
-    addEventListener("hashchange", uncoverAim);
     const models = {};
     for (const script of document.querySelectorAll(STATE)) {
       const saved = JSON.parse(script.textContent);
