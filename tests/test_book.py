@@ -107,8 +107,10 @@ def violations(page, **options):
 
 
 @each_page
-def test_no_table_is_left_as_markdown(path):
-    assert "<p>|" not in path.read_text(encoding="utf-8")
+def test_no_table_is_left_as_markdown_and_no_path_of_this_machine_is_shown(path):
+    text = path.read_text(encoding="utf-8")
+    assert "<p>|" not in text
+    assert str(LESSONS.parent) not in text
 
 
 # Contrast takes axe-core seconds a page, and colours are those of one sheet: these have them all.

@@ -13,7 +13,7 @@ from lesson_texts import check_fresh, solve, stubs
 from muonlab.classroom import claims, quiz
 from muonlab.classroom import exercise as check
 from muonlab.classroom.widget import LESSONS
-from muonlab.notebooks import evidence_texts, notebook_path, read, texts
+from muonlab.notebooks import evidence_texts, notebook_path, page_id, read, texts
 from release import execute
 
 TEXTS = {path.name[:2]: path for path in texts(LESSONS)}
@@ -86,9 +86,9 @@ def measure(notebook):
     }
 
 
-@lessons
-def test_the_notebook_is_fresh(lesson):
-    assert check_fresh(TEXTS[lesson]) == []
+@pytest.mark.parametrize("text", [*TEXTS.values(), *evidence_texts(LESSONS)], ids=page_id)
+def test_the_notebook_is_fresh(text):
+    assert check_fresh(text) == []
 
 
 @lessons

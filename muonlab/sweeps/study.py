@@ -6,7 +6,7 @@ from the records of earlier ones, in the same folder and on the same text: its `
 
 import shlex
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,7 @@ def best_trial(trials: Iterable[Record], by: Callable[[Record], float] = badness
 class Place:
     """Where the phases of a study are recorded, and on which text they are run."""
 
-    folder: Path = RESULTS
+    folder: Path = field(default_factory=lambda: RESULTS)  # the manual need not name this machine's
     corpus: str | None = None  # None: the study's own
     pieces: int | None = None  # of a batch, as the memory here asks for; None: the study's own
 
