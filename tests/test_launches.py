@@ -3,17 +3,25 @@
 Stacks are as large as a GPU takes, and products in bf16, as there.
 """
 
+import json
+import re
+
 import pytest
 import torch
+from muonlab.publishing import launches as figure
+from muonlab.publishing.book import fill
 from torch import nn
 
 from muonlab import Muon, NorMuon
 from muonlab.benchmark.launches import launches
+from muonlab.files import course
 from muonlab.optim import fast, update
+from muonlab.records.store import RESULTS
 
 SHAPES = [(1, 1)] * 4 + [(4, 1), (1, 4)]  # of a layer's matrices, in widths
 READS = {"_local_scalar_dense", "is_nonzero", "equal", "nonzero"}  # the host waits for these
 
+RECORD = json.loads((RESULTS / "launches.json").read_text("utf-8"))
 BUDGETS = {  # kernels a step: (layers, width) → of each optimizer; None is printed alone
     (6, 384): {"Muon": 60, "update_rms": 66, "NorMuon": 80, "torch.optim.Muon": None},
     (12, 768): {"Muon": 80, "update_rms": 86, "NorMuon": 106, "torch.optim.Muon": None},
@@ -64,6 +72,9 @@ def test_a_step_launches_no_more_kernels_than_its_budget(monkeypatch, as_on_a_gp
     budget, calls = BUDGETS[size][name], counts.calls.total()
     print(f"{size[0]} × {size[1]} {name}: {counts.kernels} kernels, {calls} calls, of {budget}")
     assert budget is None or counts.kernels <= budget
+    [*_, now] = [row for row in RECORD["counts"] if row["set"].endswith(f"{size[0]} x {size[1]}")]
+    if (counted_as := f"muonlab {name}") in now:
+        assert counts.kernels == now[counted_as], "count again: data/results/launches.json"
 
 
 @pytest.mark.parametrize("name", ["Muon", "NorMuon"])
@@ -141,3 +152,55 @@ def test_a_step_of_few_launches_compiles_as_one_graph(as_on_a_gpu, make, lr):
         eager.step()
         step()
     torch.testing.assert_close(*pairs)
+
+
+# The picture of a step, on the page about speed
+
+TIMED = json.loads((RESULTS / "gpu-h200.json").read_text("utf-8"))
+
+
+def test_the_picture_divides_the_step_as_it_was_timed():
+    step = TIMED["optimizer_step"][1]
+    square, wide = (
+        next(row for row in TIMED["newton_schulz"] if row["shape"] == [768, n]) for n in (768, 3072)
+    )
+    parts = figure.times()
+    assert [*parts] == ["torch.optim.Muon", "muonlab, timed"]  # nothing else has a time
+    for (floor, beyond, rest), name in zip(
+        parts.values(), ("torch.optim.Muon", "muonlab"), strict=True
+    ):
+        whole = step["torch.optim.Muon" if name != "muonlab" else "muonlab Muon"]
+        assert floor == step["floor at peak"]
+        assert floor + beyond == pytest.approx(48 / 12 * square[name] + 24 / 12 * wide[name])
+        assert floor + beyond + rest == pytest.approx(whole)
+        assert min(beyond, rest) > 0
+
+
+def test_the_picture_counts_the_code_that_was_timed_and_that_of_today():
+    old, *_, new = [row for row in RECORD["counts"] if row["set"] == figure.SET]
+    assert old["code"] == TIMED["provenance"]["code"]
+    assert figure.kernels() == {
+        "torch.optim.Muon": old["torch.optim.Muon"],
+        "muonlab, timed": old["muonlab Muon"],
+        "muonlab, now": new["muonlab Muon"],
+    }
+
+
+def test_the_page_on_speed_shows_the_picture_and_says_what_it_shows():
+    page = (course() / "book" / "speed.md").read_text("utf-8")
+    counts = figure.kernels()
+    now, before = counts["muonlab, now"], counts["muonlab, timed"]
+    assert f"today {now} times, where it once asked {before} times" in page
+    shown = fill(page)
+    assert shown.count("<svg") == 1
+    drawn = re.findall(r">([^<>]+)</text>", shown)
+    for words in ("not timed yet", "products, at the card's speed", f"{before}", f"{now}"):
+        assert words in [text.strip() for text in drawn]
+    said = figure.words()
+    assert said in shown
+    floor, *_ = parts = figure.times()["muonlab, timed"]
+    memory = float(re.search(r"memory ([\d.]+) ms", said)[1])
+    assert memory == pytest.approx(20 * 84.93 / TIMED["peak"]["copy GB/s"], abs=0.05)
+    assert (floor + memory) / sum(parts) == pytest.approx(0.1, abs=0.02)
+    assert "Products and memory explain a tenth of the time" in page
+    assert f"{sum(parts):.1f} ms on an NVIDIA H200" in said

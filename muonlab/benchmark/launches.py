@@ -1,7 +1,8 @@
 """How many kernels a call launches: on a GPU each costs some microseconds, however little it does.
 
 Counted are the operations that reach a device and compute; those that only describe memory (`FREE`)
-launch nothing. So a count on a CPU is that of a GPU, where both take the same way.
+launch nothing. An operation on a long list may launch several kernels, and counts once. A count on
+a CPU is that of a GPU, where both take the same way.
 """
 
 from collections import Counter

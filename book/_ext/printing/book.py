@@ -27,7 +27,7 @@ from muonlab.records.store import path_of
 from muonlab.studies import comparisons
 from muonlab.studies.table1 import TIERS
 from muonlab.sweeps.results import read_runs
-from printing import answer, gpu, picture, refresher, route
+from printing import answer, gpu, launches, picture, refresher, route
 from printing.claims import brief, claims_table, link, measured
 from printing.fold import fold
 from printing.paper import counts, gap, paper, table1
@@ -193,6 +193,7 @@ MADE: dict[str, Callable[..., str]] = {
     "gpu_step": gpu.optimizer_step,
     "gpu_newton_schulz": gpu.newton_schulz,
     "gpu_training": gpu.training,
+    "launches": launches.in_page,
     "table1": table1,
     "map": lesson_map,
     "graph": lesson_graph,
