@@ -8,8 +8,6 @@ import re
 
 import pytest
 import torch
-from muonlab.publishing import launches as figure
-from muonlab.publishing.book import fill
 from torch import nn
 
 from muonlab import Muon, NorMuon
@@ -17,6 +15,8 @@ from muonlab.benchmark.launches import launches
 from muonlab.files import course
 from muonlab.optim import fast, update
 from muonlab.records.store import RESULTS
+from printing import launches as figure
+from printing.book import fill
 
 SHAPES = [(1, 1)] * 4 + [(4, 1), (1, 4)]  # of a layer's matrices, in widths
 READS = {"_local_scalar_dense", "is_nonzero", "equal", "nonzero"}  # the host waits for these

@@ -14,7 +14,7 @@ from muonlab.classroom.exercise import NotRight
 from muonlab.cli import main
 from muonlab.files import course
 from muonlab.notebooks import texts
-from muonlab.teaching import export, grading, variants
+from muonlab.teaching import collected, export, grading, variants
 from muonlab.teaching.apart import PutRight
 from muonlab.teaching.export import assignment
 from muonlab.teaching.variants import BY_A_PERSON, answers, book_tasks, task
@@ -204,6 +204,27 @@ def test_a_seed_used_before_a_changed_copy_and_other_things_are_left_alone(
     assert "holds other things" in say(capsys, "00", "--to", str(other))
     assert [path.name for path in other.iterdir()] == ["thesis.txt"]
     assert "holds other things" in say(capsys, "00", "--to", str(other / "thesis.txt"))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("00 (1).ipynb", b'{"cells": []}', "rename it to 00.ipynb"),
+        ("00.ipynb", b'\xef\xbb\xbf{"cells": []}', "a byte order mark"),
+        ("00.ipynb", b'<<<<<<< HEAD\n{"cells": []}', "marks of a merge"),
+        ("00.ipynb", b"", "no notebook"),
+        ("00.ipynb", b"[]", "no notebook"),
+        ("00.ipynb", b'{"cells": ["\\ud800"]}', "half a character"),
+        ("00.ipynb", b'{"cells": []}', None),
+    ],
+)
+def test_what_nbgrader_cannot_read_is_said_in_a_line(name, content, words, tmp_path):
+    place = tmp_path / "ada" / "00"
+    place.mkdir(parents=True)
+    (place / name).write_bytes(content)
+    lines = list(collected.unreadable(tmp_path))
+    assert len(lines) == (words is not None)
+    assert all(words in line and name in line for line in lines)
 
 
 @pytest.mark.parametrize(

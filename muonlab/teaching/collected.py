@@ -1,5 +1,7 @@
 """The files of a class, read without trusting them: what is odd is named and left out."""
 
+import codecs
+import json
 import os
 import stat
 from collections.abc import Iterator
@@ -55,6 +57,39 @@ def collect(folder: Path) -> Collected:
         first = ": ".join(left_out[0]) if left_out else "it is empty"
         raise ValueError(f"{folder} holds no file of lesson.hand_in(); {first}")
     return Collected(counted, left_out)
+
+
+def unreadable(submitted: Path) -> Iterator[str]:
+    """Yields a line for each notebook below submitted/STUDENT/ASSIGNMENT that nbgrader cannot take.
+
+    Of those it says no more than a traceback, or that it has found none.
+    """
+    for folder in sorted(path for path in submitted.glob("*/*") if path.is_dir()):
+        named = folder / f"{folder.name}.ipynb"
+        others = sorted(path for path in folder.glob("*.ipynb") if path.name != named.name)
+        if others and not named.exists():
+            yield f"{printable(str(others[0]), 300)}: rename it to {named.name}, or it is not graded"
+        elif named.exists() and (reason := _broken(named)):
+            yield f"{printable(str(named), 300)}: {reason}"
+
+
+def _broken(notebook: Path) -> str:
+    try:
+        content = notebook.read_bytes()
+        if content.startswith(codecs.BOM_UTF8):
+            return "it begins with a byte order mark: save it as UTF-8 without one"
+        cells = json.loads(content)["cells"]
+        json.dumps(cells, ensure_ascii=False).encode()
+    except OSError as error:
+        return error.strerror or "it cannot be read"
+    except UnicodeEncodeError:
+        return "it holds half a character: ask for it again"
+    except (ValueError, KeyError, TypeError, RecursionError):
+        marks = b"<<<<<<<" in content
+        return (
+            f"it is no notebook{', but holds marks of a merge' if marks else ''}: ask for it again"
+        )
+    return ""
 
 
 def _files(folder: Path) -> Iterator[Path]:
