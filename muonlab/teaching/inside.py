@@ -1,10 +1,9 @@
 """What runs in a learner's process: the set-up, the cells, and calls of the function.
 
-It knows no task and no check. The process that begins imports the libraries; for each exercise it
-makes another, which ends with it. `confined` starts it.
+It knows no task and no check. The process that begins runs set-ups; for each exercise it makes
+another, which ends with it. `confined` starts it.
 """
 
-import importlib
 import json
 import math
 import os
@@ -22,7 +21,6 @@ from torch import Tensor
 from muonlab.classroom import asking
 from muonlab.classroom.kinds import Wrong, described, plain
 
-DOORS = [f"muonlab.{door}" for door in ("classroom", "data", "experiments", "models", "theory")]
 MEMORY = 4 * 2**30  # bytes more than the process holds: a right answer takes some megabytes
 TOLD = 64  # the status of a process that ends because it was told to
 MAGIC = re.compile(r"^(\s*)[%!].*", re.MULTILINE)
@@ -46,13 +44,14 @@ def main() -> None:
     than it was told.
     """
     pipe = socket.socket(fileno=os.dup(0))
-    for door in DOORS:
-        importlib.import_module(door)
-    _limit()
     for line in (lines := pipe.makefile("rb", buffering=0)):  # no process reads another's lines
+        name, setup, cells, seconds = json.loads(line)
+        names: dict[str, Any] = {"__name__": "__main__"}
+        exec(setup, names)  # ours; what it imports is there for the next job
         if not (child := os.fork()):
             try:
-                _answers(pipe, lines, *json.loads(line))
+                _limit()
+                _answers(pipe, lines, name, names, cells, seconds)
             finally:
                 os._exit(TOLD + 1)
         if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != TOLD:
@@ -74,14 +73,12 @@ def _answers(
     pipe: socket.socket,
     lines: socket.SocketIO,
     name: str,
-    setup: str,
+    names: dict[str, Any],
     cells: list[str],
     seconds: float,
 ) -> None:
     """Runs a learner's cells and answers calls of the function, until a line says null."""
     asking.SECONDS = seconds
-    names: dict[str, Any] = {"__name__": "__main__"}
-    exec(setup, names)
     silent = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(silent, stream)
