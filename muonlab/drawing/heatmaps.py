@@ -40,7 +40,7 @@ def matrix(matrices: Mapping[str, Any], *, shared: bool = True, logy: bool = Fal
         ticks = {"ticks": [-end, 0, end], "format": minus, "orientation": "horizontal"}
         bar = {"cbar_ax": axes.inset_axes((0, -0.3, 1, 0.06)), "cbar_kws": ticks}
         names = {"xticklabels": False, "yticklabels": False}
-        draw_cells(axes, M, (-end, end), DIVERGING, rasterized=True, **names, **bar)
+        draw_cells(axes, M, (-end, end), DIVERGING, **names, **bar)
         axes.set(title=name, xlabel=f"{M.shape[0]} × {M.shape[1]}")
         axes.spines[:].set_visible(True)
     spectra = {name: np.linalg.svd(M, False, False) for name, M in arrays.items()}
@@ -109,9 +109,10 @@ def draw_cells(
 ) -> None:
     """Draws numbers (m, n) as squares, the first row above; `ends` of the scale, seaborn's options.
 
-    With rasterized=True as one picture: an SVG of many cells is large.
+    They are one picture: as so many shapes they are a large SVG, with hairlines between them.
     """
     import seaborn as sns
 
     low, top = ends
-    sns.heatmap(cells, ax=axes, vmin=low, vmax=top, cmap=colours, square=True, **options)
+    look = {"cmap": colours, "square": True, "rasterized": True}
+    sns.heatmap(cells, ax=axes, vmin=low, vmax=top, **look, **options)

@@ -16,6 +16,7 @@ COLOUR = re.compile("|".join((INK, *DARK)), re.IGNORECASE)
 SIZE, FAMILIES = re.compile(r"font-size: ([\d.]+)px"), re.compile(r" ?font-family: [^;]*;?")
 SMALLER = 0.87  # text where the figure is wide; it is laid out for the larger text of a phone
 WIDEST = 1.5  # times its own size, in a wide page
+CELLS = 144  # dots an inch of a heat map: sharp where the figure is widest
 FAMILY = "system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif"
 DARK_PAGES = 'html[data-theme="dark"] {0},body[data-jp-theme-light="false"] {0}'  # book, JupyterLab
 INK_OF_PAGE = "var(--jp-content-font-color1,var(--pst-color-text-base,currentColor))"
@@ -47,7 +48,7 @@ def _parsed(figure: Figure) -> tuple[ElementTree.Element, str]:
     buffer = io.BytesIO()
     with plt.rc_context({"svg.fonttype": "none", "svg.hashsalt": "muonlab"}):
         figure.draw_without_rendering()  # a second pass of the layout: legends need it
-        figure.savefig(buffer, format="svg", transparent=True, dpi=200, metadata={"Date": None})
+        figure.savefig(buffer, format="svg", transparent=True, dpi=CELLS, metadata={"Date": None})
     plt.close(figure)
     key = f"figure-{hashlib.sha256(buffer.getvalue()).hexdigest()[:10]}"
     root = ElementTree.fromstring(buffer.getvalue())

@@ -113,7 +113,7 @@ def understand() -> Figure:
     drawn = {"before": noise, "gradient": gradient, "Muon": polar(gradient)}
     for panel, (name, scores) in zip(panels, drawn.items(), strict=True):
         most = float(scores.abs().max())
-        heatmaps.draw_cells(panel, scores, (-most, most), "PiYG", cbar=False, rasterized=True)
+        heatmaps.draw_cells(panel, scores, (-most, most), "PiYG", cbar=False)
         panel.set(xticks=[], yticks=[], title=name)
     return figure
 
