@@ -166,9 +166,9 @@ def check_numbers(groups: list[Group], first: bool) -> None:
         own_ones = [(name, own(p.detach())) for name, p in everything if not p.is_meta]
         checked += [(f"parameter {name!r}", p, "draw or load it again") for name, p in own_ones]
     # NaN and Inf survive a norm; one look at the sum of all norms, so a GPU is waited for once
-    norms = torch._foreach_norm([t for _, t, _ in checked])
-    parts = [norm.to(anyone.device, torch.float32) for norm in norms]
-    total = torch.stack([torch.zeros((), device=anyone.device), *parts]).sum()
+    tensors = [t for _, t, _ in checked] or [torch.empty(0, device=anyone.device)]
+    norms = torch._foreach_norm(tensors)
+    total = torch.stack([norm.to(anyone.device, torch.float32) for norm in norms]).sum()
     if is_sharded(anyone):
         check_present(everything, partial(add_up, p=anyone), group_of(anyone).size())
     if math.isfinite(add_up(total, anyone).item()):
