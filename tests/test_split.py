@@ -132,13 +132,14 @@ def test_parts_join_a_group_with_equal_options_alone(change, joined):
     assert sizes == ([4] if joined else [1, 3])
 
 
-def test_a_checkpoint_of_before_goes_on_split():
+@pytest.mark.parametrize("before", [True, False])
+def test_a_checkpoint_of_whole_matrices_goes_on_split(before):
     start = draw((24, WIDTH), 99)
     whole, fused = nn.Parameter(start.clone()), nn.Parameter(start.clone())
     old = Muon([("qkv", whole)])
     steps(old, [whole])
     saved = old.state_dict()
-    for key in ("split", "heads"):
+    for key in ("split", "heads") if before else ():
         del saved["param_groups"][0][key]
     split = Muon([{"params": [("qkv", fused)], "heads": 3}])
     split.load_state_dict(saved)

@@ -137,7 +137,10 @@ class Muon(torch.optim.Optimizer):
         return {**state_dict, "state": {n: {} for n in numbers} | state_dict["state"]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Loads a state saved by this class, or by torch.optim.Muon, for the same parameters."""
+        """Loads a state saved by this class, or by torch.optim.Muon, for the same parameters.
+
+        Options become those saved, but for `split` and `heads`: matrices stay as they are split.
+        """
         expected = "a state_dict with param_groups and state"
         checks.kind(expected, state_dict, dict)
         if not {"param_groups", "state"} <= state_dict.keys():
@@ -156,7 +159,7 @@ class Muon(torch.optim.Optimizer):
                         f"expected {key}={group.get(key)!r} in group {number} of the saved state, "
                         f"got {saved[key]!r}: build the optimizer as it was when it was saved"
                     )
-            groups[number] = {**group, **saved}
+            groups[number] = {**group, **saved, "split": group["split"], "heads": group["heads"]}
         self._check_state(state_dict)
         super().load_state_dict({**state_dict, "param_groups": groups})
 
