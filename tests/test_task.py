@@ -63,3 +63,10 @@ def test_a_model_of_the_shape_learns_from_a_batch_and_can_be_measured(name):
 def test_the_summary_is_of_texts_and_says_so():
     with pytest.raises(ValueError, match=r"expected a text, got 'facts-4'.* card"):
         report("facts-4")
+
+
+@pytest.mark.parametrize("name", ["docs-0512", "docs-512"])
+def test_names_that_differ_in_spelling_only_are_one_text(name):
+    assert TrainConfig(corpus=name) == TrainConfig(corpus="docs-512")
+    assert load_corpus("regression-04").name == "regression-4"
+    assert load_corpus("facts-03").name == load_corpus("facts-3-zipf1.0").name == "facts-3"

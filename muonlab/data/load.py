@@ -23,7 +23,7 @@ from muonlab.data.facts import load_facts
 from muonlab.data.regression import load_regression
 from muonlab.data.shards import TOKENS, training_names
 from muonlab.data.shards import VOCABULARY as GPT2_WORDS
-from muonlab.data.task import Task, with_words
+from muonlab.data.task import Task, spelled, with_words
 from muonlab.models.gpt import GPTConfig
 
 TEXTS: dict[str, Callable[[], Task]] = {
@@ -57,6 +57,7 @@ def load_corpus(name: str | Path = "docs") -> Task:
     checks.kind("the name of a text, or a folder", name, str, Path)
     if not str(name):
         raise ValueError(f"expected the name of a text, such as 'docs', or a folder; got {name!r}")
+    name = spelled(name) if isinstance(name, str) else name
     if name in TEXTS:
         return TEXTS[str(name)]()
     if make := _maker(str(name)):

@@ -1,12 +1,18 @@
 """What a model is trained on, and how it is asked what it has learned."""
 
 import math
+import re
 from dataclasses import replace
 from typing import Any, Protocol
 
 from torch import Tensor
 
 from muonlab.models.gpt import GPTConfig
+
+
+MADE = re.compile(
+    r"(docs|code|fineweb|facts|regression)-0*([1-9][0-9]*)(?:-zipf([0-9](?:\.[0-9]+)?))?"
+)
 
 
 class Task(Protocol):
@@ -39,6 +45,21 @@ class Task(Protocol):
         of shares that judges it instead; and whatever else a table shows. `muonlab.records` knows
         no task, only these names.
         """
+
+
+def spelled(name: str) -> str:
+    """Returns the one spelling of a made text's name, by which runs are told apart.
+
+    >>> spelled("docs-0512"), spelled("facts-9-zipf1.50"), spelled("facts-9-zipf1.0")
+    ('docs-512', 'facts-9-zipf1.5', 'facts-9')
+    """
+    if not (match := MADE.fullmatch(name)):
+        return name
+    kind, number, exponent = match.groups()
+    if f"{kind}-{number}" in ("docs-4096", "code-4096", "fineweb-1"):  # what the name alone means
+        return kind
+    steep = float(exponent or 1)
+    return f"{kind}-{number}" + (f"-zipf{steep:g}" if steep != 1 else "")
 
 
 def with_words(model: GPTConfig, words: int) -> GPTConfig:

@@ -10,6 +10,7 @@ from typing import Any, get_args
 import numpy
 
 from muonlab import checks
+from muonlab.data.task import spelled
 from muonlab.models.gpt import ATTENTIONS, SIZES
 from muonlab.optim.coefficients import COEFFICIENTS, MOST
 from muonlab.optim.orthogonalize import NORMS
@@ -109,6 +110,7 @@ class TrainConfig:
             elif isinstance(value, numpy.generic):  # JSON knows none
                 object.__setattr__(self, name, value.item())
         self._check_names()
+        object.__setattr__(self, "corpus", spelled(self.corpus))
         self._check_numbers()
         self._check_sizes()
 
