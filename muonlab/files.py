@@ -16,6 +16,8 @@ from pathlib import Path
 import platformdirs
 import psutil
 
+from muonlab import checks
+
 RECORDS = "data/results/manifest.json"
 UNFINISHED = ".part"  # how the name of a file ends while it is being written
 HERE = sha256(platform.node().encode()).hexdigest()[:8]  # this machine, among those that share
@@ -100,6 +102,7 @@ def prepare_file(path: Path | str) -> Path:
     Of a link it is the path of the file that it points to. OSError: a folder, a device or a file is
     in the way, or writing is forbidden.
     """
+    checks.kind("the path of a file", path, str, Path)
     path = Path(path)
     if path.parts and path.parts[0].startswith("~"):
         raise ValueError(f"a shell knows what ~ is, this program not; write {path} out")

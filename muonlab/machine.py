@@ -10,6 +10,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from muonlab import checks
+
 BF16_UNITS = ("amx_bf16", "avx512_bf16")  # Intel since 2020, AMD since Zen 4
 BF16_GAIN = 1.5  # how many times as fast as float32 products must be to be worth their rounding
 GAIN: dict[str, float] = {}  # what `bf16_gain` has found in this process
@@ -41,6 +43,7 @@ def pick_device(name: str) -> torch.device:
     Raises:
         ValueError: a GPU is named, and torch can use none.
     """
+    checks.kind("the name of a device, as cpu", name, str)
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if name == "mps" and not torch.backends.mps.is_available():

@@ -41,6 +41,8 @@ from muonlab.data.regression import load_regression
 from muonlab.data.zipf import exponent, exponent_interval, ranked_blocks, zipf
 from muonlab.distributed import parallel
 from muonlab.drawing import figures, heatmaps
+from muonlab.files import prepare_file
+from muonlab.machine import pick_device
 from muonlab.models import QKClip, keys_and_values, pair_angles
 from muonlab.models.regressor import Regressor
 from muonlab.optim import own
@@ -366,6 +368,15 @@ OPTIMIZER = [
     ("Muon([{'params': [p()], 'maximize': True}])", "maximize=True supported"),
     ("adamw(amsgrad=True)", "amsgrad=True supported"),
     ("adamw(differentiable=True)", "differentiable=True supported"),
+    ("adamw(fused={1, 2})", "fused True {1, 2}"),
+    ("claims.claim(NAN, 1.0)", "claim nan"),
+    ("load_facts(object())", "name object"),
+    ("load_regression(torch.ones(2, 2))", "name tensor"),
+    ("Knob(5, 0.1, 0.2)", "fields 5"),
+    ("prepare_file(5)", "path 5"),
+    ("pick_device(torch.ones(2, 2))", "device tensor"),
+    ("Lesson('02').mine('polar', 5)", "function 5"),
+    ("factor(0, 1e308, 0.1, 0.4)", "steps whole 1e+308"),
     ("adamw(momentum=0.5)", "momentum rule='muon'"),
     ("adamw(ns_steps=3)", "ns_steps rule='muon'"),
     ("Muon([p()]).add_param_group(None)", "group None"),

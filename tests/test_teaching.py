@@ -209,7 +209,7 @@ def test_a_seed_used_before_a_changed_copy_and_other_things_are_left_alone(
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("00 (1).ipynb", b'{"cells": []}', "rename it to 00.ipynb"),
+        ("00 (1).ipynb", b'{"cells": []}', "rename it 00.ipynb"),
         ("00.ipynb", b'\xef\xbb\xbf{"cells": []}', "a byte order mark"),
         ("00.ipynb", b'<<<<<<< HEAD\n{"cells": []}', "marks of a merge"),
         ("00.ipynb", b"", "no notebook"),

@@ -48,6 +48,7 @@ def keep(exercise: str, answer: Callable[..., Any]) -> str:
 def given_back(name: str, library: Callable[..., Any]) -> tuple[Callable[..., Any], str]:
     """Returns the learner's my_NAME, or `library` without one; and a line that says which."""
     checks.word("what you built", name, "polar", r"[a-z_]+")
+    checks.kind("the library's own function, to stand in", library, Callable)
     path, own = _path(name), f"`{PREFIX}{name}`"
     if not path.is_file():
         return library, f"Here the library's own stands in for {own}, which you have not built yet."

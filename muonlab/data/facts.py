@@ -171,6 +171,7 @@ def load_facts(name: str) -> Facts:
     The people of one m are the same for every exponent; only how often they come differs. Another
     name raises ValueError, and so does what `selections` refuses.
     """
+    checks.kind("the name of facts", name, str)
     match = re.fullmatch(r"facts-([0-9]{1,4})(?:-zipf([0-9](?:\.[0-9]{1,4})?))?", name)
     if not match:
         raise ValueError(f"expected a name like 'facts-9' or 'facts-9-zipf1.5', got {name!r}")

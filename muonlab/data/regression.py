@@ -90,6 +90,7 @@ class Regression:
 
 def load_regression(name: str) -> Regression:
     """Returns the task of a name: "regression-4" has x of four numbers; else raises ValueError."""
+    checks.kind("the name of a regression", name, str)
     match = re.fullmatch(r"regression-([0-9]{1,4})", name)
     if not match or not 1 <= int(match[1]) <= LARGEST:
         raise ValueError(

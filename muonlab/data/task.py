@@ -9,7 +9,6 @@ from torch import Tensor
 
 from muonlab.models.gpt import GPTConfig
 
-
 MADE = re.compile(
     r"(docs|code|fineweb|facts|regression)-0*([1-9][0-9]*)(?:-zipf([0-9](?:\.[0-9]+)?))?"
 )

@@ -302,7 +302,8 @@ class Muon(torch.optim.Optimizer):
         params = group["params"]
         states = [self.state_of(p, group) for p in params]
         means, squares, steps = ([s[name] for s in states] for name in ADAMW_STATE)
-        settings = {name: group[name] for name in ("lr", "weight_decay", "eps")}
+        rates = {name: group[name] for name in ("lr", "weight_decay", "eps")}
+        settings: Group = {n: v if isinstance(v, Tensor) else float(v) for n, v in rates.items()}
         settings |= zip(("beta1", "beta2"), group["betas"], strict=True)
         if "max_momentum" in group:  # a cyclic schedule of torch turns this in place of beta1
             settings["beta1"] = group["momentum"]

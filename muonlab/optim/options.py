@@ -102,6 +102,7 @@ def check_options(group: Group) -> None:
         )
     checks.number("momentum", group["momentum"], 0, 1)
     if group["rule"] == "adamw":
+        checks.choice("fused", group["fused"], (True, False, None))
         checks.number("eps", group["eps"], 0, above=True)  # a gradient of zeros would divide by it
         if not isinstance(group["betas"], tuple | list) or len(group["betas"]) != 2:
             raise ValueError(f"betas must be two numbers, got {group['betas']}")

@@ -42,6 +42,7 @@ class Knob:
 
     def __post_init__(self) -> None:
         known = vars(TrainConfig())
+        checks.kind("the fields of a knob in a text, as lr", self.fields, str)
         for field in self.fields.split() or [""]:
             name, _, index = field.partition(".")
             checks.choice("a field of a knob", name, known)

@@ -68,8 +68,7 @@ def unreadable(submitted: Path) -> Iterator[str]:
         named = folder / f"{folder.name}.ipynb"
         others = sorted(path for path in folder.glob("*.ipynb") if path.name != named.name)
         if others and not named.exists():
-            other = printable(str(others[0]), 300)
-            yield f"{other}: rename it to {named.name}, or it is not graded"
+            yield f"{printable(str(others[0]), 300)}: rename it {named.name} to be graded"
         elif named.exists() and (reason := _broken(named)):
             yield f"{printable(str(named), 300)}: {reason}"
 
