@@ -435,6 +435,14 @@ def test_a_shape_that_fits_no_mistake_is_named():
         compare(lambda M: 2 * M.T, [(X,)], lambda M: (M, []), returns=array)
 
 
+@pytest.mark.parametrize("many", [torch.zeros(3000, 3000), [0.0] * 10**7])
+def test_a_result_of_millions_of_numbers_is_told_its_shape_at_once(many):
+    with pytest.raises(Wrong, match=r"Expected one number; your result has \((3000|10000000),"):
+        compare(lambda x: many, [(1.0,)], lambda x: (x, ()), returns=array)
+    with pytest.raises(Wrong, match=r"Expected one number; your result has \(2,\)"):
+        compare(lambda x: [x, x], [(1.0,)], lambda x: (x, ()), returns=array)
+
+
 @pytest.mark.parametrize("one", [2.5, torch.tensor([2.5]), np.array([[2.5]])])
 def test_one_entry_is_a_number_where_a_number_is_right(one):
     compare(lambda x: one, CASES[:1], lambda x: (2.5, []), returns=numbers)

@@ -1,9 +1,10 @@
 """Checks of exercises: a verdict that says what is wrong, and never stops the notebook."""
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from html import escape
 from typing import Any
 
@@ -16,6 +17,7 @@ from muonlab.files import course
 
 MIME = "application/vnd.muonlab.verdict+json"
 UNREADABLE = "The check could not use what your function returned"
+ENOUGH = 1_000  # times as many numbers as are right: no mistake of the lists makes so many
 GENERIC = "This does not fit."
 ROUNDED = "You rounded. Return all digits."
 WITHOUT_SVD = ("svd", "svdvals", "eigh", "eigvalsh", "eig", "eigvals")
@@ -169,7 +171,7 @@ def _tell(
     elif borrowed:
         message = f"You called {borrowed}. {BY_HAND}"
     elif shape(came[first]) != shape(expected):
-        message = f"Expected the shape {shape(expected)}; your result has {shape(came[first])}."
+        message = _misshaped(expected, shape(came[first]))
     elif not chance and all(rounded(came[i], table[i][0], 1, 0.05) for i in wrong):
         message = ROUNDED
     else:
@@ -190,7 +192,7 @@ def _asked(
     none = any(expected is None for expected, _ in table)
     for case, (expected, _) in zip(cases, table, strict=True):
         try:
-            value = call(answer, *case, returns=returns, none=none)
+            value = call(answer, *case, returns=partial(_read, returns, expected), none=none)
             alone = isinstance(value, torch.Tensor) and value.numel() == 1 and not shape(expected)
             came.append(value.item() if alone else value)
         except (Wrong, NotYet):
@@ -198,6 +200,23 @@ def _asked(
                 raise
             break
     return came
+
+
+def _read(returns: Kind, expected: Any, value: Any) -> Any:
+    """Returns what `returns` makes of a value; Wrong for one that has far too many numbers.
+
+    To read a million numbers takes a minute.
+    """
+    size = tuple(value.shape) if hasattr(value, "shape") else ()
+    size = (len(value),) if isinstance(value, list | tuple) else size
+    if math.prod(size) > ENOUGH * (1 + math.prod(shape(expected))):
+        raise Wrong(_misshaped(expected, size))
+    return returns(value)
+
+
+def _misshaped(expected: Any, size: tuple[int, ...]) -> str:
+    asked = f"the shape {shape(expected)}" if shape(expected) else "one number"
+    return f"Expected {asked}; your result has {size or 'one'}."
 
 
 def rough(seed: int, *size: int) -> torch.Tensor:
