@@ -217,31 +217,24 @@ def sleeps(x):
 ENDLESS = [turns, turns_and_catches, calls_and_catches, turns_inside_and_catches, catches_twice]
 
 
-IN_ANY_THREAD = [(answer, main) for answer in ENDLESS for main in (True, False)]
-IN_MAIN = [(sleeps, True)] * (os.name == "posix")
-
-
-@pytest.mark.parametrize(("answer", "main"), [*IN_ANY_THREAD, *IN_MAIN])
-def test_a_function_without_end_is_stopped(answer, main, monkeypatch):
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.parametrize("answer", [*ENDLESS, sleeps])
+def test_a_function_without_end_is_stopped(answer, monkeypatch):
     monkeypatch.setattr(asking, "SECONDS", 0.2)
-    said = []
-
-    def ask():
-        with pytest.raises(Wrong, match=r"not ended after 0\.2 seconds") as wrong:
-            asking.call(answer, 1)
-        said.append(wrong.value.example)
-
-    if main:
-        ask()
-    else:  # a kernel may run cells in another thread
-        thread = threading.Thread(target=ask)
-        thread.start()
-        thread.join(20)
-    assert said == [f"Try `{answer.__name__}(1)`."]
-    before = sys.gettrace()
+    before = sys.gettrace(), signal.getsignal(signal.SIGALRM)
+    with pytest.raises(Wrong, match=r"not ended after 0\.2 seconds") as wrong:
+        asking.call(answer, 1)
+    assert wrong.value.example == f"Try `{answer.__name__}(1)`."
     assert asking.call(lambda x: x, 1, returns=number) == 1
-    assert before is sys.gettrace() is not asking._again
-    assert signal.getsignal(signal.SIGURG) is not asking._wake
+    assert (sys.gettrace(), signal.getsignal(signal.SIGALRM)) == before
+
+
+def test_a_kernel_may_run_cells_in_another_thread():
+    values = []
+    thread = threading.Thread(target=lambda: values.append(asking.call(lambda x: x, 1)))
+    thread.start()
+    thread.join(20)
+    assert values == [1]
 
 
 def meddles(x):
@@ -276,26 +269,6 @@ def test_an_answer_leaves_no_trace():
         seed(0)
     assert asking.call(meddles, 1, returns=number) == 1
     assert state() == expected
-
-
-def test_a_replaced_function_makes_no_wrong_answer_right_and_is_put_back(monkeypatch):
-    def always(*args, **kwargs):
-        return True
-
-    def patches(matrix):
-        torch.linalg.svdvals = lambda M: torch.ones(3)
-        return 1.0
-
-    for name, owner in (("allclose", torch), ("equal", torch), ("sum", torch.Tensor)):
-        original = getattr(owner, name)
-        monkeypatch.setattr(owner, name, always)
-        verdict = judge("00-e2", lambda matrix: 1.0)
-        assert f"replaced `{owner.__name__}.{name}`" in verdict.message
-        assert getattr(owner, name) is original
-    original = torch.linalg.svdvals
-    verdict = judge("00-e2", patches)
-    assert (verdict.status, "svdvals" in verdict.message) == ("not right", True)
-    assert torch.linalg.svdvals is original
 
 
 def stub(x): ...  # your code
@@ -361,10 +334,10 @@ def decorated(x):
     [
         (ends_the_program, 1, Wrong, r"Line 2 of your function, .* raised SystemExit: 1\."),
         *[(f, 1, asking.NotYet, "in place of the dots") for f in (stub, lambda x: ...)],
-        (forgot_return, 1, asking.NotYet, "end it with return"),
+        (forgot_return, 1, Wrong, "returned None. Does each way"),
         (own_error, 1, asking.NotYet, "in place of the dots"),
         (torch_error, 1, Wrong, "raised NotImplementedError"),
-        (no_return_but_dots, X, asking.NotYet, "returns nothing: end it with return"),
+        (no_return_but_dots, X, Wrong, "returned None. Does each way"),
         (on_one_way, 1, Wrong, "returned None. Does each way"),
         (lambda x: 1.0 if x > 5 else None, 1, Wrong, "returned None. Does each way"),
         (calls_a_helper, 1, Wrong, "Line 3 of `helper`, `return x / y`, raised ZeroDivisionError"),

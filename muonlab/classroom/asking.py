@@ -1,12 +1,8 @@
 """One call of a learner's function: on copies, with an end, and leaving nothing changed."""
 
-import builtins
 import copy
-import ctypes
-import dis
 import inspect
 import linecache
-import math
 import random
 import signal
 import sys
@@ -16,8 +12,6 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -33,16 +27,7 @@ BEGIN = "Write your code in place of the dots, then run this cell."
 PACKAGE = str(Path(__file__).parents[1])
 JUDGES = tuple(str(Path(PACKAGE, room)) for room in ("classroom", "teaching"))
 LIBRARIES = (PACKAGE, "<frozen", *(sysconfig.get_path(p) for p in ("stdlib", "purelib", "platlib")))
-RELIED_ON = (torch, torch.linalg, torch.Tensor, torch.nn.functional, math, np)
-OWN = ("torch", "numpy", "math", "muonlab")  # libraries exchange some of their functions themselves
 PLAIN = (int, float, str, set, torch.dtype, torch.device)
-BUILT_IN = (abs, all, any, float, int, len, list, max, min, round, sorted, sum, tuple, zip)
-ORIGINAL = {
-    (owner, name): getattr(owner, name)
-    for owner in RELIED_ON
-    for name in dir(owner)
-    if not name.startswith("_") and callable(getattr(owner, name, None))
-} | {(builtins, function.__name__): function for function in BUILT_IN}
 STATE: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
     (torch.get_rng_state, torch.set_rng_state),
     (np.random.get_state, np.random.set_state),
@@ -64,23 +49,34 @@ class NotYet(Exception):
 
 
 class Endless(BaseException):
-    """Stops a function that takes too long; where a bare `except` catches it, it comes again."""
-
-    def __init__(self, frame: Any = None) -> None:
-        frame = frame or sys._getframe(1)
-        while frame and not frame.f_code.co_filename.startswith(PACKAGE):
-            frame.f_trace, frame.f_trace_opcodes = _again, True
-            frame = frame.f_back
-        sys.settrace(_again)
+    """Stops a function that takes too long."""
 
 
 def _wake(number: int, frame: FrameType | None) -> None:
-    raise Endless(frame)
+    if any(
+        f.f_code.co_filename.startswith("<frozen importlib") for f, _ in traceback.walk_stack(frame)
+    ):
+        return  # half a module would be left behind: the next alarm is soon
+    while frame and not frame.f_code.co_filename.startswith(PACKAGE):
+        frame.f_trace, frame = _again, frame.f_back
+    sys.settrace(_again)
+    raise Endless
 
 
-def _again(frame: Any, event: str, argument: Any) -> None:
-    if event in ("line", "opcode"):
+def _again(frame: FrameType, event: str, argument: Any) -> None:
+    """Raises it once more where a bare `except` has caught it."""
+    if event == "line":
         raise Endless
+
+
+def _blank() -> None: ...
+
+
+def _blank_described() -> None:
+    """Holds a description and dots, as an exercise that was not begun."""
+
+
+BLANK = {f.__code__.co_code for f in (_blank, _blank_described)}
 
 
 def call(answer: Any, *args: Any, returns: Kind | None = None, none: bool = False) -> Any:
@@ -89,9 +85,8 @@ def call(answer: Any, *args: Any, returns: Kind | None = None, none: bool = Fals
     Raises NotYet when nothing is written yet. Raises Wrong when the function raised, had no end,
     changed an input in place, or returned None (unless `none`) or another kind than asked.
     Random states, threads, types and modes of torch and NumPy are what they were before. A function
-    without end is stopped after SECONDS by an exception in its thread, on every system; while it
-    is inside compiled code, such as one large product, it is stopped when that returns. One that
-    sleeps is woken by a signal, in the main thread and not on Windows.
+    without end is stopped after SECONDS by a signal, in the main thread and not on Windows; while
+    it is inside compiled code, such as one large product, it is stopped when that returns.
     """
     if not callable(answer):
         raise Wrong(f"Expected a function; {described(answer)} came. Give its name, without ().")
@@ -99,10 +94,14 @@ def call(answer: Any, *args: Any, returns: Kind | None = None, none: bool = Fals
     try:
         _accepts(answer, args)
         result = _run(answer, given)
-        if result is Ellipsis or (result is None and _begins(answer)):
+        if result is Ellipsis or (
+            result is None and getattr(_code(answer), "co_code", "") in BLANK
+        ):
             raise NotYet(BEGIN)
         if result is None and not none:
-            raise _none(answer)
+            raise Wrong(
+                "Here your function returned None. Does each way through it end with return?"
+            )
         for place, (before, after) in enumerate(zip(args, given, strict=True), start=1):
             if not same(before, after):
                 raise Wrong(f"Your function changed its argument {place} in place. Work on a copy.")
@@ -116,18 +115,6 @@ def shown(answer: Any, args: tuple[Any, ...]) -> str:
     """Returns the call as a learner may type it."""
     name = getattr(answer, "__name__", "f")
     return f"{name if name.isidentifier() else 'f'}({', '.join(map(code, args))})"
-
-
-def unpatched() -> None:
-    """Raises Wrong when a function that checks rely on was replaced, and puts it back."""
-    for (owner, name), original in ORIGINAL.items():
-        now = getattr(owner, name, None)
-        if now is not original and not str(getattr(now, "__module__", "")).startswith(OWN):
-            setattr(owner, name, original)
-            raise Wrong(
-                f"Your code replaced `{owner.__name__}.{name}`, which the check relies on. It has "
-                "been put back: leave it as it is, and run your cell again."
-            )
 
 
 @dataclass
@@ -188,44 +175,27 @@ def _run(answer: Callable, given: tuple[Any, ...]) -> Any:
             "loop come to its end?"
         ) from error
     except BaseException as error:
-        if isinstance(error, NotImplementedError) and _raises(answer, error):
+        if type(error) is NotImplementedError and not error.args:  # what stubs raise
             raise NotYet(BEGIN) from error
         raise Wrong(_raised(answer, error)) from error
 
 
 @contextmanager
 def _limited(seconds: float) -> Iterator[None]:
-    thread, done = threading.get_ident(), threading.Event()
-    given, handled = (ctypes.c_ulong(thread), ctypes.py_object(Endless)), None
-    stop = partial(ctypes.pythonapi.PyThreadState_SetAsyncExc, *given)
-    if threading.current_thread() is threading.main_thread() and hasattr(signal, "pthread_kill"):
-        stop = partial(signal.pthread_kill, thread, signal.SIGURG)  # it ends a sleep, too
-        handled = signal.signal(signal.SIGURG, _wake) or signal.SIG_DFL
-
-    def watch() -> None:
-        wait = seconds
-        while not done.wait(wait):
-            if not _importing(thread):  # half a module would be left behind
-                stop()
-            wait = 0.5  # again, for nothing came while a module was imported
-
-    watcher, before = threading.Thread(target=watch, daemon=True), sys.gettrace()
-    watcher.start()
+    main = threading.current_thread() is threading.main_thread()
+    if not main or not hasattr(signal, "setitimer"):
+        yield
+        return
+    handled, traced = signal.signal(signal.SIGALRM, _wake), sys.gettrace()
+    signal.setitimer(signal.ITIMER_REAL, seconds, 0.5)
     try:
         yield
     finally:
         try:
-            done.set()
-            watcher.join()  # what it sent at the last moment is raised here, and means the same
+            signal.setitimer(signal.ITIMER_REAL, 0)  # what rings just now means the same
         finally:
-            sys.settrace(before)
-            if handled is not None:  # SIG_DFL is 0
-                signal.signal(signal.SIGURG, handled)
-
-
-def _importing(thread: int) -> bool:
-    frames = traceback.walk_stack(sys._current_frames().get(thread))
-    return any(frame.f_code.co_filename.startswith("<frozen importlib") for frame, _ in frames)
+            sys.settrace(traced)
+            signal.signal(signal.SIGALRM, handled)
 
 
 @contextmanager
@@ -270,37 +240,6 @@ def same(before: Any, after: Any) -> bool:
 
 def _code(answer: Any) -> CodeType | None:
     return getattr(inspect.unwrap(answer), "__code__", None)
-
-
-def _steps(answer: Any) -> list[dis.Instruction]:
-    return list(dis.get_instructions(place)) if (place := _code(answer)) else []
-
-
-def _begins(answer: Any) -> bool:
-    """Whether the function holds nothing but its description and dots."""
-    operations = {step.opname for step in _steps(answer)} or {"unknown"}
-    return operations <= {"RESUME", "NOP", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST"}
-
-
-def _none(answer: Any) -> Exception:
-    """Returns what to raise for None: a way through the function returns a value, or none."""
-    steps = _steps(answer)
-    ends = [s for s in steps if s.opname == "RETURN_CONST"]
-    last = [(before, s) for before, s in pairwise(steps) if s.opname == "RETURN_VALUE"]
-    ends += [s if s.is_jump_target else before for before, s in last]  # `x if y else None` jumps
-    if ends and all(s.opname in ("LOAD_CONST", "RETURN_CONST") and s.argval is None for s in ends):
-        return NotYet("Your function returns nothing: end it with return.")
-    return Wrong("Here your function returned None. Does each way through it end with a return?")
-
-
-def _raises(answer: Any, error: BaseException) -> bool:
-    """Whether the learner's own function says `raise`, not a library that it called."""
-    at = error.__traceback__
-    while at and at.tb_next:
-        at = at.tb_next
-    if at is None or at.tb_frame.f_code is not _code(answer):
-        return False
-    return at.tb_frame.f_code.co_code[at.tb_lasti] == dis.opmap["RAISE_VARARGS"]
 
 
 def _raised(answer: Any, error: BaseException) -> str:
