@@ -62,7 +62,8 @@ def lines(
     scales(axes, logx, logy)
     if points is not None:
         checks.number("points", points, 0, 100, above=True)
-        plt.setp(axes.lines, linestyle="none", markevery=1, markersize=points)
+        size = points + 1  # marks have no edge, which would add a point
+        plt.setp(axes.lines, linestyle="none", markevery=1, markersize=size)
     if ticks:
         first = min(np.min(line.get_xdata()) for line in axes.lines)
         last = max(np.max(line.get_xdata()) for line in axes.lines)
