@@ -80,7 +80,7 @@ def judge(hypothesis: Hypothesis, runs: Iterable[Record]) -> Finding:
         )
     if len(seeds[0]) < 2:
         raise ValueError(f"an interval needs at least two seeds, and there is {len(seeds[0])}")
-    better, than, *rest = (tuple(_end(side[s], hypothesis) for s in sides[0]) for side in sides)
+    better, than, *rest = (tuple(end_of(side[s], hypothesis) for s in sides[0]) for side in sides)
     return Finding(hypothesis, tuple(sides[0]), better, than, tuple(rest))
 
 
@@ -124,7 +124,11 @@ def _values(runs: Sequence[Record], name: str) -> int:
     return len({json.dumps(run.config[name]) for run in runs})
 
 
-def _end(run: Record, hypothesis: Hypothesis) -> float:
+def end_of(run: Record, hypothesis: Hypothesis) -> float:
+    """Returns what a run ended with, in the metric of a hypothesis; ValueError without a number.
+
+    Called on the first trial, it finds out before the others what a metric of your own raises.
+    """
     metric = hypothesis.metric
     if not isinstance(metric, str):
         value = metric(run)

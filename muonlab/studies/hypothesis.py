@@ -81,7 +81,8 @@ class Hypothesis:
         named = [*dict.fromkeys([*self.better, *self.than])]
         for name, how in (("change", "changed"), ("shared", "shared")):
             if twice := sorted(getattr(self, name).keys() & {*named}):
-                raise ValueError(f"{twice[0]} is {how}, so it cannot be named for one side too")
+                apart = f"{twice[0]} is {how}, so it cannot be named for one side too"
+                raise ValueError(f"{apart}: take it out of {name}, and name it for both sides")
         sides = self.sides()
         of_side = {"change": sides[0], "better": sides[0], "than": sides[1], "shared": sides[-1]}
         fields_of = {"change": self.change, "shared": self.shared, "better": named, "than": named}
