@@ -93,11 +93,17 @@ def rate_alone(at: Place) -> Grid:
     return cross(at_lower_rate, seed=[6, 7, 8, 9, 10])
 
 
-# Of the learners: AdamW with one rate; AdamW slower, and Muon, on VO and FFN and on all.
-LONGER = (0, 2, 3, 5, 6)
+def best_at_400(at: Place, *names: str) -> Grid:
+    """Returns the best of some learners after three rounds, by their names."""
+    best = {learner(vars(config)): config for config in FACTS_400.best(at, 3)}
+    return [best[name] for name in names]
+
+
+SLOWER_MEMORIES = "AdamW, VO and FFN slower"
+LONGER = ("AdamW", SLOWER_MEMORIES, "AdamW, all slower", "Muon(VO, FFN)", "Muon")
 FACTS_1200 = Search(
     "facts-1200",
-    lambda at: cross([FACTS_400.best(at, 3)[n] for n in LONGER], steps=1200, eval_every=1200),
+    lambda at: cross(best_at_400(at, *LONGER), steps=1200, eval_every=1200),
     learner_knobs,
     whose,
     rounds=(8, 8, 8),
@@ -107,10 +113,8 @@ FACTS_1200 = Search(
 
 def imbalances(at: Place) -> Grid:
     """Returns AdamW with one rate, with two, and Muon, where frequencies fall as rank^-s."""
-    best = FACTS_400.best(at, 3)
-    return cross(
-        [best[n] for n in (0, 2, 5)], corpus=[f"facts-9-zipf{s}" for s in ("0", "0.5", "1.5")]
-    )
+    best = best_at_400(at, "AdamW", SLOWER_MEMORIES, "Muon(VO, FFN)")
+    return cross(best, corpus=[f"facts-9-zipf{s}" for s in ("0", "0.5", "1.5")])
 
 
 IMBALANCE = Search("imbalance", imbalances, learner_knobs, whose, (8, 8, 8, 8), around=("best",))

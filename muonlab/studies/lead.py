@@ -248,7 +248,7 @@ LEAD = {
         GPU.tunings,
         {
             "race-gpu-shorter": partial(
-                shorter, GPU, [1], GPU_SEEDS, parts=(0.9, 0.8, 0.7, 0.6, 0.5)
+                shorter, GPU, {}, GPU_SEEDS, parts=(0.9, 0.8, 0.7, 0.6, 0.5)
             )
         },
     ),

@@ -3,10 +3,12 @@
 At three lengths; with a rate for each kind of matrix; with other averages; in a larger vocabulary.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
-from muonlab.records.record import Record
+from muonlab.records.record import Record, contestant
 from muonlab.studies.protocol import RIVALS, SEEDS, knobs, partly, sides
 from muonlab.sweeps.results import known
 from muonlab.sweeps.search import Knob, Search
@@ -130,19 +132,24 @@ RATES[4800] = Search(
 
 
 def shorter(
-    search: Search, who: list[int], seeds: range, at: Place, parts: tuple[float, ...] = (0.75, 0.85)
+    search: Search,
+    where: Mapping[str, Any],
+    seeds: range,
+    at: Place,
+    parts: tuple[float, ...] = (0.75, 0.85),
 ) -> Grid:
-    """Returns the best of some contestants of a search, in runs planned for a part of their steps.
+    """Returns Muon's best of a search, `where` its fields are so, planned for a part of its steps.
 
     How many does Muon need to end where AdamW ends after all of them? A longer run stopped early,
     whose rates are still high, would count too many.
     """
-    best = search.best(at)
+    best = [c for c in search.best(at) if contestant(vars(c)) in ("Muon", "Muon(VO, FFN)")]
     return [
-        replace(best[n], steps=steps, eval_every=steps, seed=seed)
+        replace(config, steps=steps, eval_every=steps, seed=seed)
         for seed in seeds
-        for n in who
-        for steps in (round(part * best[n].steps) for part in parts)
+        for config in best
+        if where.items() <= vars(config).items()
+        for steps in (round(part * config.steps) for part in parts)
     ]
 
 
