@@ -162,6 +162,25 @@ def test_nbgrader_gives_what_each_submission_deserves(lesson, tmp_path):
     deserved(graded(tmp_path, lesson, "a", wrong), lesson, "a")
 
 
+def test_where_no_process_begins_nbgrader_gives_no_points(tmp_path):
+    assert main(["teach", "export", "--lessons", "00", "--to", str(tmp_path), "--seed", "a"]) == 0
+    hand_in(tmp_path, "00-a", "ada", "right", 0, "a")
+    broken = tmp_path / "bin" / "bwrap"  # it contains what says nothing, and begins nothing else
+    broken.parent.mkdir()
+    broken.write_text('#!/bin/sh\nfor last; do :; done\ntest -z "$last"\n', encoding="utf-8")
+    broken.chmod(0o755)
+    command = [sys.executable, "-m", "nbgrader", "autograde", "00-a", "--create"]
+    env = {**os.environ, "PATH": f"{broken.parent}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=env)
+    assert done.returncode != 0
+    assert "RuntimeError: no process began that could run an answer" in done.stderr
+    assert re.search("error processing assignment: .*submitted/ada/00-a", done.stderr)
+    assert not (tmp_path / "autograded" / "ada" / "00-a").exists()  # so it is graded again
+    with Gradebook(f"sqlite:///{tmp_path}/gradebook.db") as book:
+        [notebook] = book.find_submission("00-a", "ada").notebooks
+        assert {grade.auto_score for grade in notebook.grades} == {None}
+
+
 def tree(folder):
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 

@@ -80,7 +80,6 @@ class GradeApart(Execute):
         calls = [match[1] for cell in tests if (match := TEST.search(cell.source))]
         if len(calls) < len(tests):
             return super().preprocess(nb, resources, km)
-        grading.SECONDS = self.seconds
         tasks = [task(*ast.literal_eval(call)) for call in calls]
         answers = [(asked, grading.written(nb, asked.exercise)) for asked in tasks]
         verdicts = grading.graded(answers, self.seconds)

@@ -18,7 +18,6 @@ from muonlab.bubblewrap import uncontained
 from muonlab.classroom import asking
 from muonlab.classroom.exercise import NotRight, Verdict
 from muonlab.teaching.confined import ENDED, START, Confined
-from muonlab.teaching.inside import source
 from muonlab.teaching.variants import Task, fluent, task
 
 SECONDS = 20.0  # for one call; a right answer takes milliseconds
@@ -166,3 +165,16 @@ def _judged(process: Confined, asked: Task, seconds: float) -> Verdict:
     if ended:
         raise ended
     return stopped or its_verdict
+
+
+def source(value: Any) -> str:
+    """Returns Python that makes an argument of a call; TypeError for a kind that no task has."""
+    if isinstance(value, Tensor):
+        return f"torch.tensor({value.tolist()}, dtype={value.dtype}).reshape({list(value.shape)})"
+    if type(value) in (list, tuple):
+        return f"{type(value).__name__}([{', '.join(map(source, value))}])"
+    if type(value) is dict:
+        return f"dict({source(list(value.items()))})"
+    if value is None or type(value) in (bool, int, float, str):
+        return repr(value)
+    raise TypeError(f"a call takes no {type(value).__name__} as argument")

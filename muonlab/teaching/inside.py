@@ -26,19 +26,6 @@ TOLD = 64  # the status of a process that ends because it was told to
 MAGIC = re.compile(r"^(\s*)[%!].*", re.MULTILINE)
 
 
-def source(value: Any) -> str:
-    """Returns Python that makes an argument of a call; TypeError for a kind that no task has."""
-    if isinstance(value, Tensor):
-        return f"torch.tensor({value.tolist()}, dtype={value.dtype}).reshape({list(value.shape)})"
-    if type(value) in (list, tuple):
-        return f"{type(value).__name__}([{', '.join(map(source, value))}])"
-    if type(value) is dict:
-        return f"dict({source(list(value.items()))})"
-    if value is None or type(value) in (bool, int, float, str):
-        return repr(value)
-    raise TypeError(f"a call takes no {type(value).__name__} as argument")
-
-
 def main() -> None:
     """Answers the jobs that come on standard input, until there is no more or one ends otherwise
     than it was told.
