@@ -34,11 +34,11 @@ from muonlab.classroom.lesson import Lesson, start
 from muonlab.cli import main
 from muonlab.cost import formulas, plans, timeline
 from muonlab.data import corpus as texts
-from muonlab.data import shards, tokenization
-from muonlab.data.facts import first_token_accuracy, load_facts, selections
+from muonlab.data import shards
+from muonlab.data.facts import load_facts, selections
 from muonlab.data.load import load_corpus
 from muonlab.data.regression import load_regression
-from muonlab.data.zipf import exponent, exponent_interval, ranked_blocks, zipf
+from muonlab.data.zipf import exponent, exponent_interval, zipf
 from muonlab.distributed import parallel
 from muonlab.drawing import figures, heatmaps
 from muonlab.files import prepare_file
@@ -733,7 +733,6 @@ STATISTICS = [
     ("exponent([3, NAN])", "finite"),
     ("exponent(['a', 'b'])", "count 'a'"),
     ("exponent([3, 2], first=0)", "rank 0"),
-    ("exponent([3, 2], first=1.5)", "first whole 1.5"),
     ("exponent_interval(np.ones(3))", "(blocks, ranks) (3,)"),
     ("verdict(Interval(0, -INF, INF, 3), 0.1)", "finite interval inf"),
     ("contrast([[1.0, NAN], [3.0, 4.0]], 0)", "finite nan"),
@@ -772,10 +771,8 @@ DATA = [
     ("FACTS.batch(0, 2, 8.0, 0)", "context whole 8.0"),
     ("FACTS.batch(0, 2, 10**9, 0)", "context below 1,000,000,000"),
     ("FACTS.batch(0, HUGE, 8, 0)", "GiB free"),
-    ("FACTS.questions(0)", "people_per_group 0"),
     ("load_regression('regression-4').batch(0, 2, 3, 0)", "2, 4, 6 3"),
     ("load_regression('regression-4').batch(0, 0, 4, 0)", "batch 0"),
-    ("load_regression('regression-4').batch(0, 2, 4.0, 0)", "context whole 4.0"),
     ("selections(0)", "1 to 15 0"),
     ("selections(4, -1)", "0 to 2 -1"),
     ("selections('4')", "1 to 15 '4'"),
@@ -786,21 +783,9 @@ DATA = [
     ("FACTS.batch(0, 2, 8, None)", "seed whole None"),
     ("FACTS.text([99999])", "token 99999"),
     ("FACTS.text([1.7])", "token whole 1.7"),
-    (
-        "shards.write_shard(np.array([[1, 2], [3, 4]]), 50_257, Path('s2.bin'))",
-        "tokens (n,) (2, 2)",
-    ),
-    ("shards.write_shard(np.array([1]), 10**6, Path('s3.bin'))", "vocabulary 65537 1000000"),
     ("shards.write_shard(np.array([1]), 100, Path('nowhere/s.bin'))", "folder nowhere: make"),
-    ("tokenization.train_tokenizer(['a text'], 100)", "vocab_size 257 100"),
-    ("tokenization.encode(None, 'a text')", "several 'a"),
     ("FACTS.text(5)", "tokens 5"),
-    ("first_token_accuracy(FACTS, gpt())", "facts load_corpus GPT"),
-    ("ranked_blocks(FACTS)", "text load_corpus Facts"),
-    ("exponent_interval('docs')", "counts 'docs'"),
-    ("exponent_interval([[5, 3], [4]])", "counts [[5, 3], [4]]"),
     ("shards.training_names('docs-4')", "fineweb-7 docs-4"),
-    ("shards.read_shard(Path('nowhere.bin'))", "shard nowhere.bin"),
 ]
 TRAINING = [
     ("config(corpus=None)", "corpus name None"),

@@ -22,7 +22,7 @@ from muonlab import archive, checks
 from muonlab.data import documents, shards, tokenization
 from muonlab.data.cache import FORMAT, load_or_build
 from muonlab.data.task import with_words
-from muonlab.data.windows import chance, check_sizes, windows
+from muonlab.data.windows import chance, check_sizes, token_ids, windows
 from muonlab.files import prepare_file
 from muonlab.models.gpt import GPT, GPTConfig
 
@@ -135,10 +135,7 @@ class Corpus:
                 f"expected a tokenizer, but {self.name} is GPT-2 tokens without one: to see text, "
                 'use load_corpus("docs") or a folder of text files'
             )
-        ids = tokens.tolist() if isinstance(tokens, Tensor) else tokens
-        ids = checks.several("tokens (n,)", ids)
-        for token in {*ids} if isinstance(tokens, Tensor) and tokens.dim() == 1 else ids:
-            checks.number("a token", token, 0, self.vocab_size, whole=True)
+        ids = token_ids(tokens, self.vocab_size)
         return self.tokenizer.decode(ids, skip_special_tokens=False)
 
     def save(self, folder: Path | str) -> None:
@@ -146,7 +143,6 @@ class Corpus:
 
         There `load_corpus(folder)` gives the same tokens, no tokenizer. Errors: see `prepare_file`.
         """
-        checks.word("a saved corpus", self.name, "docs")  # its files are
         for tokens, part in ((self.train, "train"), (self.held_out, "val")):
             path = prepare_file(Path(folder) / f"{self.name}_{part}_000001.bin")
             shards.write_shard(tokens.numpy(), self.vocab_size, path)

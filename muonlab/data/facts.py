@@ -24,7 +24,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from muonlab import checks
 from muonlab.data.task import with_words
-from muonlab.data.windows import chance, check_sizes, windows
+from muonlab.data.windows import chance, check_sizes, token_ids, windows
 from muonlab.models.gpt import GPT, GPTConfig
 
 LARGEST, STEEPEST = 15, 2  # m and the exponent go up to these
@@ -89,7 +89,6 @@ class Facts:
 
     def questions(self, people_per_group: int = 100) -> Questions:
         """Returns all six questions about the first people of each group, or all where fewer."""
-        checks.number("people_per_group", people_per_group, 1, whole=True)
         group = self.people["group"]
         rank = np.arange(len(group)) - np.searchsorted(group, group)  # within the group
         chosen = np.flatnonzero(rank < people_per_group)
@@ -106,10 +105,7 @@ class Facts:
 
     def text(self, tokens: Tensor | list[int]) -> str:
         """Returns the words of tokens (n,), with blanks between them."""
-        ids = tokens.tolist() if isinstance(tokens, Tensor) else tokens
-        for token in checks.several("tokens (n,)", ids):
-            checks.number("a token", token, 0, len(self.words), whole=True)
-        return " ".join(self.words[token] for token in ids)
+        return " ".join(self.words[token] for token in token_ids(tokens, len(self.words)))
 
 
 @torch.no_grad()
@@ -120,7 +116,6 @@ def first_token_accuracy(model: GPT, facts: Facts) -> dict[str, Any]:
     loss of that token in nats, each group weighing the same.
     Source: arXiv 2509.26030, section 4.3.
     """
-    checks.kind('facts, as load_corpus("facts-9") gives', facts, Facts)
     asked, device = facts.questions(), model.head.weight.device
     right, loss = torch.zeros(2, facts.m + 1, dtype=torch.float64)
     for rows in torch.arange(len(asked.answers)).split(AT_ONCE):

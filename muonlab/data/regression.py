@@ -35,9 +35,6 @@ class Regression:
 
     dimension: int
 
-    def __post_init__(self) -> None:
-        checks.number("dimension", self.dimension, 1, LARGEST + 1, whole=True)
-
     @property
     def name(self) -> str:
         """The name that `load_regression` takes."""
@@ -54,13 +51,12 @@ class Regression:
         Each x comes twice: as (x, 0, 1, 0), a question, then as (x, y, 0, 1), an example. All
         follow from `seed` and `step` alone. A context of half a pair raises ValueError.
         """
-        checks.number("context", context, whole=True)
-        checks.number("batch", batch, 1, whole=True, bytes_each=24 * abs(context) * self.dimension)
         if context < 2 or context % 2:
             raise ValueError(
                 f"expected a context of 2, 4, 6, … tokens, since a question and its answer take "
                 f"one each; got {context}"
             )
+        checks.number("batch", batch, 1, whole=True, bytes_each=24 * context * self.dimension)
         generator = chance(seed, step)
         x = torch.randn(batch, context // 2, self.dimension, generator=generator)
         w = torch.randn(batch, self.dimension, 1, generator=generator) / self.dimension**0.5
@@ -80,7 +76,6 @@ class Regression:
 
         "errors" holds it after 0, 1, 2, … examples, "overall" their mean.
         """
-        checks.number("tokens", tokens, 1, whole=True)
         device, count = model.head.weight.device, max(1, tokens // (batch * context))
         prompts = (self.batch(number, batch, context, HELD_OUT) for number in range(count))
         losses = [model(x.to(device), y.to(device), reduction="none").cpu() for x, y in prompts]

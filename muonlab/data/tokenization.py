@@ -11,8 +11,6 @@ from itertools import accumulate
 import numpy as np
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from muonlab import checks
-
 TOKEN = np.dtype("<u2")
 END = "<|endoftext|>"  # id 0, after every document
 SAMPLE = 3_000_000  # characters of the training split that the merges are learned from
@@ -31,8 +29,6 @@ def train_tokenizer(documents: list[str], vocab_size: int) -> Tokenizer:
 
     It has 257 tokens, the bytes and END, or more; a small text may give fewer than `vocab_size`.
     """
-    checks.kind("a list of texts", documents, list)
-    checks.number("vocab_size", vocab_size, 257, whole=True)
     tokenizer = Tokenizer(models.BPE())
     split = pre_tokenizers.Split(Regex(PIECES), behavior="isolated")
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
@@ -55,7 +51,6 @@ def train_tokenizer(documents: list[str], vocab_size: int) -> Tokenizer:
 
 def encode(tokenizer: Tokenizer, documents: Iterable[str]) -> np.ndarray:
     """Returns the tokens of all documents, each followed by END: (tokens,) little-endian uint16."""
-    documents = checks.several("several texts, in a list", documents, str)
     texts: list[list[str]] = [re.findall(PIECES, text) for text in documents]
     different = list(set().union(*texts))
     encodings = tokenizer.encode_batch_fast(different, add_special_tokens=False)

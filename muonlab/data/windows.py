@@ -16,6 +16,14 @@ def chance(seed: int, step: int) -> torch.Generator:
     return torch.Generator().manual_seed(int.from_bytes(mixed, "big"))
 
 
+def token_ids(tokens: Tensor | list[int], words: int) -> list[int]:
+    """Returns tokens (n,) in a list; one that is not among so many words raises ValueError."""
+    ids = checks.several("tokens (n,)", tokens.tolist() if isinstance(tokens, Tensor) else tokens)
+    for token in {*ids} if isinstance(tokens, Tensor) and tokens.dim() == 1 else ids:
+        checks.number("a token", token, 0, words, whole=True)
+    return ids
+
+
 def windows(tokens: Tensor, start: Tensor, context: int) -> tuple[Tensor, Tensor]:
     """Returns the windows that begin at `start` (B,), and the same one token on: (B, T) each."""
     start = start.to(tokens.device, non_blocking=True)

@@ -41,7 +41,6 @@ def exponent(counts: Sequence[float] | np.ndarray, first: int = 1) -> float:
     >>> round(exponent([120, 60, 40, 30]), 6)
     1.0
     """
-    checks.number("first", first, whole=True)
     c = checks.array("a count for each rank", counts)
     if c.ndim != 1 or len(c) < 2 or not ((c >= 0) & (c < np.inf)).all() or first < 1:
         raise ValueError(
@@ -78,7 +77,6 @@ def exponent_interval(blocks: np.ndarray, first: int = 1) -> tuple[float, float,
     Raises:
         ValueError: fewer than two blocks, or counts that `exponent` refuses.
     """
-    blocks = checks.array("counts (blocks, ranks)", blocks)
     if blocks.ndim != 2 or len(blocks) < 2:
         raise ValueError(
             "expected counts of the shape (blocks, ranks) with two blocks or more, got the shape "
@@ -97,7 +95,6 @@ def ranked_blocks(corpus: Corpus) -> np.ndarray:
     The blocks in between decide the ranks, so that a token does not owe its rank to the same
     chance as its count.
     """
-    checks.kind('a text, as load_corpus("docs") gives', corpus, Corpus)
     parts = corpus.train.tensor_split(2 * BLOCKS)
     counts = torch.stack([torch.bincount(p, minlength=corpus.vocab_size) for p in parts])
     order = counts[0::2].sum(0).argsort(descending=True, stable=True)
