@@ -906,7 +906,6 @@ RECORDS = [
     ("record.append(run(), 'empty')", "file empty"),
     ("record.append(run(), 'file/below.jsonl')", "file file/below.jsonl"),
     ("record.append(run(), 'broken.jsonl')", "record line 1"),
-    ("record.append({'lr': 1}, 'new.jsonl')", "Record lr"),
     ("runs_table([run()], {'lrr': '1'})", "lr 'lrr'"),
     ("runs_table([run()], {'lr': '5'})", "lr=5"),
     ("runs_table([])", "no recorded run"),

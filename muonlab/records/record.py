@@ -51,11 +51,7 @@ class Record:
     def summary(self) -> str:
         """Returns one line for a terminal."""
         config, steps = self.config, len(self.train_loss)
-        rates = (
-            ("lr", "adamw_matrix_lr", "adamw_lr")
-            if config["muon"]
-            else ("adamw_matrix_lr", "adamw_lr")
-        )
+        rates = [*(["lr"] if config["muon"] else []), "adamw_matrix_lr", "adamw_lr"]
         words = [f"{rate}={config[rate]:g}" for rate in rates if config[rate] is not None]
         gated = "gated " if config["gated"] else ""
         name = " ".join([gated + contestant(config), *words, f"seed={config['seed']}"])
@@ -110,7 +106,6 @@ def append(record: Record, path: Path | str) -> None:
 
     ValueError if the record holds NaN or Inf, or the file has a broken line (see `read`).
     """
-    checks.kind("a Record", record, Record)
     _checked(record)  # what `read` would refuse
     path = prepare_file(path)
     line = line_of(record)

@@ -45,9 +45,7 @@ def grouped(
         raise ValueError(f"no recorded run is finished: run `muonlab ablate {preset}`")
     seeds = {who: [run.config["seed"] for run in runs] for who, runs in groups.items()}
     first = next(iter(seeds.values()))
-    if paired and any(
-        own_seeds != first or len(own_seeds) > len({*own_seeds}) for own_seeds in seeds.values()
-    ):
+    if paired and any(own != first or len(own) > len({*own}) for own in seeds.values()):
         raise ValueError(f"the contestants need the same seeds, each once; got {seeds}")
     return groups
 

@@ -23,8 +23,6 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     bcdef  2
     """
     lines = [[checks.printable(cell, LONGEST) for cell in line] for line in (heads, *rows)]
-    if len(sizes := {*map(len, lines)}) > 1:
-        raise ValueError(f"expected rows of as many cells as heads, got {sorted(sizes)}")
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
 
@@ -99,9 +97,7 @@ def _cells(group: Sequence[Record], reference: Sequence[Record]) -> dict[str, st
         return cells
     measured = [measures(run) for run in finished]
     for name in measured[0]:
-        values = [
-            value for values_by_name in measured if (value := values_by_name.get(name)) is not None
-        ]
+        values = [value for of_run in measured if (value := of_run.get(name)) is not None]
         cells[name] = f"{numpy.mean(values):.3f}" if values else ""
     if reference:
         cells["difference"] = "" if group is reference else _difference(finished, reference)
