@@ -64,10 +64,9 @@ from muonlab.studies import facts as fact_studies
 from muonlab.studies import table1
 from muonlab.studies.finding import by_seed, judge
 from muonlab.studies.hypothesis import Hypothesis, state
-from muonlab.studies.races import RACE
 from muonlab.sweeps.results import read_runs, recorded
-from muonlab.sweeps.search import Knob, Search, expected_best, outcome
-from muonlab.sweeps.study import HERE, Place, best_trial, cross
+from muonlab.sweeps.search import Knob, Search
+from muonlab.sweeps.study import HERE, Place, best_trial
 from muonlab.sweeps.sweep import sweep
 from muonlab.teaching import collected, copies, export, variants
 from muonlab.teaching import corpus as shared
@@ -967,10 +966,6 @@ RECORDS = [
     ("Knob('', 0.1, 0.5)", "field ''"),
     ("Knob('rule', 0.1, 0.5)", "number lr rule"),
     ("Knob('momentum', 0.1, 5.0, average=True)", "high 5.0"),
-    ("Search('s', [config()], None, ('muon',), rounds=(0,))", "trials 1 0"),
-    ("Search('s', [config()], None, ('muon',), rounds=())", "round none"),
-    ("Search('s', [config()], None, ('muon',), around=('near',))", "round near all best"),
-    ("Search('s', [config()], None, ('muon',), around=('all',) * 3)", "around 3 2"),
     ("Place('x', 5)", "corpus 5"),
     ("Place('x').path('')", "race-1200 ''"),
     ("runs.contrasted({'a': [1.0], 'b': [2.0]}, {'x': 'ab'})", "pair ab"),
@@ -978,9 +973,6 @@ RECORDS = [
     ("runs.curves([run()], 'heads')", "part overall heads"),
     ("Place('~/r').folder and record.append(run(), '~/runs.jsonl')", "~ out"),
     ("Knob('lr', 0.1, 1, average=True)", "average lr"),
-    ("Search('s', [], None, ('muon',))", "setting none"),
-    ("Search('s', [config()], None, ('lrr',))", "lrr lr"),
-    ("cross(config(), lr=[])", "lr values"),
     ("runs.contrasted({'a': [1.0], 'b': [2.0]}, {'x': ('a', 'a')})", "different 'a'"),
     ("recorded('race-1200', Path('text/a.txt'))", "folder a.txt"),
     ("recorded('race-1200', HERE)", "folder Place"),
@@ -1013,16 +1005,6 @@ RECORDS = [
     ("state('Muon wins', Path('a'))", "Hypothesis 'Muon"),
     ("Knob('momentum', 0.8, 0.99, average=True)", "average 0.8"),
     ("sought(sides=[config(seed=3)])", "seed 0 3"),
-    ("sought(sides=config())", "list TrainConfig"),
-    ("sought(knobs=[Knob('lr', 0.1, 1.0)])", "function knobs_of Knob"),
-    ("sought(rounds=16)", "(16, 8) 16"),
-    ("RACE[1200].best(HERE, rounds=9)", "rounds 1, 2, 3 9"),
-    ("RACE[1200].best(HERE, rounds=0)", "rounds 1, 2, 3 0"),
-    ("RACE[1200].best('data/results')", "Place HERE 'data/results'"),
-    ("outcome('race-1200', HERE)", "Search RACE 'race-1200'"),
-    ("expected_best([1.0, 2.0])", "rounds [[2.0, 1.0], 1.0"),
-    ("expected_best([[NAN, 1.0]])", "result nan"),
-    ("cross({'lr': 0.1}, seed=[1, 2])", "TrainConfig {'lr': 0.1}"),
     ("plans.estimate(config(), 1e9)", "list TrainConfig"),
     ("plans.estimate([config(), 'tiny'], 1e9)", "list 'tiny'"),
     ("timeline.timeline(SMALL, 8, 8)", "Counts GPT_1B GPTConfig"),
