@@ -13,14 +13,7 @@ import numpy as np
 
 from muonlab.models.gpt import SIZES
 from muonlab.records.record import Record, contestant
-from muonlab.records.runs import (
-    Measure,
-    by_contestant,
-    curves,
-    grouped,
-    leads_in_time,
-    step_ratio,
-)
+from muonlab.records.runs import Measure, by_contestant, curves, grouped, leads_in_time, step_ratio
 from muonlab.records.store import path_of
 from muonlab.statistics import Interval, mean_interval, paired_interval, verdict
 from muonlab.studies.evidence import SEARCHES
@@ -183,11 +176,7 @@ KINDS = (
     Comparison("weight decay on both sides", "decay-tuned", shorter="decay-tuned"),
     Comparison("a vocabulary of 4,096", "vocabulary-1200", shorter="vocabulary"),
 )
-BATCHES = (
-    _batch(8, 1600, "batch"),
-    _batch(8, 100, "batch-100"),
-    _batch(128, 100, "batch-128"),
-)
+BATCHES = (_batch(8, 1600, "batch"), _batch(8, 100, "batch-100"), _batch(128, 100, "batch-128"))
 MODELS = tuple(_latent(a, e) for e in (0, 16) for a in ("multi-head", "latent"))
 CODE = tuple(
     Comparison(

@@ -254,10 +254,7 @@ MOVED = {"corpus": "code-512", "pretraining": 1200, "steps": 300, "eval_every": 
 def movers(at: Place) -> Grid:
     """Returns both optimizers on the models of both, at a quarter of the rates of the race."""
     adamw, muon, _ = cross(RACE[1200].best(at), **MOVED)
-    slower = [
-        _slower(adamw, "adamw_lr", "adamw_matrix_lr"),
-        _slower(muon, "adamw_lr", "lr"),
-    ]
+    slower = [_slower(adamw, "adamw_lr", "adamw_matrix_lr"), _slower(muon, "adamw_lr", "lr")]
     return cross(slower, pretrained_by=["AdamW", "Muon"])
 
 

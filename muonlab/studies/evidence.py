@@ -106,11 +106,7 @@ EVIDENCE = {
     "knobs": Study((*RACE[150].tunings[:2], *RACE[1200].tunings, KNOBS, WIDER), {"knobs": mapped}),
     "isotropy": Study(
         (*RACE[1200].tunings, *ISOTROPY.tunings),
-        {
-            "isotropy-equal": equal_rates,
-            "isotropy-doses": doses,
-            "isotropy": tuned_controls,
-        },
+        {"isotropy-equal": equal_rates, "isotropy-doses": doses, "isotropy": tuned_controls},
     ),
     # `first`: the seeds before it were looked at before a round was added, so they do not count.
     "vocabulary-1200": tuned(VOCABULARY, seeds=10, first=16, before=FIRST),

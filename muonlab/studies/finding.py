@@ -9,7 +9,6 @@ from muonlab.records.record import Record, contestant, several
 from muonlab.records.table import fits, measures, words
 from muonlab.statistics import Interval, mean_interval, verdict
 from muonlab.studies.hypothesis import Hypothesis, Setting
-from muonlab.training.config import TrainConfig
 
 
 @dataclass(frozen=True)
@@ -95,10 +94,6 @@ def by_seed(
 ) -> dict[int, Record]:
     """Returns a side's runs by seed, in order; ValueError as `judge`. A tuple: Muon's groups."""
     fields = {"muon": side} if isinstance(side, tuple) else side
-    for field in fields:
-        checks.choice("a field of a side", field, vars(TrainConfig()))
-    if isinstance(fields.get("muon"), str):
-        raise TypeError(f"muon takes several groups, as ('QK',); got {fields['muon']!r}")
     ours = [run for run in several(runs) if fits(run.config, fields)]
     ours.sort(key=lambda run: run.config["seed"])
     if not ours:

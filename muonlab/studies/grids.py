@@ -133,10 +133,7 @@ def biographies(name: str, base: TrainConfig) -> Study:
 
 STUDIES = EVIDENCE | {
     "lesson-03": Study((LESSON_03,), {"lesson-03-seeds": SEEDS}),
-    "lesson-04": Study(
-        (LESSON_04,),
-        {"lesson-04-seeds": 10, "lesson-04-longer": longer},
-    ),
+    "lesson-04": Study((LESSON_04,), {"lesson-04-seeds": 10, "lesson-04-longer": longer}),
     "facts-paper": biographies("facts-paper", FACTS_PAPER),
     **{name: by_the_paper(name) for name in TIERS},
     "cpu-retuned": Study((LESSON_04, RETUNING), {"cpu-retuned": len(TABLE_SEEDS)}),
