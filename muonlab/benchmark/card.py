@@ -4,6 +4,7 @@ A GPU is given work faster than it does it, or slower. So a call is timed twice:
 GPU's own queue, and by the host's clock. On a CPU, where the code can be tried, both are the clock.
 """
 
+import gc
 import math
 import shutil
 import subprocess
@@ -95,6 +96,7 @@ def timed(run: Callable[[], object], device: torch.device) -> tuple[float, float
     event: Callable[[], Any] = partial(torch.cuda.Event, enable_timing=True) if cuda else Tick
     pairs = [(event(), event()) for _ in range(MOST)]
     if cuda:
+        gc.collect()  # what was timed before may still hold memory
         torch.cuda.reset_peak_memory_stats(device)
 
     def spent(times: int) -> float:
