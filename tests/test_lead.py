@@ -101,7 +101,7 @@ def test_the_list_for_a_card_can_be_done_from_first_to_last(tmp_path, better):
         for config in missing:
             loss = 2 - 1e-3 * next(trials) if better and not config.muon else 5.0
             append(finished(config, loss), at.path(name))
-    rungs = [f"ladder-gpu-{name}" for name in ("300", "4000", "tokens", "context", "wide")]
+    rungs = [f"ladder-gpu-{name}" for name in ("300", "tokens", "context", "wide")]
     assert list(sizes.items()) == [
         ("race-gpu-1", (32, 0)),
         ("race-gpu-2", (16, 0)),
@@ -117,6 +117,8 @@ def test_the_list_for_a_card_can_be_done_from_first_to_last(tmp_path, better):
         *(item for rung in rungs for item in ((f"{rung}-1", (18, 18)), (rung, (6, 6)))),
         ("paper-gpu-tuning", (8, 8)),
         ("paper-gpu", (4, 4)),
+        ("ladder-gpu-4000-1", (18, 18)),
+        ("ladder-gpu-4000", (6, 6)),
     ]
     if better:
         adamw, muon = finals["race-gpu-again"][:2]

@@ -108,13 +108,15 @@ def rejudged(at: Place) -> Grid:
     return [at_the_end(c, seed) for seed in range(6, 11) for c in best] if moved else []
 
 
+LONG = "ladder-gpu-4000"  # half an hour, so it comes last
+
 # Rungs on the card, from the race's settings on, which are the first of nine trials.
 GPU_RUNGS: dict[str, dict[str, Any]] = {
     "ladder-gpu-300": {"steps": 300},
-    "ladder-gpu-4000": {"steps": 4000},
     "ladder-gpu-tokens": {"steps": 300, "batch": 256},
     "ladder-gpu-context": {"batch": 128, "context": 64},
     "ladder-gpu-wide": {"size": "wide", "batch": 128, "context": 64, "precision": "bf16"},
+    LONG: {"steps": 4000},
 }
 
 
@@ -246,11 +248,7 @@ LEAD = {
     "table-gpu": Study((*GPU.tunings, GPU_TABLE), {"table-gpu": gpu_table}),
     "race-gpu-shorter": Study(
         GPU.tunings,
-        {
-            "race-gpu-shorter": partial(
-                shorter, GPU, {}, GPU_SEEDS, parts=(0.9, 0.8, 0.7, 0.6, 0.5)
-            )
-        },
+        {"race-gpu-shorter": partial(shorter, GPU, {}, GPU_SEEDS, parts=(0.9, 0.8, 0.7, 0.6, 0.5))},
     ),
     "normuon-gpu": Study(
         (*GPU.tunings, *GPU_NORMUON.tunings),
@@ -280,14 +278,11 @@ LEAD = {
 }
 
 # What to run when a card is there, the phases that matter most first.
-ON_A_CARD = ["race-gpu-again", "table-gpu", "race-gpu-shorter", "normuon-gpu", *GPU_LADDER]
+ON_A_CARD = ["race-gpu-again", "table-gpu", "race-gpu-shorter", "normuon-gpu"]
+ON_A_CARD += [*[rung for rung in GPU_LADDER if rung != LONG], "paper-gpu", LONG]
 LEAD["gpu-list"] = Study(
     (),
-    {
-        name: phase
-        for study in (*ON_A_CARD, "paper-gpu")
-        for name, phase in LEAD[study].phases().items()
-    },
+    {name: phase for study in ON_A_CARD for name, phase in LEAD[study].phases().items()},
 )
 
 # Begun, the first waits for a GPU: these are marked where they are shown, and judge nothing.

@@ -16,7 +16,6 @@ from muonlab.sweeps.study import HERE
 from printing.claims import plain
 
 PARTS = {"all tokens": "overall", "head": "head", "middle": "middle", "tail": "tail"}
-ON_IT = ("race-gpu", "table-gpu", "race-gpu-shorter", "normuon-gpu")  # studies for the card
 STEPPERS = {  # heads, and what the timings call them
     "torch.optim.Muon": "torch.optim.Muon",
     "muonlab's Muon": "muonlab Muon",
@@ -76,7 +75,7 @@ def source(provenance: dict[str, Any]) -> str:
 
 def unfinished() -> str:
     """Returns which phases for the card have some of their runs, and which none."""
-    phases = {name: phase for study in ON_IT for name, phase in LEAD[study].phases().items()}
+    phases = LEAD["gpu-list"].phases()
     counts = {name: len(recorded(name)) for name in UNFINISHED if name in phases}
     begun = [f"`{n}` has {k} of {len(phases[n](HERE))} runs" for n, k in counts.items()]
     none = [f"`{name}`" for name in phases if not path_of(name).exists()]
