@@ -218,7 +218,6 @@ def seeds_needed(effect: float, spread: float, chance: float = 0.8, by: float = 
     >>> seeds_needed(0.05, 0.04), seeds_needed(0.05, 0.04, by=0.03)
     (8, 34)
     """
-    checks.number("effect", effect)
     checks.number("by", by)
     if not effect > by:
         raise ValueError(f"effect must be above {by:g}, got {effect}: no number of seeds shows it")

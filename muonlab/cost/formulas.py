@@ -93,7 +93,6 @@ class Counts:
 
     def muon_flops(self, steps: int = NS_STEPS) -> list[int]:
         """Returns Muon's operations for each matrix: in a step k²M twice and k³ once, times two."""
-        checks.number("steps", steps, 0, whole=True)
         return [steps * (4 * k**2 * M + 2 * k**3) for k, M in map(sorted, self.matrices)]
 
     def states(self) -> int:
@@ -105,8 +104,6 @@ class Counts:
 
         Not counted are copies of weights in bf16, and what a kernel takes while it runs.
         """
-        checks.number("tokens", tokens, 0)
-        checks.choice("precision", precision, KEPT)
         shape = self.shape
         parts = (True, shape.attention == "latent", shape.experts > 0, shape.gated)
         of_a_layer = sum(compress(KEPT[precision], parts))

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from muonlab import checks
 from muonlab.benchmark.card import TRAINED
 from muonlab.data.load import shape_for
 from muonlab.models.gpt import SIZES
@@ -28,7 +27,6 @@ def left(phases: Mapping[str, Phase], at: Place) -> str:
     The runs of a phase are not known before its trials are recorded. The minutes are those of the
     steps of what is missing, one run after the other, on the card of data/results/gpu-h200.json.
     """
-    checks.kind("a Place, as HERE or Place('data/results')", at, Place)
     rows: list[list[str]] = []
     total, untimed = 0.0, 0
     for name, phase in phases.items():
