@@ -24,7 +24,6 @@ from typing import Any
 from torch import Tensor
 from torch.distributed import checkpoint as dcp
 
-from muonlab import checks
 from muonlab.distributed import parallel
 from muonlab.files import replace_file
 
@@ -40,7 +39,6 @@ def prepare(path: Path | str) -> Path:
     ValueError: it is the working folder, or begins with ~, which a shell knows. OSError: a file is
     in the way, or writing is forbidden.
     """
-    checks.kind("a folder for the checkpoint", path, str, Path)
     if (folder := Path(path)) == Path() or folder.parts[0].startswith("~"):
         expected = "a folder of its own, as runs/a, or a whole path"
         raise ValueError(f"a checkpoint needs {expected}; got {str(path)!r}")
@@ -57,7 +55,6 @@ def prepare(path: Path | str) -> Path:
 
 def exists(path: Path | str) -> bool:
     """Returns whether a checkpoint has been written there."""
-    checks.kind("the folder of a checkpoint", path, str, Path)
     return (Path(path) / INDEX).is_file()
 
 

@@ -76,9 +76,6 @@ def train(
         OSError: a checkpoint cannot be written there; found out before the first step.
         UserWarning: options that change nothing, or more eval_tokens than the text holds out.
     """
-    checks.kind("a TrainConfig", config, TrainConfig)
-    if corpus is not None:
-        check_task(config, corpus)
     checks.number("timeout", timeout, 0, 1e6, above=True)
     if checkpoint is not None:
         checkpoints.prepare(checkpoint)
@@ -165,7 +162,6 @@ class Run:
         self, config: TrainConfig, corpus: Task, shard: bool = False, replicas: int = 1
     ) -> None:
         check_task(config, corpus)
-        checks.choice("shard", shard, (True, False))
         checks.number("replicas", replicas, 1, 1 + (parallel.size() if shard else 1), whole=True)
         if shard and parallel.size() == 1:
             warnings.warn("shard changes nothing in one process: use torchrun", stacklevel=2)
