@@ -4,7 +4,7 @@ BIN := .venv/bin
 QUICK := architecture muon_step orthogonalize optim normuon controls lion routing gpt attention \
   statistics grids study pins
 
-.PHONY: lab test quick lessons format slides book bundle browser slow grades lesson clean
+.PHONY: lab test quick lessons format slides book pdf bundle browser slow grades lesson clean
 
 lab: .venv/lab
 	$(BIN)/muonlab lab
@@ -37,6 +37,16 @@ slides: .venv/all  ## one deck a lesson: book/_build/html/slides/index.html
 book: slides
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/jupyter-book build . --config book/_config.yml \
 	  --toc book/_toc.yml --path-output book -W -n --keep-going
+
+ONE := book/_build/singlehtml
+
+pdf: .venv/all  ## the whole book, some 500 pages: dist/muonlab.pdf; needs Debian's chromium
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/jupyter-book build . --config book/_config.yml \
+	  --toc book/_toc.yml --path-output book --builder singlehtml --keep-going
+	cp $(ONE)/book/intro.html $(ONE)/all.html  # beside its styles and formulas
+	mkdir -p dist
+	chromium --headless --no-sandbox --no-pdf-header-footer --virtual-time-budget=120000 \
+	  --print-to-pdf=dist/muonlab.pdf "file://$(abspath $(ONE))/all.html"
 
 bundle: book  ## the course in one archive: dist/muonlab-VERSION.zip
 	$(BIN)/python book/_ext/bundle.py
