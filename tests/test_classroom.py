@@ -274,6 +274,15 @@ def test_what_was_built_runs_in_a_later_lesson_and_else_the_librarys_own(first_l
     assert "sqrt" not in kept
 
 
+def test_what_was_built_finds_what_the_lesson_gives_it_under_a_name(first_lesson):
+    """Decorated, too: its names are not those of the decorator."""
+    folder = predict.home() / "built"
+    folder.mkdir(parents=True)
+    step = "@torch.no_grad()\ndef my_step(D):\n    return newton_schulz(D)\n"
+    (folder / "step.py").write_text(step)
+    assert first_lesson.mine("step", torch.clone, newton_schulz=lambda D: "given")(1) == "given"
+
+
 @pytest.mark.parametrize("cell", [CELL.replace("my_", "no_"), CELL.replace("[-1]", "[1]")])
 def test_a_wrong_answer_and_one_of_another_name_are_not_kept(first_lesson, tmp_path, cell):
     name = "no_spread" if "no_" in cell else "my_spread"

@@ -15,7 +15,7 @@ Triple = tuple[float, float, float]
 STEPS = 5
 JORDAN = (3.4445, -4.7750, 2.0315)
 BOARD = {  # growth, for exercise e4
-    "Polar Express, a triple for each step": math.prod(a for a, _, _ in POLAR_EXPRESS[:STEPS]),
+    "Polar Express (five triples)": math.prod(a for a, _, _ in POLAR_EXPRESS[:STEPS]),
     "a search for one triple": 604.6,
     "Jordan's numbers": math.prod([JORDAN[0]] * STEPS),
 }
@@ -163,7 +163,8 @@ def e4(answer: Answer) -> str:
     if growth <= BOARD["Jordan's numbers"]:
         raise Wrong(f"All values end in the band. The growth is {growth:.1f}: not above Jordan's 484.9. Make a larger.")
     ahead = [name for name, score in BOARD.items() if score > growth]
-    told = f"Behind {' and '.join(ahead)} ({max(BOARD.values()):.0f})." if ahead else "Nobody is ahead of you."
+    behind = " and ".join(f"{name}, {BOARD[name]:.0f}" for name in ahead)
+    told = f"Behind {behind}." if ahead else "Nobody is ahead of you."
     breaks = next(e for e in range(1, 100) if not tolerates(tuple(triples), e / 100))
     return (
         f"Growth {growth:.1f}, rank {len(ahead) + 1} of {len(BOARD) + 1}; Jordan's is 484.9. {told} If each step began "

@@ -45,15 +45,21 @@ def keep(exercise: str, answer: Callable[..., Any]) -> str:
     return f"`{own}` is kept: later lessons run it."
 
 
-def given_back(name: str, library: Callable[..., Any]) -> tuple[Callable[..., Any], str]:
-    """Returns the learner's my_NAME, or `library` without one; and a line that says which."""
+def given_back(
+    name: str, library: Callable[..., Any], **names: Any
+) -> tuple[Callable[..., Any], str]:
+    """Returns the learner's my_NAME, or `library` without one; and a line that says which.
+
+    `names`: what the learner's function finds under a name, in place of the course's.
+    """
     checks.word("what you built", name, "polar", r"[a-z_]+")
     checks.kind("the library's own function, to stand in", library, Callable)
     path, own = _path(name), f"`{PREFIX}{name}`"
     if not path.is_file():
         return library, f"Here the library's own stands in for {own}, which you have not built yet."
     try:
-        return _run(path.read_text(encoding="utf-8"), path), f"Here your own {own} runs."
+        function = _run(path.read_text(encoding="utf-8"), path, **names)
+        return function, f"Here your own {own} runs."
     except Exception as error:  # the learner may have edited the file
         return library, f"Here the library's own stands in for {own}. {path}: {_said(error)}"
 
@@ -76,9 +82,9 @@ def _definitions(answer: Callable[..., Any]) -> Iterator[str]:
             yield "".join(lines[first - 1 : node.end_lineno]).rstrip() + "\n"
 
 
-def _run(source: str, path: Path) -> Callable[..., Any]:
+def _run(source: str, path: Path, **given: Any) -> Callable[..., Any]:
     """Returns the function of a kept source; it knows what the course's lessons import."""
-    names = {**KNOWN, "__name__": path.stem}
+    names = {**KNOWN, **given, "__name__": path.stem}
     read = {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
     others = {n: _path(n.removeprefix(PREFIX)) for n in read if n.startswith(PREFIX)}
     for name, other in others.items():
