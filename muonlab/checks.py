@@ -107,6 +107,7 @@ def memory(needed: float, what: str) -> None:
 
 def content(path: Path | str, expected: str) -> bytes:
     """Returns the bytes of a file; OSError says what was expected there."""
+    kind(f"the path of {expected}", path, str, Path)
     try:
         return Path(path).read_bytes()
     except OSError as error:

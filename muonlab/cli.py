@@ -60,6 +60,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # whoever reads this, such as head, has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except KeyboardInterrupt:
+        print(f"muonlab {options.verb}: stopped", file=sys.stderr)
+        return 130
     except (ValueError, OSError, ArithmeticError) as error:  # our own messages need no traceback
         if os.environ.get("MUONLAB_TRACEBACK"):
             raise

@@ -52,6 +52,15 @@ def test_who_has_read_enough_ends_a_command_quietly():
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_who_stops_a_command_reads_one_line(monkeypatch, capsys):
+    def stop():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(doctor, "main", stop)
+    assert cli.main(["doctor"]) == 130
+    assert capsys.readouterr().err == "muonlab doctor: stopped\n"
+
+
 @pytest.mark.skipif(os.name != "posix", reason="limits")
 def test_a_record_that_has_no_room_is_printed_and_the_file_named(tmp_path):
     limit = "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "

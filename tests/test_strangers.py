@@ -24,7 +24,7 @@ import muonlab
 from muonlab import cli, files
 from muonlab.benchmark.bench import bench_report, read_bench
 from muonlab.classroom import claims, exercise, explore, predict, quiz
-from muonlab.classroom.predict import Prediction
+from muonlab.classroom.predict import Prediction, load, save
 from muonlab.data.facts import load_facts
 from muonlab.distributed.processes import _answer
 from muonlab.files import cache_folder, course, prepare_file, replace_file
@@ -142,6 +142,13 @@ def test_predictions_of_any_form_stop_no_lesson(tmp_path, monkeypatch):
     (tmp_path / "predictions.json").write_text("[" * 100_000)
     with pytest.warns(UserWarning, match="cannot be read"):
         assert predict.load() == {}
+
+
+def test_half_a_character_in_an_option_is_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("MUONLAB_HOME", str(tmp_path))
+    save("02-p1", "half \ud800")
+    save("02-p2", "whole")
+    assert load() == {"02-p1": "half \ud800", "02-p2": "whole"}
 
 
 def test_what_processes_save_at_once_is_all_kept(tmp_path):

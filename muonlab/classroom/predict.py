@@ -49,7 +49,7 @@ def save(id: str, option: str) -> None:
     with lock(path, "save"):
         recorded = {**load(), id: option}
         text = json.dumps(recorded, ensure_ascii=False, indent=1, sort_keys=True)
-        replace_file(path, text.encode())
+        replace_file(path, text.encode(errors="backslashreplace"))  # half a character, as JSON
 
 
 class Prediction(Widget):

@@ -163,6 +163,9 @@ def _checked(run: Record) -> Record:
         curve = checks.array(f"numbers in {name}", getattr(run, name))
         if curve.ndim != 1 or not (curve.size or run.failure):
             raise ValueError(f"expected a number a step in {name}, got {curve.tolist()}")
+    checks.kind("a time in provenance", utc := run.provenance.get("utc", ""), str)
+    if utc:
+        datetime.fromisoformat(utc)  # it says what it expects
     for measurement in run.held_out:
         checks.kind("a dict in held_out", measurement, dict)
         checks.number("overall in held_out", measurement.get("overall"))
