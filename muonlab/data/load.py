@@ -26,17 +26,11 @@ from muonlab.data.shards import VOCABULARY as GPT2_WORDS
 from muonlab.data.task import Task, spelled, with_words
 from muonlab.models.gpt import GPTConfig
 
-TEXTS: dict[str, Callable[[], Task]] = {
-    "docs": load_docs,
-    "code": load_code,
-    "fineweb": load_fineweb,
-}
+TEXTS = {"docs": load_docs, "code": load_code, "fineweb": load_fineweb}
 MADE: dict[str, Callable[[str], Task]] = {  # by rule; the name goes on: "facts-9"
     "facts-": load_facts,
     "regression-": load_regression,
-    "docs-": load_docs,
-    "code-": load_code,
-    "fineweb-": load_fineweb,
+    **{f"{name}-": load for name, load in TEXTS.items()},
 }
 
 
