@@ -26,14 +26,8 @@ from muonlab.training.config import TrainConfig
 OVERALL: Measure = itemgetter("overall")
 LONGER = (1.0, 1.03, 1.1, 1.2)  # Muon's step, times AdamW's; large runs publish 1.01 to 1.06
 HEADS = (
-    "question",
-    "answer",
-    "size [95 % interval]",
-    "n",
-    "steps",
-    "tokens a step",
-    "trials a side",
-    "study",
+    *("question", "answer", "size [95 % interval]", "n", "steps", "tokens a step"),
+    *("trials a side", "study"),
 )
 
 
@@ -252,7 +246,5 @@ def _point(race: Comparison) -> dict[str, Any]:
         "saved": {part: race.saved(part) for part in ("overall", "tail")},
     }
     for name, intervals in ends.items():
-        point[name] = {
-            part: interval and list(interval[:3]) for part, interval in intervals.items()
-        }
+        point[name] = {part: end and list(end[:3]) for part, end in intervals.items()}
     return point | {"n": len({run.config["seed"] for run in race.runs})}

@@ -87,11 +87,9 @@ def gained_beyond(
 
     ValueError if trials are missing there.
     """
-    best_by_trial = further(at)
-    runs = Tuning("beyond", [*best_by_trial], ("corpus",)).recorded(at)
-    return [
-        by(best) - by(runs[t]) for t, best in best_by_trial.items() if t.corpus.startswith(task)
-    ]
+    trials = further(at)
+    runs = Tuning("beyond", [*trials], ("corpus",)).recorded(at)
+    return [by(best) - by(runs[t]) for t, best in trials.items() if t.corpus.startswith(task)]
 
 
 EVIDENCE = {

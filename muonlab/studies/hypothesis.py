@@ -118,9 +118,8 @@ class Hypothesis:
         apart = {f for f in self.better if self.better[f] != self.than[f]}
         for fields in (apart, {*self.change}):
             if fields and fields <= idle:
-                raise ValueError(
-                    f"{', '.join(sorted(fields))} does nothing here: name another field"
-                )
+                named = ", ".join(sorted(fields))
+                raise ValueError(f"{named} does nothing here: name another field")
         if self.change and fits(self.shared, self.change):
             raise ValueError(f"{words(self.change)[0]} is no change: name another value")
 
@@ -133,12 +132,11 @@ class Hypothesis:
             checks.number("by", self.by)
             return
         task = corpus.partition("-")[0]
-        if not re.fullmatch("|".join(MEASURED.get(task, LOSSES)), self.metric):
-            known_metrics = ", ".join(MEASURED.get(task, LOSSES)).replace(
-                r" \d+", " 9 (of group 9)"
-            )
+        known = MEASURED.get(task, LOSSES)
+        if not re.fullmatch("|".join(known), self.metric):
+            listed = ", ".join(known).replace(r" \d+", " 9 (of group 9)")
             given = f"or a function of a record; got {self.metric!r}"
-            raise ValueError(f"metric on {task} must be one of {known_metrics}, {given}")
+            raise ValueError(f"metric on {task} must be one of {listed}, {given}")
         if self.more and (text := re.match(r"facts-(\d+)", corpus)):
             group, end = int(self.metric.partition(" ")[2]), int(text[1]) + 1
             checks.number(f"the group in metric on {text[0]}", group, 0, end, whole=True)
@@ -156,10 +154,8 @@ class Hypothesis:
         else:
             above = self.more != (self.by < 0)
             text = f"{better} ends {size}{'above' if above else 'below'} {than}"
-        where = [
-            self.measure,
-            *words({f: v for f, v in self.shared.items() if f not in self.change}),
-        ]
+        unchanged = {f: v for f, v in self.shared.items() if f not in self.change}
+        where = [self.measure, *words(unchanged)]
         where += [f"equal time, a step {self.longer:g} times as long"] if self.longer != 1 else []
         return f"{text} ({', '.join(where)})" + (f"; {self.unequal}" if self.unequal else "")
 

@@ -92,9 +92,8 @@ def _lowest(names: Iterable[str], rank: int, seeds: int, **how: Any) -> dict[str
     losses_by_rule: dict[str, list[Any]] = {}
     for seed, name in product(range(seeds), names):
         squares = [torch.tensor([0.9, 0.99, 0.999])] if name == "adam" else []
-        losses = _race(
-            torch.cartesian_prod(RATES, AVERAGES, *squares), RULES[name], rank, seed, **how
-        )
+        grid = torch.cartesian_prod(RATES, AVERAGES, *squares)
+        losses = _race(grid, RULES[name], rank, seed, **how)
         losses_by_rule.setdefault(name, []).append(_best(losses, 3 if squares else 1))
     return losses_by_rule
 
