@@ -91,10 +91,8 @@ def problems(
         except ValueError as error:
             messages.append(f"{path.name}: {error}")
             continue
-        if len(runs_by_config) < len(runs):
-            messages.append(
-                f"{path.name}: {len(runs) - len(runs_by_config)} runs are recorded twice"
-            )
+        if twice := len(runs) - len(runs_by_config):
+            messages.append(f"{path.name}: {twice} runs are recorded twice")
         missing = len(grid - runs_by_config.keys())
         if missing and path.stem not in unfinished:
             messages.append(f"{path.name}: {missing} of {len(grid)} runs of the grid are missing")

@@ -121,10 +121,8 @@ class Search:
         grids = {f"{n + 1}": self._grid(n) for n in range(len(self.rounds))}
         if self.runoff:
             grids["runoff"] = self._runoff
-        return tuple(
-            Tuning(f"{self.name}-{part}", grid, self.contest, self.by)
-            for part, grid in grids.items()
-        )
+        judged = self.contest, self.by
+        return tuple(Tuning(f"{self.name}-{part}", grid, *judged) for part, grid in grids.items())
 
     def best(self, at: Place, rounds: int | None = None) -> Grid:
         """Returns the best setting of each contestant: of all trials, or of the first rounds."""
@@ -168,14 +166,12 @@ class Search:
 
     def trials(self, at: Place) -> dict[tuple[Any, ...], list[list[Record]]]:
         """Returns what is recorded, by contestant and round; ValueError if trials are missing."""
-        rounds_by_contestant: dict[tuple[Any, ...], list[list[Record]]] = {}
+        runs_of: dict[tuple[Any, ...], list[list[Record]]] = {}
         for n, tuning in enumerate(self.tunings[: len(self.rounds)]):
             for config, run in tuning.recorded(at).items():
-                rounds = rounds_by_contestant.setdefault(
-                    tuning.contestant(config), [[] for _ in self.rounds]
-                )
-                rounds[n].append(run)
-        return rounds_by_contestant
+                who = tuning.contestant(config)
+                runs_of.setdefault(who, [[] for _ in self.rounds])[n].append(run)
+        return runs_of
 
     def beyond(self, at: Place) -> dict[TrainConfig, Record]:
         """Returns a trial further than all so far for each best value at an edge of these.
@@ -289,8 +285,6 @@ def outcome(search: Search, at: Place) -> str:
     for config in search.best(at):
         fields = (knob.fields.split()[0] for knob in search.knobs(config))
         values = map(" ".join, zip(fields, settings[who(config)], strict=True))
-        budget = budgets[who(config)]
-        rows.append(
-            [str(who(config)), "; ".join(values), *(f"{budget[n - 1]:.4f}" for n in counts)]
-        )
+        expected = [f"{budgets[who(config)][n - 1]:.4f}" for n in counts]
+        rows.append([str(who(config)), "; ".join(values), *expected])
     return table(["contestant", "best", *(f"after {n}" for n in counts)], rows)
