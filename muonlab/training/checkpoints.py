@@ -71,9 +71,8 @@ def save(tensors: dict[str, Tensor], rest: dict[str, Any], path: Path | str) -> 
         with _failing_as(OSError, f"nothing was saved in {folder}", then):
             writer = dcp.HuggingFaceStorageWriter(str(data), save_distributed=True)
             dcp.save(dict(tensors), storage_writer=writer, no_dist=parallel.size() == 1)
-        own_files = data.glob(
-            f"shard-{parallel.rank() + 1:05d}-*"
-        )  # so torch names what this one wrote
+        # so torch names what this one wrote
+        own_files = data.glob(f"shard-{parallel.rank() + 1:05d}-*")
         by_process = parallel.gather({file.name: _checksum(file) for file in own_files})
         if parallel.rank() == 0:
             sums = dict(chain.from_iterable(map(dict.items, by_process)))
@@ -143,9 +142,7 @@ def _failing_as(kind: type[Exception], what: str, then: str) -> Iterator[None]:
             yield
     except (dcp.CheckpointException, *wrong) as error:
         why = getattr(error, "failures", {0: (error,)})  # torch's hold an error of each process
-        reasons = dict.fromkeys(
-            f"{type(failure[0]).__name__}: {failure[0]}" for failure in why.values()
-        )
+        reasons = dict.fromkeys(f"{type(e).__name__}: {e}" for e, *_ in why.values())
         raise kind(f"{what} ({'; '.join(reasons)}): {then}") from error
 
 

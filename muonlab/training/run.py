@@ -311,14 +311,11 @@ class Run:
     def resume(self, path: Path | str) -> None:
         """Goes back to where the checkpoint was written; refuses that of another run."""
         state = checkpoints.read(path)
-        own_config = self._identity()["config"]
+        here = self._identity()["config"]
         # a checkpoint that lacks an option was written before it: by a run with its default
-        saved_config = {field.name: field.default for field in dataclasses.fields(TrainConfig)}
-        saved_config = json.loads(json.dumps(saved_config)) | state["config"]
-        pairs = {
-            name: (saved_config.get(name), own_config.get(name))
-            for name in sorted(saved_config | own_config)
-        }
+        defaults = {field.name: field.default for field in dataclasses.fields(TrainConfig)}
+        saved = json.loads(json.dumps(defaults)) | state["config"]
+        pairs = {name: (saved.get(name), here.get(name)) for name in sorted(saved | here)}
         differing = [f"{k} is {a!r} there and {b!r} here" for k, (a, b) in pairs.items() if a != b]
         if differing:
             raise ValueError(
