@@ -35,9 +35,8 @@ def changed(folder: Path = RESULTS) -> list[str]:
     path = folder / MANIFEST
     manifest: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     checksums = {file.name: _checksum(file) for file in sorted(folder.glob("*.jsonl"))}
-    lost = [
-        f"{name}: in the manifest, but not there" for name in sorted(manifest.keys() - checksums)
-    ]
+    missing = sorted(manifest.keys() - checksums)
+    lost = [f"{name}: in the manifest, but not there" for name in missing]
     other = [name for name in checksums if manifest.get(name, {}).get("sha256") != checksums[name]]
     return lost + [f"{name}: its checksum is not that of the manifest" for name in other]
 
