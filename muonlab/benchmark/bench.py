@@ -144,10 +144,7 @@ def optimizer_step() -> list[dict[str, Any]]:
     floor = sum(_product_seconds(*shape, dtype=dtype) for shape in GPT_SHAPES)
     floor += BYTES * sum(map(math.prod, GPT_SHAPES)) / (1e9 * peak()["copy"])
     optimizers = rivals()
-    rows = race(
-        {name: partial(_step, optimizers_alike) for name, optimizers_alike in optimizers.items()},
-        floor=floor,
-    )
+    rows = race({name: partial(_step, alike) for name, alike in optimizers.items()}, floor=floor)
     adamw = next(row["ratio"] for row in rows if row["name"] == "AdamW, fused")
     for row in rows:
         row["times AdamW"] = row["ratio"] / adamw

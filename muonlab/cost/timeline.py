@@ -150,8 +150,6 @@ def _busiest(c: Counts, gpus: int, machine: Machine) -> tuple[float, float, int]
     for matrix, owner in divide(costs, gpus).items():
         owned[owner].append(matrix)
     numbers = [m * n for m, n in c.matrices]
-    most = max(owned, key=lambda own_matrices: sum(costs[i] for i in own_matrices))
-    sent = (
-        max(sum(numbers[i] for i in own_matrices) for own_matrices in owned) * 2 * (gpus - 1) / gpus
-    )
+    most = max(owned, key=lambda own: sum(costs[i] for i in own))
+    sent = max(sum(numbers[i] for i in own) for own in owned) * 2 * (gpus - 1) / gpus
     return sum(costs[i] for i in most) / machine.speed, sent / machine.to_one(gpus), len(most)

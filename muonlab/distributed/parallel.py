@@ -206,9 +206,8 @@ def gather_state(optimizer: Muon) -> None:
         return
     owner_of = owners(optimizer)
     # as objects, since `optim.rules` keep more than momenta; from GPU to GPU by the CPU
-    own_states = [
-        _moved(optimizer.state.get(p, {}), "cpu") for p in owner_of if owner_of[p] == rank()
-    ]
+    own_matrices = [p for p, owner in owner_of.items() if owner == rank()]
+    own_states = [_moved(optimizer.state.get(p, {}), "cpu") for p in own_matrices]
     remaining = [iter(states) for states in gather(own_states)]
     for p, owner in owner_of.items():
         if state := next(remaining[owner]):

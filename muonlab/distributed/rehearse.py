@@ -61,10 +61,7 @@ def rehearse(
     return {
         "losses": first["losses"],
         "losses_of_one": one["losses"],
-        "difference": max(
-            (distributed_weight - local_weight).abs().max().item()
-            for distributed_weight, local_weight in weights
-        ),
+        "difference": max((W - V).abs().max().item() for W, V in weights),
         "bytes": {name: total / processes / STEPS for name, total in sent.items()},
         "expected": expected(numbers, matrices, processes, dtype.itemsize),
         "wire": first["wire"] and sum(part["wire"] for part in several) / processes / STEPS,

@@ -73,22 +73,20 @@ def maps(
     shape: dict[str, Any] = {"figsize": (WIDTH, (0.64 if wide else 0.42) * WIDTH), "squeeze": False}
     figure, [places] = plt.subplots(1, len(grids), sharey=bool(sides), **shape)
     cells = [[[*row.values()] for row in grid.values()] for grid in grids.values()]
-    grid_values = checks.array("maps with as many rows each", cells)
+    values = checks.array("maps with as many rows each", cells)
     checks.number("below", below)
-    if not (grid_values.ndim == 3 and grid_values.size and np.isfinite(grid_values).all()):
-        raise ValueError(
-            f"expected finite numbers in cells, got {checks.told(grid_values.tolist())}"
-        )
-    low, top, form = grid_values.min(), grid_values.max(), ".2f"
+    if not (values.ndim == 3 and values.size and np.isfinite(values).all()):
+        raise ValueError(f"expected finite numbers in cells, got {checks.told(values.tolist())}")
+    low, top, form = values.min(), values.max(), ".2f"
     colours: str | LinearSegmentedColormap = "viridis"
     if sides:
         if len(sides) != 2 or sides[0] == sides[1]:
             raise ValueError(f"sides are two different contestants, got {sides}")
-        far = np.abs(grid_values - below).max()
+        far = np.abs(values - below).max()
         low, top, form = below - far, below + far, "+.2f"
         first, second = ((np.array(to_rgb(look["color"])) + 1) / 2 for look in looks(sides))
         colours = LinearSegmentedColormap.from_list("sides", np.array([first, [1] * 3, second]))
-    for axes, (name, grid), cells in zip(places, grids.items(), grid_values, strict=True):
+    for axes, (name, grid), cells in zip(places, grids.items(), values, strict=True):
         names = {"xticklabels": [*next(iter(grid.values()))], "yticklabels": [*grid]}
         text = {"annot": True, "fmt": form, "annot_kws": {"fontsize": 10 if wide else 8.5}}
         draw_cells(axes, cells, (low, top), colours, cbar=False, **names, **text)
