@@ -10,19 +10,12 @@ from functools import partial
 from typing import Any
 
 from muonlab.studies.facts import FACTS_400, FACTS_1200, whose
-from muonlab.studies.protocol import ADAMW, MUON, OUTER, RIVALS, SETTING, knobs, partly, tuned
+from muonlab.studies.protocol import ADAMW, MUON, OUTER, RIVALS, knobs, partly, sides, tuned
 from muonlab.studies.races import AGAIN, RACE, judging, shorter
 from muonlab.studies.table1 import ALL_GROUPS
 from muonlab.sweeps.search import Knob, Search
 from muonlab.sweeps.study import Grid, Place, Study, Tuning, cross
 from muonlab.training.config import TrainConfig
-
-
-def rivals(**setting: Any) -> Grid:
-    """Returns AdamW and Muon in a setting, where the knobs of `protocol` start."""
-    base = replace(SETTING, eval_every=setting["steps"], **setting)
-    adamw = replace(base, muon=(), adamw_matrix_lr=0.002, adamw_matrix_beta1=0.9)
-    return [adamw, replace(base, muon=ALL_GROUPS)]
 
 
 def at_the_end(config: TrainConfig, seed: int) -> TrainConfig:
@@ -31,7 +24,7 @@ def at_the_end(config: TrainConfig, seed: int) -> TrainConfig:
     return replace(config, seed=seed, eval_every=often, spectra_every=config.steps)
 
 
-def judged(search: Search, seeds: range, at: Place) -> Grid:
+def judged(search: Search | Tuning, seeds: range, at: Place) -> Grid:
     """Returns the best of each contestant of a search, at seeds that did not choose it."""
     return [at_the_end(c, seed) for seed in seeds for c in search.best(at)]
 
@@ -45,9 +38,8 @@ ON_GPU: dict[str, Any] = {
     "context": 256,
     "eval_tokens": 2**18,
 }
-GPU_ADAMW, GPU_MUON = rivals(**ON_GPU)
-GPU = Search("race-gpu", [GPU_ADAMW, GPU_MUON], knobs, RIVALS)
-GPU_NORMUON = Search("race-gpu-normuon", [replace(GPU_MUON, rule="normuon")], knobs, RIVALS)
+GPU = Search("race-gpu", sides(**ON_GPU)[:2], knobs, RIVALS)
+GPU_NORMUON = Search("race-gpu-normuon", sides(**ON_GPU)[2:], knobs, RIVALS)
 GPU_SEEDS = range(1, 6)
 GPU_ROWS = (("VO", "FFN"), ("QK",), ("VO",), ("FFN",))
 
@@ -62,12 +54,7 @@ def gpu_rows(at: Place) -> Grid:
     return rows
 
 
-GPU_TABLE = Tuning("table-gpu-tuning", gpu_rows, ("muon",))
-
-
-def gpu_table(at: Place) -> Grid:
-    """Returns the better of both for each row, at new seeds."""
-    return [at_the_end(c, seed) for seed in GPU_SEEDS for c in GPU_TABLE.best(at)]
+GPU_TABLE = Tuning("table-gpu-tuning", gpu_rows, ("muon",))  # the better of both for each row
 
 
 # The loser's grid first: AdamW's best rate of the matrices is the lowest third of its range, Muon's
@@ -166,7 +153,7 @@ RUNGS: dict[str, dict[str, Any]] = {
     "ladder-wide": {"corpus": "docs", "size": "wide", "steps": 500},
 }
 LADDER = {
-    name: Search(name, rivals(**rung), lambda c: LADDER_KNOBS[c.muon], RIVALS)
+    name: Search(name, sides(**rung)[:2], lambda c: LADDER_KNOBS[c.muon], RIVALS)
     for name, rung in RUNGS.items()
 }
 
@@ -245,7 +232,9 @@ LEAD_SEARCHES = (
 )
 LEAD = {
     "race-gpu": Study(GPU.tunings, {"race-gpu": partial(judged, GPU, GPU_SEEDS)}),
-    "table-gpu": Study((*GPU.tunings, GPU_TABLE), {"table-gpu": gpu_table}),
+    "table-gpu": Study(
+        (*GPU.tunings, GPU_TABLE), {"table-gpu": partial(judged, GPU_TABLE, GPU_SEEDS)}
+    ),
     "race-gpu-shorter": Study(
         GPU.tunings,
         {"race-gpu-shorter": partial(shorter, GPU, {}, GPU_SEEDS, parts=(0.9, 0.8, 0.7, 0.6, 0.5))},

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any
 
 from muonlab.optim.rules import rule_of
-from muonlab.studies.table1 import ALL_GROUPS
 from muonlab.sweeps.search import Knob, Search
 from muonlab.sweeps.study import Grid, Place, Study, cross
 from muonlab.training.config import TrainConfig
@@ -59,15 +58,11 @@ def knobs(config: TrainConfig) -> tuple[Knob, ...]:
     return (rate, ADAMW[1] if "betas" in rule.reads else MUON[1], *OUTER)
 
 
-def sides(steps: int) -> Grid:
-    """Returns AdamW, Muon and NorMuon."""
-    base = replace(SETTING, steps=steps, eval_every=steps)
-    own: list[dict[str, Any]] = [
-        {"muon": (), "adamw_matrix_lr": 0.002, "adamw_matrix_beta1": 0.9},
-        {"muon": ALL_GROUPS},
-        {"muon": ALL_GROUPS, "rule": "normuon"},
-    ]
-    return [replace(base, **one) for one in own]
+def sides(steps: int, **setting: Any) -> Grid:
+    """Returns AdamW, Muon and NorMuon in a setting."""
+    base = replace(SETTING, steps=steps, eval_every=steps, **setting)
+    adamw = replace(base, muon=(), adamw_matrix_lr=0.002, adamw_matrix_beta1=0.9)
+    return [adamw, base, replace(base, rule="normuon")]
 
 
 RIVALS = ("muon", "rule")

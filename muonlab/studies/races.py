@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any
 
 from muonlab.records.record import Record, contestant
-from muonlab.studies.protocol import RIVALS, SEEDS, knobs, partly, sides
+from muonlab.studies.protocol import RIVALS, SEEDS, knobs, partly, sides, tuned
 from muonlab.sweeps.results import known
 from muonlab.sweeps.search import Knob, Search
 from muonlab.sweeps.study import Grid, Place, Study, Tuning, badness, cross
@@ -88,21 +88,14 @@ def judging(steps: int) -> range:
 def race(steps: int) -> Study:
     """Returns the race; at 4,800 steps without NorMuon, and without Muon on VO and FFN alone."""
     partial = [MEMORIES[steps]] if steps in MEMORIES else []
-
-    def finals(at: Place) -> Grid:
-        settings = [c for search in (RACE[steps], *partial) for c in search.best(at)]
-        often = steps // 8
-        return [
-            replace(c, seed=s, eval_every=often, spectra_every=often)
-            for s in judging(steps)
-            for c in settings
-        ]
-
+    name, seeds = f"race-{steps}", judging(steps)
+    ends = tuned(RACE[steps], *partial, seeds=len(seeds), first=seeds[0]).phases()[name]
+    finals = lambda at: [replace(c, spectra_every=c.eval_every) for c in ends(at)]  # noqa: E731
     before = RACE[1200].tunings if steps != 1200 else ()
     own = RACE[steps].tunings
     own = (*own[:2], *before, KNOBS, own[2]) if steps == 150 else before + own
     last = tuple(tuning for search in partial for tuning in search.tunings)
-    return Study(own + last, {f"race-{steps}": finals})
+    return Study(own + last, {name: finals})
 
 
 # Would rates of their own for QK, VO, w_in and w_out help? Four factors for either optimizer, from
@@ -163,8 +156,8 @@ TUNED_AT = {150: (150, 2), 600: (1200, 3), 1200: (1200, 3)}  # length: a race's,
 def places(at: Place, factors: tuple[float, ...] = (0.5, 1, 2)) -> Grid:
     """Returns rates for each average, optimizer and length: factors of the best of a race."""
     settings: Grid = []
-    for steps, (tuned, rounds) in TUNED_AT.items():
-        adamw, muon, _ = cross(RACE[tuned].best(at, rounds), steps=steps, eval_every=steps)
+    for steps, (length, rounds) in TUNED_AT.items():
+        adamw, muon, _ = cross(RACE[length].best(at, rounds), steps=steps, eval_every=steps)
         for average, factor in product(AVERAGES, factors):
             rate = adamw.adamw_matrix_lr or adamw.adamw_lr
             betas = (average, adamw.betas[1])
