@@ -216,6 +216,20 @@ def test_no_text_is_multiplied_by_a_truth_value(module):
             assert not (is_text(node.left) and truth), ast.unparse(node)
 
 
+PICKLERS = {"pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
+
+
+@pytest.mark.parametrize("module", NAMES)
+def test_nothing_from_elsewhere_is_unpickled(module):
+    """The processes of one run exchange objects by torch.distributed, which is not elsewhere."""
+    assert IMPORTS[module].isdisjoint(PICKLERS)
+    calls = [node for node in nodes(NAMES[module]) if isinstance(node, ast.Call)]
+    for call in calls:
+        keywords = {word.arg: ast.unparse(word.value) for word in call.keywords}
+        assert "allow_pickle" not in keywords
+        assert ast.unparse(call.func) != "torch.load" or keywords["weights_only"] == "True"
+
+
 def is_store(node):
     return isinstance(node.ctx, ast.Store)
 

@@ -94,6 +94,7 @@ def verdicts(handed_in: HandedIn, seconds: float | None = None) -> list[Verdict]
     if reason := uncontained():
         warnings.warn(reason, stacklevel=1)  # Python shows it once
     limit, process, its_verdicts = seconds or SECONDS, None, []
+    usual, asking.SECONDS = asking.SECONDS, limit + 2 * START  # what is sent has ends of its own
     try:
         for asked, cells in handed_in:
             process = _begun(process, [asked.name, asked.setup, cells, limit])
@@ -105,6 +106,7 @@ def verdicts(handed_in: HandedIn, seconds: float | None = None) -> list[Verdict]
                 process.close()
                 process = None
     finally:
+        asking.SECONDS = usual
         if process:
             process.close()
     return its_verdicts
@@ -151,7 +153,7 @@ def _judged(process: Confined, asked: Task, seconds: float) -> Verdict:
             example = f"Try `{asking.shown(outside, args)}`."
             stopped = Verdict(asked.exercise, "not right", str(failed)[:MOST], example)
             raise ValueError
-        watch.functions += [str(name)[:SHORT] for name in functions]
+        watch.functions += [str(name)[:SHORT] for name in functions if watch.by_hand]
         watch.operations += operations
         for given, changed in zip(args, after, strict=True):
             if isinstance(given, Tensor) and changed is not None:
