@@ -56,7 +56,10 @@ def _id(cell: NotebookNode) -> str:
 
 
 def written(notebook: NotebookNode, exercise: str) -> list[str]:
-    """Returns what the learner wrote in code, up to the next exercise; [] without this one."""
+    """Returns what the learner wrote in code, up to the next exercise; all of it without its mark.
+
+    A cell that was deleted and typed again has lost its mark: what it defines still counts.
+    """
     cells: list[str] = []
     begun = False
     for cell in notebook.cells:
@@ -66,7 +69,7 @@ def written(notebook: NotebookNode, exercise: str) -> list[str]:
         begun = begun or _id(cell) == exercise
         if cell.cell_type == "code" and not marks.get("locked"):
             cells.append(cell.source)
-    return cells if begun else []
+    return cells
 
 
 def graded(handed_in: HandedIn, seconds: float | None = None) -> list[Verdict]:

@@ -7,7 +7,6 @@ another, which ends with it. `confined` starts it.
 import json
 import math
 import os
-import re
 import resource
 import socket
 import sys
@@ -20,10 +19,10 @@ from torch import Tensor
 
 from muonlab.classroom import asking
 from muonlab.classroom.kinds import Wrong, described, plain
+from muonlab.teaching import cells as cell_code
 
 MEMORY = 4 * 2**30  # bytes more than the process holds: a right answer takes some megabytes
 TOLD = 64  # the status of a process that ends because it was told to
-MAGIC = re.compile(r"^(\s*)[%!].*", re.MULTILINE)
 
 
 def main() -> None:
@@ -113,11 +112,9 @@ def _function(name: str, cells: list[str], names: dict[str, Any]) -> Any:
     """Returns the function of that name after all cells; one that fails does not stop the next."""
     failed = ""
     for number, source in enumerate(cells):
-        place = f"<cell {number}>"
         try:
-            made = compile(MAGIC.sub(r"\1pass", source), place, "exec")
-            asking.linecache.cache[place] = (len(source), None, source.splitlines(True), place)
-            asking.call(lambda made=made: exec(made, names), none=True)
+            made = cell_code.compiled(source, f"<cell {number}>")
+            asking.call(lambda made=made: cell_code.run(made, names), none=True)
             failed = ""
         except SyntaxError as error:
             failed = f" Its cell cannot be read: {error}."
