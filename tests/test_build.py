@@ -34,7 +34,7 @@ def test_matrices_have_averages_factors_and_decay_of_their_own(muon, rate):
         assert group["lr"] == pytest.approx(rate * factor)
         assert group.get("factor", 1) == factor
         assert group["lr"] * group["weight_decay"] == pytest.approx(0.1 * rate * factor + 1e-4)
-        assert group["betas"][0] == 0.7
+        assert muon or group["betas"][0] == 0.7  # Muon reads none
     for end in ("embedding.weight", "head.weight"):
         assert (found[end]["lr"], found[end]["weight_decay"]) == (0.04, 0.1)
         assert found[end]["betas"] == (0.9, 0.95)
