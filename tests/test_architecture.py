@@ -179,7 +179,7 @@ def unread(path):
 
 UNREAD = {"facts.measure batch", "facts.measure context", "facts.measure tokens"}  # of a Task
 UNREAD |= {"axes.minus place", "axes.plain place"}  # of matplotlib's formatters
-UNREAD |= {"cells.getoutput line"}  # of IPython's shell, which runs nothing there
+UNREAD |= {"cells.getoutput line", "cells.run_cell_magic line"}  # of IPython's shell
 
 
 def test_no_function_takes_what_it_never_reads():

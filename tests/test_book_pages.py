@@ -184,8 +184,9 @@ def test_a_session_comes_after_the_lessons_that_it_needs():
 def test_every_minute_of_the_plans_is_that_of_the_lesson_or_of_the_exercise():
     for name in ("teach-day", "teach-seminar"):
         rows = [row for table in tables(page(name)) for row in table if "minutes" in row]
-        lessons = [(LESSON_LINK.search(" ".join(row.values())), row["minutes"]) for row in rows]
-        timed = [(found[1], minutes) for found, minutes in lessons if found and minutes != "35"]
+        words = [(" ".join(row.values()), row["minutes"]) for row in rows]
+        lessons = [(LESSON_LINK.search(text), m) for text, m in words if "Debate" not in text]
+        timed = [(found[1], minutes) for found, minutes in lessons if found]
         assert len(timed) >= 6
         for lesson, minutes in timed:
             read_and_do = HEADER.search(read(TEXTS[lesson])).groups()[:2]

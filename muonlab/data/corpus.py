@@ -143,6 +143,7 @@ class Corpus:
 
         There `load_corpus(folder)` gives the same tokens, no tokenizer. Errors: see `prepare_file`.
         """
+        checks.word("a saved corpus", self.name, "docs")  # its files are
         for tokens, part in ((self.train, "train"), (self.held_out, "val")):
             path = prepare_file(Path(folder) / f"{self.name}_{part}_000001.bin")
             shards.write_shard(tokens.numpy(), self.vocab_size, path)

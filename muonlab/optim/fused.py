@@ -54,7 +54,7 @@ def at_once(optimizer: Any) -> list[Group]:
     optimizer.parts = {}
     for group in sorted(optimizer.param_groups, key=is_split):
         params = [p for p in group["params"] if p.grad is not None and p.numel()]
-        alike = [g for g in groups if all(_same(g[key], group[key]) for key in options)]
+        alike = [g for g in groups if all(_same(g.get(key), group.get(key)) for key in options)]
         if is_split(group):
             params = [part for p in params for part in _parts(optimizer, p, group)]
         if is_split(group) and alike:

@@ -227,7 +227,6 @@ ANSWERS = {
                 (svdvals(b - a)[0] > 0) & (svdvals(b - a)[0] <= 2 * svdvals(b - a)[-1])
             ),
             "ratio": lambda b, a: bool(svdvals(b - a)[-1] / svdvals(b - a)[0] >= 0.5),
-            "less than twice": lambda b, a: bool(svdvals(b - a)[0] < 2 * svdvals(b - a)[-1]),
             "as 1 or 0": lambda b, a: int(0 < svdvals(b - a)[0] <= 2 * svdvals(b - a)[-1]),
             "divided by a learning rate": lambda b, a: bool(
                 0 < svdvals((b - a) / 0.02)[0] <= 2 * svdvals((b - a) / 0.02)[-1]
@@ -235,6 +234,7 @@ ANSWERS = {
         },
         "wrong": {
             "no zero": lambda b, a: bool(svdvals(b - a)[0] <= 2 * svdvals(b - a)[-1]),
+            "less than twice": lambda b, a: bool(svdvals(b - a)[0] < 2 * svdvals(b - a)[-1]),
             "no else": no_else,
             "no guard": ratio_without_guard,
             "orthogonal": orthogonal,
@@ -265,11 +265,11 @@ ANSWERS = {
             "by sums": by_sums,
             "one side of the size": with_(high=9.0),
             "head first": head_first,
-            "size first": with_(tests="ams"),
             "wider": with_(low=0.125, high=0.3),
         },
         "wrong": {
             "no bug": lambda step: "none",
+            "size first": with_(tests="ams"),
             "no head": with_(head=False),
             "no size": with_(tests="sm"),
             "no average": with_(tests="sa"),
