@@ -55,7 +55,7 @@ browser: .venv/all  ## needs Debian's chromium in /usr/bin/chromium
 	$(BIN)/python -m pytest -n 3 -m browser tests  # some tests wait
 
 slow: .venv/all  ## what is slow and seldom breaks: workers that are killed, compiled steps
-	$(BIN)/python -m pytest -m slow tests/test_pool.py tests/test_launches.py tests/test_fast.py
+	$(BIN)/python -m pytest -m slow tests/test_pool.py tests/test_launches.py tests/test_fast.py tests/test_engines.py
 
 grades: .venv/all  ## nbgrader, on all that can be handed in for every exercise: half an hour
 	$(BIN)/python -m pytest -m slow tests/test_teaching.py tests/test_variants.py tests/test_attacks.py

@@ -67,7 +67,8 @@ def _folder() -> Finding:
     names = [f"{name}.py" for name in ("muonlab", "numpy", *LIBRARIES)]
     hiding = [name for name in names if os.path.exists(name)]
     advice = f"rename {', '.join(hiding)}: notebooks here import it in place of the library"
-    return Finding("folder", _short(Path.cwd()), advice if hiding else "")
+    state = "a file here hides a library" if hiding else "no file here hides a library"
+    return Finding("folder", state, advice if hiding else "")
 
 
 def _cores() -> Finding:

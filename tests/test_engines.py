@@ -287,6 +287,7 @@ def check_engine(name, runs, text, path, monkeypatch):
         assert [h["overall"] for h in run.held_out] == [h["overall"] for h in same["held_out"]]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("ray_cluster")
 def test_a_ray_cluster_of_two_workers_gives_the_records_of_this_machine(
     text, tmp_path, monkeypatch
@@ -294,6 +295,7 @@ def test_a_ray_cluster_of_two_workers_gives_the_records_of_this_machine(
     check_engine("ray", 4, text, tmp_path / "ray.jsonl", monkeypatch)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("slurm_here")
 def test_jobs_of_submitit_give_the_records_of_this_machine(text, tmp_path, monkeypatch):
     check_engine("slurm", 2, text, tmp_path / "slurm.jsonl", monkeypatch)

@@ -132,11 +132,9 @@ def test_a_gpu_takes_a_stack_of_each_shape_at_once_and_no_more_than_fits(monkeyp
 
 @pytest.mark.parametrize(
     ("make", "lr"),
-    [
-        (NorMuon, torch.tensor(0.05)),
-        *(pytest.param(*case, marks=pytest.mark.slow) for case in ((NorMuon, 0.05), (Muon, 0.05))),
-    ],
+    [(NorMuon, torch.tensor(0.05)), (NorMuon, 0.05), (Muon, 0.05)],
 )
+@pytest.mark.slow
 def test_a_step_of_few_launches_compiles_as_one_graph(as_on_a_gpu, make, lr):
     shapes = [(8, 8), (8, 32), (32, 8), (3, 8, 5)]
     pairs = []

@@ -164,6 +164,7 @@ def test_nbgrader_gives_what_each_submission_deserves(lesson, tmp_path):
     deserved(graded(tmp_path, lesson, "a", wrong), lesson, "a")
 
 
+@pytest.mark.slow
 def test_where_no_process_begins_nbgrader_gives_no_points(tmp_path):
     assert main(["teach", "export", "--lessons", "00", "--to", str(tmp_path), "--seed", "a"]) == 0
     hand_in(tmp_path, "00-a", "ada", "right", 0, "a")

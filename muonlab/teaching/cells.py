@@ -8,7 +8,6 @@ import ast
 import asyncio
 import linecache
 from inspect import CO_COROUTINE
-from types import CodeType
 from typing import Any
 
 from IPython.core.inputtransformer2 import TransformerManager
@@ -40,14 +39,14 @@ class Shell:
         return lambda *args, **options: None
 
 
-def compiled(source: str, place: str) -> CodeType:
+def compiled(source: str, place: str) -> Any:
     """Returns a cell's code; SyntaxError where IPython could not read it either."""
     text = TransformerManager().transform_cell(source)
     linecache.cache[place] = (len(text), None, text.splitlines(True), place)  # to be quoted
     return compile(text, place, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
 
 
-def run(made: CodeType, names: dict[str, Any]) -> None:
+def run(made: Any, names: dict[str, Any]) -> None:
     """Runs the code of a cell in these names."""
     shell = Shell(names, made.co_filename)
     names.setdefault("display", lambda *shown, **options: None)
