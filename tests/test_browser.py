@@ -71,7 +71,7 @@ def lab(tmp_path_factory):
         yield f"http://127.0.0.1:{port}"
     finally:
         server.terminate()
-        server.wait(timeout=20)
+        server.wait(timeout=300)
 
 
 @pytest.fixture(scope="module")

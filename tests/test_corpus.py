@@ -580,7 +580,7 @@ def test_a_cache_file_that_cannot_be_read_is_named(own_cache, monkeypatch):
 
 
 def test_two_that_build_at_once_do_not_disturb_each_other(own_cache):
-    both_building = threading.Barrier(2, timeout=30)
+    both_building = threading.Barrier(2, timeout=300)
     found = []
 
     def build():

@@ -39,7 +39,7 @@ def started(tmp_path_factory):
     finally:
         for process in psutil.Process(lab.pid).children(recursive=True):
             process.terminate()  # the server, and with it the command that waits for it
-        lab.wait(timeout=20)
+        lab.wait(timeout=300)
 
 
 def test_it_opens_lesson_00_and_asks_for_no_news(started):

@@ -27,7 +27,13 @@ def slow_train(config, corpus, **options):
     return Record(dataclasses.asdict(config), [1.0], [0.1], held_out, 2)
 
 
-def work(path, configs, seconds=0.15):
+# Forked from a clean process: a copy of one whose threads hold locks may wait for them for ever.
+CLEAN = multiprocessing.get_context("forkserver")
+CLEAN.set_forkserver_preload(["torch", "muonlab.sweeps.sweep"])
+PATIENCE = 300  # seconds, on a machine that is busy
+
+
+def work(path, configs, seconds=0.15, together=None):
     def train(config, corpus, **options):
         with (path.parent / "began.txt").open("a") as file:
             file.write(f"{config.seed}\n")
@@ -35,21 +41,24 @@ def work(path, configs, seconds=0.15):
         return slow_train(config, corpus)
 
     engines.train, engines.load_corpus = train, lambda name: None
+    if together:
+        together.wait(PATIENCE)
     for _ in sweep.sweep(configs, path, progress=False):
         pass
 
 
 def start(*arguments):
-    process = multiprocessing.get_context("fork").Process(target=work, args=arguments)
+    process = CLEAN.Process(target=work, args=arguments)
     process.start()
     return process
 
 
 def test_two_processes_share_a_sweep_and_do_no_run_twice(tmp_path):
     path = tmp_path / "runs.jsonl"
-    workers = [start(path, CONFIGS) for _ in range(2)]
+    together = CLEAN.Barrier(2)
+    workers = [start(path, CONFIGS, 0.15, together) for _ in range(2)]
     for worker in workers:
-        worker.join(30)
+        worker.join(PATIENCE)
     assert [worker.exitcode for worker in workers] == [0, 0]
     assert Counter((tmp_path / "began.txt").read_text().split()) == Counter(map(str, range(6)))
     found = records.read(path)
@@ -59,14 +68,17 @@ def test_two_processes_share_a_sweep_and_do_no_run_twice(tmp_path):
 
 def test_what_a_killed_process_had_begun_is_run_by_another(tmp_path):
     path = tmp_path / "runs.jsonl"
-    killed = start(path, CONFIGS[:1], 60)
-    while not (tmp_path / "began.txt").exists():
+    began = tmp_path / "began.txt"
+    killed = start(path, CONFIGS[:1], 2 * PATIENCE)
+    while not began.exists():
         time.sleep(0.01)
     other = start(path, CONFIGS[:2])
+    while len(began.read_text().split()) < 2:
+        time.sleep(0.01)
     time.sleep(0.5)
     assert len(records.read(path)) == 1  # it does the second run, and waits for the first
     os.kill(killed.pid, signal.SIGKILL)
-    other.join(30)
+    other.join(PATIENCE)
     assert other.exitcode == 0
     assert {run.config["seed"] for run in records.read(path)} == {0, 1}
 
