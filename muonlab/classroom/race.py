@@ -1,0 +1,97 @@
+"""A study that runs on this machine, while the cell that started it draws its runs as they end."""
+
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+
+from IPython.display import display
+
+from muonlab import checks
+from muonlab.classroom.output import Output
+from muonlab.cost.plans import estimate, speed
+from muonlab.data.load import load_corpus
+from muonlab.drawing import figures, svg
+from muonlab.records.record import Record
+from muonlab.records.runs import curves, grouped
+from muonlab.studies.grids import phases
+from muonlab.sweeps.results import read_runs
+from muonlab.sweeps.study import Place
+from muonlab.training.config import TrainConfig
+
+POLL = 1.0  # seconds between two looks at what has ended
+
+
+def watch(study: str, folder: Path | str, minutes: float, workers: int = 2) -> list[Record]:
+    """Runs a study in processes of its own, and returns the runs of its last phase.
+
+    Their held-out losses appear as they end, and a line says how long the others will take. No run
+    begins that would end after the minutes; the next call goes on. Who stops the cell stops the
+    processes, too.
+
+    Args:
+        study: such as "race-gpu"; the trials of its phases before the last must lie in the folder.
+        folder: where its records are, and will be written.
+        workers: how many runs share this machine's card at once.
+
+    ValueError: no such study, or its trials are missing. RuntimeError: the processes ended badly.
+    """
+    checks.number("minutes", minutes, 0, above=True)
+    checks.number("workers", workers, 1, whole=True)
+    at = Place(Path(folder))
+    name, phase = list(phases(study).items())[-1]
+    configs = phase(at)
+    ended = read_runs(at.path(name))
+    before = _before(configs, ended)
+    command = _command(study, at.folder, minutes, workers)
+    shown = display(_progress(ended, len(configs), before), display_id=True)
+    began, first = time.monotonic(), len(ended)
+    with tempfile.TemporaryFile() as log, subprocess.Popen(command, stdout=log, stderr=log) as own:
+        try:
+            running = True
+            while running:
+                running = own.poll() is None
+                if len(records := read_runs(at.path(name))) > len(ended):
+                    ended = records
+                    pace = (time.monotonic() - began) / (len(ended) - first)
+                    rest = pace * (len(configs) - len(ended)) / 60
+                    line = f"The others need about {rest:.0f} minutes." if rest else ""
+                    shown.update(_progress(ended, len(configs), line))
+                if running:
+                    time.sleep(POLL)
+        finally:  # also when the cell is stopped
+            own.send_signal(signal.SIGINT)
+        if own.returncode:
+            log.seek(0)
+            raise RuntimeError(f"{study} has ended badly: {log.read().decode()[-500:]}")
+    return ended
+
+
+def _command(study: str, folder: Path, minutes: float, workers: int) -> list[str]:
+    command = [sys.executable, "-m", "muonlab", "ablate", study, "--results", str(folder)]
+    return [*command, "--workers", str(workers), "--minutes", str(minutes)]
+
+
+def _before(configs: Sequence[TrainConfig], ended: Sequence[Record]) -> str:
+    """Returns how long what is missing will take, from seven steps taken here."""
+    if len(ended) >= len(configs):
+        return ""
+    one = configs[0]
+    cost = estimate(configs[len(ended) :], speed(one, load_corpus(one.corpus)))
+    return f"The others need about {60 * cost.hours:.0f} minutes of one process here."
+
+
+def _progress(ended: Sequence[Record], runs: int, line: str) -> Output:
+    """Returns what the cell shows: how many runs have ended, and their losses along the steps."""
+    text = f"{len(ended)} of {runs} runs have ended. {line}".strip()
+    html = f"<p>{escape(text)}</p>"
+    if whole := [run for run in ended if not run.failure]:
+        steps, _ = curves(whole)
+        losses = {who: curves(group)[1] for who, group in grouped(whole, paired=False).items()}
+        figure = figures.lines(steps, losses, xlabel="step", ylabel="held-out loss, nats")
+        html += svg.inline(figure, f"Held-out losses of {len(whole)} of {runs} runs.")
+    return Output(text, {"text/html": html})

@@ -1,0 +1,140 @@
+"""A study that a cell runs and watches: its points appear, it stops with the cell, it says why."""
+
+import shutil
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from muonlab import notebooks
+from muonlab.classroom import home, race, report, start
+from muonlab.experiments import ALL_GROUPS, RESULTS, Hypothesis, judge, recorded
+
+STUDY, TRIALS, LAST = "lesson-03", "lesson-03-tuning.jsonl", "lesson-03-seeds.jsonl"
+RUNS = len(recorded("lesson-03-seeds"))
+
+RECORDS = """
+import sys, time
+lines = open(sys.argv[1]).read().splitlines(keepends=True)
+for line in lines:
+    with open(sys.argv[2], "a") as file:
+        file.write(line)
+    time.sleep(0.3)
+"""
+WAITS = """
+import pathlib, sys, time
+pathlib.Path(sys.argv[2] + ".begun").touch()
+try:
+    time.sleep(600)
+except KeyboardInterrupt:
+    pathlib.Path(sys.argv[2] + ".stopped").touch()
+"""
+FAILS = "print('no memory is left'); raise SystemExit(3)"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    shutil.copy(RESULTS / TRIALS, tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    """What the cell shows, one output after the other."""
+    outputs = []
+
+    def display(output, display_id):
+        outputs.append(output)
+        return SimpleNamespace(update=outputs.append)
+
+    monkeypatch.setattr(race, "display", display)
+    monkeypatch.setattr(race, "speed", lambda config, corpus: 1e12)
+    monkeypatch.setattr(race, "POLL", 0.02)
+    return outputs
+
+
+@pytest.fixture
+def instead(monkeypatch, folder):
+    """Lets a script of the test stand in for `muonlab ablate`."""
+
+    def script(text):
+        command = [sys.executable, "-c", text, str(RESULTS / LAST), str(folder / LAST)]
+        monkeypatch.setattr(race, "_command", lambda *_: command)
+
+    return script
+
+
+def test_points_appear_as_runs_end(folder, shown, instead):
+    instead(RECORDS)
+    runs = race.watch(STUDY, folder, minutes=1)
+    assert runs == recorded("lesson-03-seeds")
+    counts = [int(output.text.split()[0]) for output in shown]
+    assert counts[0] == 0
+    assert counts[-1] == RUNS
+    assert len(counts) > 3
+    assert counts == sorted(set(counts))
+    assert "The others need about" in shown[0].text
+    assert "The others need about" in shown[1].text
+    assert shown[-1].text == f"{RUNS} of {RUNS} runs have ended."
+    assert "<svg" not in shown[0].rich["text/html"]
+    assert f"Held-out losses of {RUNS} of {RUNS} runs." in shown[-1].rich["text/html"]
+
+
+def test_who_stops_the_cell_stops_the_processes(folder, shown, instead, monkeypatch):
+    instead(WAITS)
+
+    def stop(seconds):
+        while not (folder / f"{LAST}.begun").exists():
+            time.perf_counter()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(race, "time", SimpleNamespace(sleep=stop, monotonic=time.monotonic))
+    with pytest.raises(KeyboardInterrupt):
+        race.watch(STUDY, folder, minutes=1)
+    assert (folder / f"{LAST}.stopped").exists()
+
+
+def test_processes_that_end_badly_say_why(folder, shown, instead):
+    instead(FAILS)
+    with pytest.raises(RuntimeError, match="lesson-03 has ended badly: no memory is left"):
+        race.watch(STUDY, folder, minutes=1)
+
+
+def test_the_command_does_what_is_missing_and_no_more(folder, shown):
+    """Nothing is missing here, so it ends at once; with the real command line."""
+    shutil.copy(RESULTS / LAST, folder)
+    assert race.watch(STUDY, folder, minutes=1, workers=1) == recorded("lesson-03-seeds")
+    assert [output.text for output in shown] == [f"{RUNS} of {RUNS} runs have ended."]
+
+
+def test_trials_that_are_missing_are_named(tmp_path):
+    with pytest.raises(ValueError, match="lesson-03-tuning"):
+        race.watch(STUDY, tmp_path, minutes=1)
+
+
+@pytest.mark.parametrize("ended", [10, 3])
+def test_the_cell_of_lesson_16_on_a_machine_with_a_card(tmp_path, monkeypatch, capsys, ended):
+    monkeypatch.setenv("MUONLAB_HOME", str(tmp_path))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    runs, asked = recorded("race-gpu"), []
+
+    def watch(study, folder, minutes):
+        asked.append((study, minutes, {path.name for path in Path(folder).iterdir()}))
+        return runs[:ended]
+
+    (cell,) = [c for c in cells("16") if c.startswith("# the race on a GPU")]
+    both = Hypothesis({"muon": ALL_GROUPS}, {"muon": ()}, by=0.02, shared={"rule": "muon"})
+    known = {"torch": torch, "shutil": shutil, "home": home, "RESULTS": RESULTS, "watch": watch}
+    known |= {"recorded": recorded, "judge": judge, "report": report, "race": both}
+    exec(cell, known | {"lesson": start("16")})
+    assert asked == [("race-gpu", 10, {"race-gpu-1.jsonl", "race-gpu-2.jsonl"})]
+    says = capsys.readouterr().out
+    assert ("Your card: **" if ended == 10 else "Your card has too few runs yet") in says
+
+
+def cells(lesson):
+    text = notebooks.texts(Path("lessons"), [lesson])[0]
+    return [cell.source for cell in notebooks.read(text).cells]
