@@ -7,6 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
+from torch.optim.lr_scheduler import LinearLR
 
 from muonlab import Muon, newton_schulz, polar, route
 from muonlab.files import course
@@ -341,6 +342,24 @@ def test_the_step_compiles_as_one_graph(lr):
         step()
     torch.testing.assert_close(other, params)
     torch.testing.assert_close(vectors, vector)
+
+
+@pytest.mark.filterwarnings("ignore:Detected call of `lr_scheduler.step")  # torch sees no step
+def test_a_step_that_is_compiled_before_its_schedule_is_built_follows_it():
+    params = [nn.Parameter(random((8, 8))) for _ in range(2)]
+    eager, compiled = (Muon([p], lr=torch.tensor(0.1)) for p in params)
+    torch.compiler.reset()
+    step = torch.compile(compiled.step, fullgraph=True, backend="eager")
+    schedules = [LinearLR(optimizer, 1.0, 0.1, 3) for optimizer in (eager, compiled)]
+    for _ in range(3):
+        for p in params:
+            p.grad = p.detach().sin()
+        eager.step()
+        step()
+        for schedule in schedules:
+            schedule.step()
+    torch.testing.assert_close(*params)
+    assert compiled.param_groups[0]["lr"] == pytest.approx(0.01)
 
 
 def test_a_compiled_step_chooses_the_precision_of_large_stacks_too():
