@@ -148,17 +148,14 @@ class Muon(torch.optim.Optimizer):
         groups = list(state_dict["param_groups"])
         for number, (group, saved) in enumerate(zip(self.param_groups, groups, strict=False)):
             known = "betas" if group["rule"] == "adamw" else "ns_steps"
+            place = f"group {number} of the saved state"
             if known not in saved:
-                raise ValueError(
-                    f"group {number} of the saved state is of another optimizer: it "
-                    f"holds no {known}, but {', '.join(saved)}"
-                )
+                holds = f"it holds no {known}, but {', '.join(saved)}"
+                raise ValueError(f"{place} is of another optimizer: {holds}")
             for key in ("rule", "param_names"):
                 if key in saved and saved[key] != group.get(key):
-                    raise ValueError(
-                        f"expected {key}={group.get(key)!r} in group {number} of the saved state, "
-                        f"got {saved[key]!r}: build the optimizer as it was when it was saved"
-                    )
+                    differs = f"expected {key}={group.get(key)!r} in {place}, got {saved[key]!r}"
+                    raise ValueError(f"{differs}: build the optimizer as it was when it was saved")
             groups[number] = {**group, **saved, "split": group["split"], "heads": group["heads"]}
         self._check_state(state_dict)
         super().load_state_dict({**state_dict, "param_groups": groups})
@@ -279,10 +276,9 @@ class Muon(torch.optim.Optimizer):
             if not p.is_floating_point() or p.dtype.itemsize == 1:
                 raise ValueError(f"expected real floating-point, 16+ bits; {name!r} is {p.dtype}")
             if group["rule"] == "muon" and p.ndim < 2:
-                raise ValueError(
-                    f"Muon takes matrices; parameter {name!r} has shape {tuple(p.shape)}: "
-                    "give it to AdamW, or use muonlab.route(model)"
-                )
+                vector = f"parameter {name!r} has shape {tuple(p.shape)}"
+                then = "give it to AdamW, or use muonlab.route(model)"
+                raise ValueError(f"Muon takes matrices; {vector}: {then}")
             if self.whole_only and (is_sharded(p) or fused.is_split(group)):
                 whole = f"{type(self).__name__} steps whole matrices, and {name!r} is"
                 raise ValueError(f"{whole} sharded, or to be split: train it on whole weights")

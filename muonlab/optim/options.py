@@ -96,10 +96,8 @@ def check_options(group: Group) -> None:
     checks.number("lr", group["lr"], 0, LARGEST)
     checks.number("weight_decay", group["weight_decay"], 0)
     if (lost := float(group["lr"]) * float(group["weight_decay"])) > 1 + 1e-9:  # 1/3 · 3, rounded
-        raise ValueError(
-            f"lr · weight_decay must be at most 1, got {lost:g}: a step would take more off the "
-            "weights than there is, and turn their signs"
-        )
+        why = "a step would take more off the weights than there is, and turn their signs"
+        raise ValueError(f"lr · weight_decay must be at most 1, got {lost:g}: {why}")
     checks.number("momentum", group["momentum"], 0, 1)
     if group["rule"] == "adamw":
         checks.choice("fused", group["fused"], (True, False, None))
@@ -134,15 +132,12 @@ def check_present(
 
     add: gives the sums over all processes. Without this, they would wait for each other's rows.
     """
-    counts = add(
-        torch.tensor([p.grad is not None for _, p in pairs], device=pairs[0][1].device).int()
-    )
-    for (name, _), count in zip(pairs, counts.tolist(), strict=True):
+    present = torch.tensor([p.grad is not None for _, p in pairs], device=pairs[0][1].device)
+    for (name, _), count in zip(pairs, add(present.int()).tolist(), strict=True):
         if 0 < count < processes:
-            only = (
-                f"the gradient of parameter {name!r} is there in {count} of {processes} processes"
-            )
-            raise ValueError(f"{only}: nothing was updated; let all take part in the same losses")
+            only = f"is there in {count} of {processes} processes: nothing was updated"
+            then = "let all take part in the same losses"
+            raise ValueError(f"the gradient of parameter {name!r} {only}; {then}")
 
 
 def check_numbers(groups: list[Group], first: bool) -> None:

@@ -1,6 +1,7 @@
 """Decide which parameter Muon takes and which AdamW, and show the decision as a table."""
 
 import inspect
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -13,7 +14,7 @@ from muonlab import checks
 from muonlab.models.attention import Attention
 from muonlab.optim.muon import Muon
 from muonlab.optim.options import ADAMW_READS
-from muonlab.optim.update import is_stack, matrix_shape
+from muonlab.optim.update import Group, is_stack, matrix_shape
 
 _QUERIES = ("*.q.weight", "*.q_rope.weight")
 _KEYS = ("*.k.weight", "*.k_rope.weight", "*.k_up.weight")
@@ -60,16 +61,14 @@ class Route:
     split: tuple[int, ...] = ()  # the rows of its parts, unless it is taken as one
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Routing:
     """Which parameters of a model Muon takes; print it to see the table."""
 
-    def __init__(self, routes: list[Route], parameters: dict[str, nn.Parameter]) -> None:
-        self.routes = routes
-        self._parameters = parameters
+    routes: list[Route]
+    _parameters: dict[str, nn.Parameter]
 
-    def groups(
-        self, lr: float = 1e-3, adamw_lr: float = 3e-3, **options: Any
-    ) -> list[dict[str, Any]]:
+    def groups(self, lr: float = 1e-3, adamw_lr: float = 3e-3, **options: Any) -> list[Group]:
         """Returns the parameter groups for `muonlab.Muon`, each with its own learning rate.
 
         `options` of Muon (momentum, weight_decay, betas, …) go into the groups that read them.
@@ -81,16 +80,17 @@ class Routing:
         known = {*inspect.signature(Muon).parameters, "betas"} - {"params", "lr", "own"}
         if unknown := options.keys() - known:
             checks.choice("an option of Muon", sorted(unknown)[0], sorted(known))
-        kinds = {(r.rule, r.kernel, r.split) for r in self.routes if r.rule != "frozen"}
+        params_of = defaultdict(list)
+        for r in self.routes:
+            params_of[r.rule, r.kernel, r.split].append((r.name, self._parameters[r.name]))
+        params_of.pop(("frozen", False, ()), None)
         groups = []
-        for kind in sorted(kinds, key=lambda kind: (kind[0] == "adamw", *kind[1:])):
-            routes = [r for r in self.routes if (r.rule, r.kernel, r.split) == kind]
-            params = [(r.name, self._parameters[r.name]) for r in routes]
-            rule, kernel, split = kind
+        for rule, kernel, split in sorted(params_of, key=lambda kind: (kind[0] == "adamw", *kind)):
             own = {"kernels": True} if kernel else {"split": split} if split else {}
             rate = lr if rule == "muon" else adamw_lr
             reads = ADAMW_READS if rule == "adamw" else known - {"betas"}
             own |= {name: value for name, value in options.items() if name in reads}
+            params = params_of[rule, kernel, split]
             groups.append({"params": params, "rule": rule, "lr": rate, **own})
         return groups
 

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from muonlab.optim.fast import fast_newton_schulz
 from muonlab.optim.muon import Muon
-from muonlab.optim.normuon import NorMuon
+from muonlab.optim.normuon import SCALES, NorMuon
 from muonlab.optim.update import Group, lr_scale, matrix_shape
 
 BETA2, EPS = 0.95, 1e-8  # those of NorMuon
@@ -75,12 +75,8 @@ class Controlled(Muon):
 
 def start(p: Tensor, names: tuple[str, ...]) -> State:
     """Returns what a rule keeps about a matrix p (m, n) before the first step: zeros."""
-    small = {
-        "row_mean_square": torch.zeros_like(p[:, :1]),
-        "column_mean_square": torch.zeros_like(p[:1]),
-        "step": torch.tensor(0),
-    }
-    return {name: small[name] if name in small else torch.zeros_like(p) for name in names}
+    like = {"row_mean_square": p[:, :1], "column_mean_square": p[:1], "step": torch.tensor(0)}
+    return {name: torch.zeros_like(like.get(name, p)) for name in names}
 
 
 def sgd(G: Tensor, state: State, group: Group) -> Tensor:
@@ -150,9 +146,9 @@ def neurons(G: Tensor, state: State, group: Group) -> Tensor:
     a matrix. NorMuon evens the rows of either; a square matrix has them evened here, too.
     """
     O = _flat(_momentum(G, state, group), group)  # noqa: E741  the paper's letter
-    if G.size(0) >= G.size(1):
-        return _rms(_even_rows(O, state))
-    return _rms(O / _root(O.square().mean(0, keepdim=True), state["column_mean_square"]))
+    side, dim = ("row", 1) if G.size(0) >= G.size(1) else ("column", 0)
+    mean = state[f"{side}_mean_square"].lerp_(O.square().mean(dim, keepdim=True), 1 - BETA2)
+    return _rms(O / (mean.sqrt() + EPS))
 
 
 def _momentum(G: Tensor, state: State, group: Group) -> Tensor:
@@ -181,14 +177,6 @@ def _as_muon(D: Tensor, group: Group) -> Tensor:
     return O * (lr_scale(name, *matrix_shape(D)) / length)
 
 
-def _even_rows(D: Tensor, state: State) -> Tensor:
-    return D / _root(D.square().mean(1, keepdim=True), state["row_mean_square"])
-
-
-def _root(square: Tensor, mean: Tensor) -> Tensor:
-    return mean.lerp_(square, 1 - BETA2).sqrt() + EPS
-
-
 def _rms(D: Tensor) -> Tensor:
     """Returns D scaled to entries of root mean square 0.2; zeros stay zeros."""
     return D * (0.2 * math.sqrt(D.numel()) / D.norm().clamp(min=torch.finfo(D.dtype).tiny))
@@ -196,33 +184,25 @@ def _rms(D: Tensor) -> Tensor:
 
 NEWTON_SCHULZ = frozenset({"ns_coefficients", "ns_steps", "ns_norm"})
 AVERAGE = frozenset({"momentum", "nesterov"})
-OPTIONS = AVERAGE | NEWTON_SCHULZ | {"adjust_lr_fn", "betas", "noise"}
+MUON = AVERAGE | NEWTON_SCHULZ
+SCALED = MUON | {"adjust_lr_fn"}
+OPTIONS = SCALED | {"betas", "noise"}
 NOISY = NEWTON_SCHULZ | {"betas", "noise"}
 ADAM = ("exp_avg", "exp_avg_sq", "step")
 MEAN = ("momentum_buffer",)
+SIDES = ("row_mean_square", "column_mean_square")
+PAPER, RELEASED = (partial(NorMuon, scale=scale) for scale in SCALES)
 RULES = {
-    "muon": Rule("Muon", AVERAGE | NEWTON_SCHULZ | {"adjust_lr_fn"}, own=Muon, stacks=True),
-    "normuon": Rule(
-        "NorMuon", AVERAGE | NEWTON_SCHULZ, own=partial(NorMuon, scale="paper"), stacks=True
-    ),
-    "normuon_released": Rule(
-        "normuon_released",
-        AVERAGE | NEWTON_SCHULZ | {"adjust_lr_fn"},
-        own=partial(NorMuon, scale="released"),
-        stacks=True,
-    ),
+    "muon": Rule("Muon", SCALED, own=Muon, stacks=True),
+    "normuon": Rule("NorMuon", MUON, own=PAPER, stacks=True),
+    "normuon_released": Rule("normuon_released", SCALED, own=RELEASED, stacks=True),
     "sgd": Rule("SGD with momentum", frozenset({"momentum"}), sgd, MEAN),
     "flat_adam": Rule("flat Adam", NEWTON_SCHULZ | {"adjust_lr_fn", "betas"}, flat_adam, ADAM),
     "noisy_adam": Rule("noisy Adam", NOISY, noisy_adam, ADAM, step_like="AdamW"),
     "fixed_noise": Rule("Adam with fixed noise", NOISY, fixed_noise, ADAM, step_like="AdamW"),
     "sign": Rule("sign", AVERAGE, sign, MEAN),
     "random_spectrum": Rule("random_spectrum", AVERAGE, random_spectrum, (*MEAN, "step")),
-    "neurons": Rule(
-        "neurons",
-        AVERAGE | NEWTON_SCHULZ,
-        neurons,
-        (*MEAN, "row_mean_square", "column_mean_square"),
-    ),
+    "neurons": Rule("neurons", MUON, neurons, (*MEAN, *SIDES)),
 }
 OWN = re.compile(r"own-(\w+-[0-9a-f]{4})")  # the rules that `own.own_rule` names
 OWN_READS = frozenset({"momentum"})
