@@ -58,10 +58,8 @@ def pair_angles(vectors: Tensor) -> Tensor:
     checks.kind("rows (N, d) as a tensor", vectors, Tensor)
     size = vectors.abs().amax(-1) if vectors.ndim == 2 and vectors.numel() else vectors.new_zeros(1)
     if vectors.is_complex() or len(size) < 2 or not ((size > 0) & (size < torch.inf)).all():
-        expected = "two or more rows of finite real numbers, none of zeros alone"
-        raise ValueError(
-            f"expected {expected}; got {vectors.dtype} of shape {tuple(vectors.shape)}"
-        )
+        message = "expected two or more rows of finite real numbers, none of zeros alone"
+        raise ValueError(f"{message}; got {vectors.dtype} of shape {tuple(vectors.shape)}")
     unit = torch.nn.functional.normalize(in_float64(vectors), dim=1)
     first, second = torch.triu_indices(len(unit), len(unit), offset=1)
     return torch.rad2deg((unit @ unit.mT)[first, second].clamp(-1, 1).acos())

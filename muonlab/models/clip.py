@@ -5,6 +5,7 @@ Source: Kimi Team, arXiv 2507.20534, section 2.1 and Algorithm 1.
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -67,7 +68,7 @@ class QKClip:
         shape = len(self.layers), 4, self.layers[0].heads
         self.rows = torch.ones(shape, device=self.layers[0].q.weight.device)
         for rows, layer in zip(self.rows, self.layers, strict=True):
-            layer.register_forward_pre_hook(self._watch(rows))
+            layer.register_forward_pre_hook(partial(self._watch, rows))
 
     @torch.no_grad()
     def step(self) -> Tensor:
@@ -77,10 +78,5 @@ class QKClip:
                 matrix.weight.unflatten(0, (layer.heads, -1)).mul_(by_head[:, None, None])
         return self.rows[:, 0].clone()
 
-    def _watch(
-        self, rows: Tensor
-    ) -> Callable[[LatentAttention, tuple[Tensor, Tensor, Tensor]], None]:
-        def look(layer: LatentAttention, inputs: tuple[Tensor, Tensor, Tensor]) -> None:
-            rows.copy_(torch.as_tensor(self.rule(layer.logits(*inputs), self.tau)))
-
-        return look
+    def _watch(self, rows: Tensor, layer: LatentAttention, inputs: tuple[Tensor, ...]) -> None:
+        rows.copy_(torch.as_tensor(self.rule(layer.logits(*inputs), self.tau)))

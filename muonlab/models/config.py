@@ -1,7 +1,7 @@
 """The shapes that a GPT may have, and the named ones."""
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from muonlab import checks
 
@@ -33,13 +33,12 @@ class GPTConfig:
     inputs: int | None = None  # numbers that describe a token, where it is no id; see `Regressor`
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            name, value, default = field.name, getattr(self, field.name), field.default
+        for name, value in vars(self).items():
+            default = getattr(GPTConfig, name)
             if isinstance(default, bool):
                 checks.choice(name, value, (True, False))
             elif isinstance(default, int) or (default is None and value is not None):
-                least = 0 if name in ("experts", "shared_experts", "active_experts") else 1
-                checks.number(name, value, least, whole=True)
+                checks.number(name, value, 0 if name.endswith("experts") else 1, whole=True)
         checks.number("layers", self.layers, 1, DEEPEST, whole=True)
         checks.number("rope_base", self.rope_base, 1)
         checks.number("balance", self.balance, 0)
@@ -47,10 +46,9 @@ class GPTConfig:
         if not self.experts:
             self._idle("experts", "active_experts", "shared_experts", "expert_hidden", "balance")
         elif not 1 <= self.active_experts <= self.experts:
-            raise ValueError(
-                f"active_experts must be from 1 to experts={self.experts}, got "
-                f"{self.active_experts}: let a token choose fewer, or build more experts"
-            )
+            message = f"from 1 to experts={self.experts}, got {self.active_experts}"
+            then = "let a token choose fewer, or build more experts"
+            raise ValueError(f"active_experts must be {message}: {then}")
 
     def _check_attention(self) -> None:
         checks.choice("attention", self.attention, ATTENTIONS)
@@ -59,13 +57,12 @@ class GPTConfig:
         if self.attention != "latent":
             self._idle("latent attention", "rotary", "latent")
         if self.width % (2 * self.heads):
-            raise ValueError(
-                f"width must be a multiple of 2·heads, got width={self.width} and "
-                f"heads={self.heads}: RoPE turns the numbers of each head in pairs"
-            )
+            message = f"a multiple of 2·heads, got width={self.width} and heads={self.heads}"
+            why = "RoPE turns the numbers of each head in pairs"
+            raise ValueError(f"width must be {message}: {why}")
         if self.rotary_width % 2 or self.rotary_width > self.width:
-            expected = f"rotary must be even, and at most width={self.width}"
-            raise ValueError(f"{expected}, got {self.rotary}: RoPE turns pairs")
+            message = f"rotary must be even, and at most width={self.width}"
+            raise ValueError(f"{message}, got {self.rotary}: RoPE turns pairs")
         if self.latent_width > self.width:
             raise ValueError(f"latent must be at most width={self.width}, got {self.latent}")
 

@@ -160,18 +160,16 @@ class GPT(nn.Module):
         checks.kind("tokens (B, T) as a tensor", tokens, Tensor)
         if tokens.dtype != torch.long:
             raise ValueError(f"expected token ids of int64, got {tokens.dtype}: tokens.long()")
-        if tokens.ndim != 2 or not (len(tokens) and 1 <= tokens.shape[1] <= self.config.context):
-            raise ValueError(
-                f"expected tokens (B, T), 1 <= B, 1 <= T <= context={self.config.context}, got "
-                f"shape {tuple(tokens.shape)}: cut the text, or build a model of longer context"
-            )
-        if tokens.device.type == "cpu" and tokens.numel():  # elsewhere it would stall the device
+        context, words = self.config.context, self.config.vocab_size
+        if tokens.ndim != 2 or not (len(tokens) and 1 <= tokens.shape[1] <= context):
+            message = f"expected tokens (B, T), 1 <= B, 1 <= T <= context={context}"
+            then = "cut the text, or build a model of longer context"
+            raise ValueError(f"{message}, got shape {tuple(tokens.shape)}: {then}")
+        if tokens.device.type == "cpu":  # elsewhere it would stall the device
             lowest, highest = (bound.item() for bound in tokens.aminmax())
-            if lowest < 0 or highest >= self.config.vocab_size:
-                raise ValueError(
-                    f"token ids must be in [0, {self.config.vocab_size}), got {lowest} to "
-                    f"{highest}: was the text encoded with another tokenizer?"
-                )
+            if lowest < 0 or highest >= words:
+                message = f"token ids must be in [0, {words}), got {lowest} to {highest}"
+                raise ValueError(f"{message}: was the text encoded with another tokenizer?")
 
     @torch.no_grad()
     def generate(

@@ -53,10 +53,9 @@ class Regressor(GPT):
         inputs, context = self.config.inputs, self.config.context
         whole = tokens.ndim == 3 and len(tokens) and tokens.shape[2] == inputs
         if not whole or tokens.shape[1] not in range(2, context + 1, 2):
-            raise ValueError(
-                f"expected tokens (B, T, {inputs}) with an even T of 2 to {context}, got shape "
-                f"{tuple(tokens.shape)}: cut the prompt, or load the task of this dimension"
-            )
+            message = f"expected tokens (B, T, {inputs}) with an even T of 2 to {context}"
+            then = "cut the prompt, or load the task of this dimension"
+            raise ValueError(f"{message}, got shape {tuple(tokens.shape)}: {then}")
 
 
 def build(config: GPTConfig) -> GPT:
