@@ -29,9 +29,8 @@ def load_or_build(name: str, build: Callable[[], bytes]) -> tuple[bytes, str]:
         return parse(path.read_bytes())
     except FileNotFoundError:
         pass
-    except ValueError as error:
-        message = f"{path} {error}; it is built again"
-        warnings.warn(message, stacklevel=5)  # points at the caller of load_corpus
+    except ValueError as error:  # the warning points at the caller of load_corpus
+        warnings.warn(f"{path} {error}; it is built again", stacklevel=5)
     except OSError as error:
         raise _refused("read the cache", error, path) from error
     content = build()
@@ -61,9 +60,6 @@ def write(path: Path, file: bytes) -> None:
 
 
 def _refused(what: str, error: OSError, path: Path) -> OSError:
-    return OSError(
-        error.errno,
-        f"expected to {what}, got: {error.strerror}; "
-        "make room or give access there, or set MUONLAB_CACHE to another folder",
-        str(path),
-    )
+    then = "make room or give access there, or set MUONLAB_CACHE to another folder"
+    message = f"expected to {what}, got: {error.strerror}; {then}"
+    return OSError(error.errno, message, str(path))

@@ -94,7 +94,7 @@ class Corpus:
         total, count = total.view(2, kinds), count.view(2, kinds)
         unseen = {f"unseen_{name}": mean for name, mean in _means(total[1], count[1]).items()}
         share = (count[1].sum() / count.sum()).item()
-        return {**_means(total.sum(0), count.sum(0)), **unseen, "unseen_share": share}
+        return _means(total.sum(0), count.sum(0)) | unseen | {"unseen_share": share}
 
     @cached_property
     def unseen(self) -> Tensor:
@@ -131,10 +131,9 @@ class Corpus:
     def decode(self, tokens: Tensor | list[int]) -> str:
         """Returns the text of tokens (n,); raises RuntimeError without a tokenizer."""
         if self.tokenizer is None:
-            raise RuntimeError(
-                f"expected a tokenizer, but {self.name} is GPT-2 tokens without one: to see text, "
-                'use load_corpus("docs") or a folder of text files'
-            )
+            message = f"expected a tokenizer, but {self.name} is GPT-2 tokens without one"
+            then = 'to see text, use load_corpus("docs") or a folder of text files'
+            raise RuntimeError(f"{message}: {then}")
         ids = token_ids(tokens, self.vocab_size)
         return self.tokenizer.decode(ids, skip_special_tokens=False)
 
@@ -202,10 +201,8 @@ def words_of(name: str) -> int:
     if not dash:
         return VOCABULARY
     if not words.isdecimal() or not SMALLEST <= int(words) <= LARGEST:
-        raise ValueError(
-            f"expected {kind}-V with a vocabulary V of {SMALLEST} to {LARGEST:,} tokens, "
-            f"such as {kind}-1024; got {name!r}"
-        )
+        message = f"expected {kind}-V with a vocabulary V of {SMALLEST} to {LARGEST:,} tokens"
+        raise ValueError(f"{message}, such as {kind}-1024; got {name!r}")
     return int(words)
 
 
@@ -261,27 +258,14 @@ def unpacked(name: str, content: bytes, digest: str) -> Corpus:
     tokenizer = Tokenizer.from_str(facts["tokenizer"])
     tokenizer.encode_special_tokens = True  # its JSON does not hold this setting
     both = torch.from_numpy(np.frombuffer(tokens, tokenization.TOKEN).astype(np.int32))
-    return Corpus(
-        name=name,
-        train=both[: facts["train"]],
-        held_out=both[facts["train"] :],
-        vocab_size=tokenizer.get_vocab_size(),
-        sha256=digest,
-        documents=facts["documents"],
-        characters=facts["characters"],
-        tokenizer=tokenizer,
-    )
+    train, held_out = both[: facts["train"]], both[facts["train"] :]
+    counts = {key: facts[key] for key in ("documents", "characters")}
+    words = tokenizer.get_vocab_size()
+    return Corpus(name, train, held_out, words, digest, **counts, tokenizer=tokenizer)
 
 
 def _from_shards(name: str, training: list[Path], held_out: list[Path]) -> Corpus:
     train, rest = (torch.from_numpy(shards.read_shards(paths)) for paths in (training, held_out))
-    return Corpus(
-        name=name,
-        train=train,
-        held_out=rest,
-        vocab_size=shards.vocabulary(training + held_out),
-        sha256=shards.digest(training + held_out),
-        documents=sum(int((tokens == shards.END).sum()) for tokens in (train, rest)),
-        characters=None,
-        tokenizer=None,
-    )
+    words, digest = shards.vocabulary(training + held_out), shards.digest(training + held_out)
+    documents = sum(int((tokens == shards.END).sum()) for tokens in (train, rest))
+    return Corpus(name, train, rest, words, digest, documents, characters=None, tokenizer=None)

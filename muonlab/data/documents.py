@@ -58,13 +58,11 @@ def installed() -> list[tuple[str, str]]:
 
 def documentation() -> list[str]:
     """Returns every document of `docs`, or raises FileNotFoundError where sources are missing."""
-    texts = [text for _, texts in by_source() for text in texts]
-    if not texts:
-        raise FileNotFoundError(
-            "expected documentation in the .py files of Python and of the installed packages, "
-            "found none: install Python with its sources, or name a folder of text files instead"
-        )
-    return texts
+    if texts := [text for _, of_source in by_source() for text in of_source]:
+        return texts
+    message = "documentation in the .py files of Python and of the installed packages, found none"
+    then = "install Python with its sources, or name a folder of text files instead"
+    raise FileNotFoundError(f"expected {message}: {then}")
 
 
 def by_source() -> Iterator[tuple[str, list[str]]]:
@@ -110,13 +108,11 @@ def passages(folder: Path) -> list[str]:
         FileNotFoundError: no text there.
         ValueError: a file that is not UTF-8.
     """
-    cut_passages = [passage for path in text_files(folder) for passage in _cut(_text(path))]
-    if not cut_passages:
-        raise FileNotFoundError(
-            f"expected text in files that end in {', '.join(TEXT_SUFFIXES)} below {folder}, "
-            "found none: put text files there, or name another folder"
-        )
-    return cut_passages
+    if cut_passages := [part for path in text_files(folder) for part in _cut(_text(path))]:
+        return cut_passages
+    message = f"expected text in files that end in {', '.join(TEXT_SUFFIXES)} below {folder}"
+    then = "put text files there, or name another folder"
+    raise FileNotFoundError(f"{message}, found none: {then}")
 
 
 def text_files(folder: Path) -> list[Path]:
@@ -133,10 +129,9 @@ def split(documents: Iterable[str]) -> tuple[list[str], list[str]]:
     by_hash = {blake2b(text.encode(), digest_size=16).digest(): text for text in documents}
     order = sorted(by_hash)
     if len(order) < 2:
-        raise ValueError(
-            f"expected at least 2 different documents, one of them to hold out, got {len(order)}: "
-            f"add text (a file is cut at blank lines about every {PASSAGE:,} characters)"
-        )
+        message = "expected at least 2 different documents, one of them to hold out"
+        then = f"add text (a file is cut at blank lines about every {PASSAGE:,} characters)"
+        raise ValueError(f"{message}, got {len(order)}: {then}")
     share = sum(key[0] * 10 < 256 for key in order)
     cut = min(max(share, 1), len(order) - 1)  # a small folder may have none below, or nothing else
     texts = [by_hash[key] for key in order]

@@ -11,23 +11,14 @@ from functools import cache
 from pathlib import Path
 
 from muonlab import checks
-from muonlab.data.corpus import (
-    VOCABULARY,
-    load_code,
-    load_docs,
-    load_fineweb,
-    load_folder,
-    words_of,
-)
+from muonlab.data import corpus, shards
 from muonlab.data.facts import load_facts
 from muonlab.data.regression import load_regression
-from muonlab.data.shards import TOKENS, training_names
-from muonlab.data.shards import VOCABULARY as GPT2_WORDS
 from muonlab.data.task import Task, spelled, with_words
 from muonlab.models.gpt import GPTConfig
 
-TEXTS = {"docs": load_docs, "code": load_code, "fineweb": load_fineweb}
-MADE: dict[str, Callable[[str], Task]] = {  # by rule; the name goes on: "facts-9"
+TEXTS = {"docs": corpus.load_docs, "code": corpus.load_code, "fineweb": corpus.load_fineweb}
+BEGINNINGS: dict[str, Callable[[str], Task]] = {  # of names that go on, as "facts-9"
     "facts-": load_facts,
     "regression-": load_regression,
     **{f"{name}-": load for name, load in TEXTS.items()},
@@ -59,13 +50,11 @@ def load_corpus(name: str | Path = "docs") -> Task:
     folder = Path(os.path.expanduser(name))
     if not folder.is_dir():
         what = "a file" if folder.exists() else "neither"
-        known = [*TEXTS, *(f"{start}9" for start in MADE)] if isinstance(name, str) else []
-        near = checks.meant(name, known)
-        raise ValueError(
-            f"expected {' or '.join(map(repr, TEXTS))} or the path of a folder, got {str(name)!r}, "
-            f"which is {what}{near or ': check the folder that paths start from'}"
-        )
-    return load_folder(folder)
+        known = [*TEXTS, *(f"{start}9" for start in BEGINNINGS)] if isinstance(name, str) else []
+        then = checks.meant(name, known) or ": check the folder that paths start from"
+        message = f"expected {' or '.join(map(repr, TEXTS))} or the path of a folder"
+        raise ValueError(f"{message}, got {str(name)!r}, which is {what}{then}")
+    return corpus.load_folder(folder)
 
 
 @cache  # a grid has hundreds of runs and a few shapes
@@ -76,15 +65,15 @@ def shape_for(name: str, model: GPTConfig) -> GPTConfig:
     docs stands here too.
     """
     if name.startswith(("docs-", "code-")):
-        return with_words(model, words_of(name))
+        return with_words(model, corpus.words_of(name))
     if name.split("-")[0] == "fineweb":
-        training_names(name)  # it says what it expects
-        return with_words(model, GPT2_WORDS)
+        shards.training_names(name)  # it says what it expects
+        return with_words(model, shards.VOCABULARY)
     if make := _maker(name):
         return make(name).shape(model)
     if name not in TEXTS and not Path(name).expanduser().is_dir():
         load_corpus(name)  # it says what it expects
-    return with_words(model, VOCABULARY)
+    return with_words(model, corpus.VOCABULARY)
 
 
 def training_tokens(name: str) -> int | None:
@@ -93,10 +82,10 @@ def training_tokens(name: str) -> int | None:
     FineWeb is not downloaded for that; other texts are read.
     """
     if name.split("-")[0] == "fineweb":
-        return TOKENS * len(training_names(name))
+        return shards.TOKENS * len(shards.training_names(name))
     tokens = getattr(load_corpus(name), "train", None)
     return None if tokens is None else len(tokens)
 
 
 def _maker(name: str) -> Callable[[str], Task] | None:
-    return next((make for start, make in MADE.items() if name.startswith(start)), None)
+    return next((make for start, make in BEGINNINGS.items() if name.startswith(start)), None)

@@ -52,10 +52,8 @@ class Regression:
         follow from `seed` and `step` alone. A context of half a pair raises ValueError.
         """
         if context < 2 or context % 2:
-            raise ValueError(
-                f"expected a context of 2, 4, 6, … tokens, since a question and its answer take "
-                f"one each; got {context}"
-            )
+            why = "since a question and its answer take one each"
+            raise ValueError(f"expected a context of 2, 4, 6, … tokens, {why}; got {context}")
         checks.number("batch", batch, 1, whole=True, bytes_each=24 * context * self.dimension)
         generator = chance(seed, step)
         x = torch.randn(batch, context // 2, self.dimension, generator=generator)
@@ -88,7 +86,6 @@ def load_regression(name: str) -> Regression:
     checks.kind("the name of a regression", name, str)
     match = re.fullmatch(r"regression-([0-9]{1,4})", name)
     if not match or not 1 <= int(match[1]) <= LARGEST:
-        raise ValueError(
-            f"expected a name like 'regression-4', with a dimension of 1 to {LARGEST}, got {name!r}"
-        )
+        message = f"expected a name like 'regression-4', with a dimension of 1 to {LARGEST}"
+        raise ValueError(f"{message}, got {name!r}")
     return Regression(int(match[1]))

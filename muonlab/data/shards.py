@@ -55,16 +55,12 @@ def download(name: str) -> Path:
             return Path(fetch())
     except Exception as error:
         if isinstance(error, OSError) and error.errno in DISK:
-            raise OSError(
-                error.errno,
-                f"expected to write {name} (200 MB), got: {error.strerror}; "
-                "make room, or set HF_HOME to another folder",
-                error.filename,
-            ) from error
-        raise ConnectionError(
-            f"expected to download {name} of {REPOSITORY}, got {type(error).__name__}: connect to "
-            'the network, use load_corpus("docs"), which needs none, or name a folder of shards'
-        ) from error
+            message = f"expected to write {name} (200 MB), got: {error.strerror}"
+            then = "make room, or set HF_HOME to another folder"
+            raise OSError(error.errno, f"{message}; {then}", error.filename) from error
+        message = f"expected to download {name} of {REPOSITORY}, got {type(error).__name__}"
+        then = 'connect to the network, use load_corpus("docs"), which needs none'
+        raise ConnectionError(f"{message}: {then}, or name a folder of shards") from error
 
 
 def find(folder: Path) -> tuple[list[Path], list[Path]]:
@@ -74,10 +70,9 @@ def find(folder: Path) -> tuple[list[Path], list[Path]]:
     """
     training, held_out = (sorted(folder.glob(f"*_{x}_[0-9]*.bin")) for x in ("train", "val"))
     if not (training and held_out):
-        raise FileNotFoundError(
-            f"expected shards named like {TRAINING} and {HELD_OUT} in {folder}, "
-            f"got {len(training)} of the first kind and {len(held_out)} of the second: add one"
-        )
+        message = f"expected shards named like {TRAINING} and {HELD_OUT} in {folder}"
+        came = f"got {len(training)} of the first kind and {len(held_out)} of the second"
+        raise FileNotFoundError(f"{message}, {came}: add one")
     return training, held_out
 
 
@@ -113,10 +108,9 @@ def read_shard(path: Path) -> np.ndarray:
     count = _check_header(path)
     tokens = np.memmap(path, "<u2", "r", offset=HEADER, shape=(count,))
     if tokens.max() >= (size := vocabulary([path])):
-        raise ValueError(
-            f"expected tokens below {size:,} in {path}, got {tokens.max():,}: "
-            "the shard was made with another tokenizer than its header says"
-        )
+        message = f"expected tokens below {size:,} in {path}, got {tokens.max():,}"
+        why = "the shard was made with another tokenizer than its header says"
+        raise ValueError(f"{message}: {why}")
     return tokens
 
 

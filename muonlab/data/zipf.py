@@ -43,10 +43,9 @@ def exponent(counts: Sequence[float] | np.ndarray, first: int = 1) -> float:
     """
     c = checks.array("a count for each rank", counts)
     if c.ndim != 1 or len(c) < 2 or not ((c >= 0) & (c < np.inf)).all() or first < 1:
-        raise ValueError(
-            "expected one finite count of 0 or more for each of at least two ranks from rank 1 on, "
-            f"got the shape {c.shape} from rank {first}: pass counts in the order of their ranks"
-        )
+        message = "one finite count of 0 or more for each of at least two ranks from rank 1 on"
+        came = f"got the shape {c.shape} from rank {first}"
+        raise ValueError(f"expected {message}, {came}: pass counts in the order of their ranks")
     log_rank = np.log(np.arange(first, first + len(c)))
     seen = c @ log_rank / (c.sum() or 1.0)
 
@@ -56,10 +55,8 @@ def exponent(counts: Sequence[float] | np.ndarray, first: int = 1) -> float:
         return float(weights @ log_rank / weights.sum() - seen)
 
     if not excess(LARGEST) < 0 < excess(-LARGEST):
-        raise ValueError(
-            f"expected counts at several ranks and an exponent of size below {LARGEST:g}, got them "
-            "all, or nearly, at one end: take more text"
-        )
+        message = f"expected counts at several ranks and an exponent of size below {LARGEST:g}"
+        raise ValueError(f"{message}, got them all, or nearly, at one end: take more text")
     return float(brentq(excess, -LARGEST, LARGEST))
 
 
@@ -78,10 +75,8 @@ def exponent_interval(blocks: np.ndarray, first: int = 1) -> tuple[float, float,
         ValueError: fewer than two blocks, or counts that `exponent` refuses.
     """
     if blocks.ndim != 2 or len(blocks) < 2:
-        raise ValueError(
-            "expected counts of the shape (blocks, ranks) with two blocks or more, got the shape "
-            f"{blocks.shape}: cut the text into more blocks"
-        )
+        message = "expected counts of the shape (blocks, ranks) with two blocks or more"
+        raise ValueError(f"{message}, got the shape {blocks.shape}: cut the text into more blocks")
     count, generator = len(blocks), np.random.default_rng(0)
     weights = generator.multinomial(count, [1 / count] * count, size=RESAMPLES)
     exponents = [exponent(counts, first) for counts in weights @ blocks]
