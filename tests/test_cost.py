@@ -29,6 +29,7 @@ from muonlab.sweeps.study import Place, Tuning
 from muonlab.training.build import build_model, build_optimizer
 from muonlab.training.config import TrainConfig
 from muonlab.training.run import Run
+from printing import cost as page
 
 CONFIG = TrainConfig(steps=1, batch=2, context=16)
 SHAPES = [
@@ -38,7 +39,7 @@ SHAPES = [
 NAMES = [f"{c.attention}, {c.experts} experts{', gated' * c.gated}" for c in SHAPES]
 DOCS = SimpleNamespace(name="docs", measure=None, shape=partial(with_words, words=4096))
 TASKS = [replace(CONFIG, corpus=name) for name in ("facts-6", "regression-4")]
-TABLE = {row.name: row for row in plans.cost_table()}
+TABLE = {row.name: row for row in page.cost_table()}
 
 
 def hand_counted(m: int, n: int, steps: int) -> int:
@@ -379,9 +380,9 @@ def test_a_plan_keeps_what_its_runs_keep():
 
 
 def test_the_page_shows_the_table_of_today():
-    page = Path(__file__).parents[1] / "book" / "tables" / "cost.md"
-    assert page.read_text(encoding="utf-8") == plans.report()
-    assert plans.report().count("\n") == 2 * (2 + len(TABLE)) + 1
+    path = Path(__file__).parents[1] / "book" / "tables" / "cost.md"
+    assert path.read_text(encoding="utf-8") == page.report()
+    assert page.report().count("\n") == 2 * (2 + len(TABLE)) + 1
 
 
 def test_hours_here_grow_with_the_runs():

@@ -144,11 +144,9 @@ def check_memory(config: TrainConfig) -> None:
     if needed > free:
         enough = least_pieces(config, free)
         remedy = f"--pieces {enough}" if enough else "a smaller tier or batch, or a larger machine"
-        raise ValueError(
-            f"a run of size {config.size!r} with a batch of {config.batch} × {config.context} "
-            f"tokens needs about {needed / 2**30:.1f} GiB, and {device.type} has "
-            f"{free / 2**30:.1f} GiB free: take {remedy}"
-        )
+        what = f"size {config.size!r} with a batch of {config.batch} × {config.context} tokens"
+        room = f"{needed / 2**30:.1f} GiB, and {device.type} has {free / 2**30:.1f} GiB free"
+        raise ValueError(f"a run of {what} needs about {room}: take {remedy}")
 
 
 def passes(config: TrainConfig) -> str:
@@ -158,19 +156,16 @@ def passes(config: TrainConfig) -> str:
         return ""
     fineweb = config.corpus.startswith("fineweb")
     more = f"; fineweb-{math.ceil(read / TOKENS)} has enough" if fineweb else ""
-    return (
-        f"each run reads {read:,} tokens: {read / in_text:.1f} passes over {config.corpus}{more}\n"
-    )
+    often = f"{read / in_text:.1f} passes over {config.corpus}"
+    return f"each run reads {read:,} tokens: {often}{more}\n"
 
 
 def summary(configs: list[TrainConfig]) -> str:
     """Returns one line for a terminal: runs, operations, and hours on one H100-class card."""
     total = sum(map(flops, configs))
-    hours, card = total / (CARD * SHARE) / 3600, f"{CARD / 1e12:.0f} TFLOP/s"
-    return (
-        f"{len(configs)} runs of {total / 1e15:.3g} PFLOP together: {hours:.2g} hours on one card "
-        f"of {card} that reaches {SHARE:.0%} of it"
-    )
+    hours = f"{total / (CARD * SHARE) / 3600:.2g} hours"
+    card = f"one card of {CARD / 1e12:.0f} TFLOP/s that reaches {SHARE:.0%} of it"
+    return f"{len(configs)} runs of {total / 1e15:.3g} PFLOP together: {hours} on {card}"
 
 
 def hours_here(configs: list[TrainConfig]) -> str:

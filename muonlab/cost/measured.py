@@ -45,10 +45,9 @@ def left(phases: Mapping[str, Phase], at: Place) -> str:
     lines = [table(["", "phase", "runs", "missing", "minutes"], rows)]
     if total:
         card, code = (_timings()["provenance"][key] for key in ("device", "code"))
-        lines.append(
-            f"{total:.1f} minutes on an {card}, one run after the other: their steps alone, as "
-            f"timed with code {code}. Not timed: {untimed} runs, and what follows from trials."
-        )
+        how = f"one run after the other: their steps alone, as timed with code {code}"
+        rest = f"Not timed: {untimed} runs, and what follows from trials."
+        lines.append(f"{total:.1f} minutes on an {card}, {how}. {rest}")
     return "\n".join(lines)
 
 
