@@ -169,10 +169,9 @@ def run(config: TrainConfig, load: Callable[[str], Task], *, progress: bool = Tr
         known = isinstance(error, MemoryError | torch.OutOfMemoryError)
         if not known and "allocate memory" not in str(error):  # as the CPU's allocator says it
             raise
-        raise OSError(
-            f"this machine has too little memory for `{config.command()}`, which is not recorded: "
-            f"end other programs, or run it on a larger machine ({error})"
-        ) from error
+        message = f"this machine has too little memory for `{config.command()}`"
+        then = f"end other programs, or run it on a larger machine ({error})"
+        raise OSError(f"{message}, which is not recorded: {then}") from error
 
 
 def run_here(fields: dict[str, Any], code: str) -> dict[str, Any] | str:
@@ -203,8 +202,7 @@ def _check_accounting() -> None:
     """Raises ValueError where a job that was killed would look, for ever, as if it ran."""
     answer = subprocess.run(["sacct", "-n", "-j", "1"], capture_output=True, text=True, check=False)
     if answer.returncode:
-        raise ValueError(
-            "engine 'slurm' asks sacct how a job has ended, and it does not answer here "
-            f"({answer.stderr.strip()}): run on another machine of the cluster, or start "
-            "`muonlab ablate` in each job, since several may share one grid"
-        )
+        message = "engine 'slurm' asks sacct how a job has ended, and it does not answer here"
+        then = "or start `muonlab ablate` in each job, since several may share one grid"
+        other = "run on another machine of the cluster"
+        raise ValueError(f"{message} ({answer.stderr.strip()}): {other}, {then}")

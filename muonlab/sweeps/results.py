@@ -34,12 +34,10 @@ def read_runs(path: Path | str) -> list[Record]:
     defaults = json.loads(json.dumps(dataclasses.asdict(TrainConfig())))  # tuples as lists
     for run in runs:
         if unknown := sorted(run.config.keys() - defaults.keys()):
-            raise ValueError(
-                f"{path}: a run recorded by code {run.provenance.get('code', 'unknown')} has the "
-                f"options {', '.join(unknown)}, which this code does not know: go back to that "
-                "code, or name another file. Who renames or removes an option takes the records "
-                "along"
-            )
+            code, options = run.provenance.get("code", "unknown"), ", ".join(unknown)
+            message = f"{path}: a run recorded by code {code} has the options {options}, which this"
+            then = "go back to that code, or name another file. Who renames or removes an option"
+            raise ValueError(f"{message} code does not know: {then} takes the records along")
         run.config = defaults | run.config
         try:
             TrainConfig(**run.config)

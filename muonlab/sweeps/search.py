@@ -31,6 +31,9 @@ EDGE = 0.1  # of a range (in `beyond`: of what was tried): where a best value as
 CHOOSING = [101, 102]  # the seeds of a runoff: as the trials' own, 0, they never count afterwards
 
 
+Trials = dict[tuple[Any, ...], list[list[Record]]]  # by contestant and round
+
+
 @dataclass(frozen=True)
 class Knob:
     """A number to tune on a logarithmic scale, and its range."""
@@ -88,11 +91,9 @@ class Knob:
         value = round(1 - min(value, 1), 9) if self.average else value  # 0: no past at all
         for field in self.fields.split():
             name, _, index = field.partition(".")
-            new: Any = value
-            if index:
-                before = values[name]
-                new = (*before[: int(index)], value, *before[int(index) + 1 :])
-            values[name] = new
+            parts = [*values[name]] if index else [value]
+            parts[int(index or 0)] = value
+            values[name] = tuple(parts) if index else value
 
 
 @dataclass(frozen=True)
@@ -126,31 +127,34 @@ class Search:
 
     def best(self, at: Place, rounds: int | None = None) -> Grid:
         """Returns the best setting of each contestant: of all trials, or of the first rounds."""
-        groups, _ = self._search(at, rounds)
+        groups = self._groups(at, rounds)
         if rounds is not None or not self.runoff:
             return [TrainConfig(**best_trial(runs, self.by).config) for runs in groups]
         again = self.tunings[-1].recorded(at)
-        means = {
-            config: mean(
-                [self._end(run), *(self._end(again[c]) for c in cross(config, seed=CHOOSING))]
-            )
-            for runs in groups
-            for config, run in self._finalists(runs).items()
-        }
-        return [min(self._finalists(runs), key=means.__getitem__) for runs in groups]
 
-    def _search(self, at: Place, rounds: int | None) -> tuple[list[list[Record]], set[TrainConfig]]:
-        """Returns the trials of each contestant, and all that was tried."""
-        groups: dict[tuple[Any, ...], list[Record]] = {}
+        def mean_end(finalist: tuple[TrainConfig, Record]) -> float:
+            runs = [finalist[1], *(again[c] for c in cross(finalist[0], seed=CHOOSING))]
+            return mean(map(self._end, runs))
+
+        return [min(self._finalists(runs).items(), key=mean_end)[0] for runs in groups]
+
+    def _search(self, at: Place, rounds: int | None) -> tuple[Trials, set[TrainConfig]]:
+        """Returns what is recorded, by contestant and round, and all that was tried."""
+        trials: Trials = {}
         tried: set[TrainConfig] = set()
         for number, tuning in enumerate(self.tunings[: len(self.rounds)][:rounds]):
-            # its trials from what is found so far: asked of the phase, each round would search anew
-            trials = self._round(number, at, [*groups.values()], tried)
-            runs = replace(tuning, trials=trials).recorded(at)
-            tried |= {*trials} | runs.keys()  # these are on the text of the place
+            # its grid from what is found so far: asked of the phase, each round would search anew
+            grid = self._round(number, at, trials, tried)
+            runs = replace(tuning, trials=grid).recorded(at)
+            tried |= {*grid} | runs.keys()  # these are on the text of the place
             for config, run in runs.items():
-                groups.setdefault(tuning.contestant(config), []).append(run)
-        return [*groups.values()], tried
+                who = tuning.contestant(config)
+                trials.setdefault(who, [[] for _ in self.rounds])[number].append(run)
+        return trials, tried
+
+    def _groups(self, at: Place, rounds: int | None = None) -> list[list[Record]]:
+        """Returns the trials of each contestant."""
+        return [[*chain(*by_round)] for by_round in self._search(at, rounds)[0].values()]
 
     def _end(self, run: Record) -> float:
         return inf if run.failure else self.by(run)
@@ -161,17 +165,12 @@ class Search:
         return dict([*settings.items()][: self.runoff])
 
     def _runoff(self, at: Place) -> Grid:
-        groups, _ = self._search(at, None)
-        return cross([c for runs in groups for c in self._finalists(runs)], seed=CHOOSING)
+        finalists = [c for runs in self._groups(at) for c in self._finalists(runs)]
+        return cross(finalists, seed=CHOOSING)
 
-    def trials(self, at: Place) -> dict[tuple[Any, ...], list[list[Record]]]:
+    def trials(self, at: Place) -> Trials:
         """Returns what is recorded, by contestant and round; ValueError if trials are missing."""
-        runs_of: dict[tuple[Any, ...], list[list[Record]]] = {}
-        for n, tuning in enumerate(self.tunings[: len(self.rounds)]):
-            for config, run in tuning.recorded(at).items():
-                who = tuning.contestant(config)
-                runs_of.setdefault(who, [[] for _ in self.rounds])[n].append(run)
-        return runs_of
+        return self._search(at, None)[0]
 
     def beyond(self, at: Place) -> dict[TrainConfig, Record]:
         """Returns a trial further than all so far for each best value at an edge of these.
@@ -180,8 +179,7 @@ class Search:
         number at one seed, which favours the best, hints whether an edge hides a better value.
         """
         trials: dict[TrainConfig, Record] = {}
-        groups, _ = self._search(at, None)
-        for best, group in zip(self.best(at), groups, strict=True):
+        for best, group in zip(self.best(at), self._groups(at), strict=True):
             runs = {TrainConfig(**run.config): run for run in group}
             for knob in self.knobs(best):
                 places = [*map(knob.position, runs)]
@@ -201,14 +199,11 @@ class Search:
         The trials of a round are taken in any order, the rounds in theirs. So one sees whether
         more trials would change the answer. A trial that diverged counts as the worst of the rest.
         """
-        return {
-            who: expected_best([self._ends(rounds, n) for n in range(len(rounds))])
-            for who, rounds in self.trials(at).items()
-        }
+        return {who: expected_best(self._ends(runs)) for who, runs in self.trials(at).items()}
 
-    def _ends(self, rounds: list[list[Record]], number: int) -> list[float]:
-        finished = [self.by(run) for records in rounds for run in records if not run.failure]
-        return [max(finished) if run.failure else self.by(run) for run in rounds[number]]
+    def _ends(self, rounds: list[list[Record]]) -> list[list[float]]:
+        worst = max(self.by(run) for run in chain(*rounds) if not run.failure)
+        return [[worst if run.failure else self.by(run) for run in runs] for runs in rounds]
 
     def settings(self, at: Place) -> dict[tuple[Any, ...], list[str]]:
         """Returns each contestant's best values, a knob each, and where they lie in its range."""
@@ -221,14 +216,13 @@ class Search:
     def _grid(self, number: int) -> Phase:
         return lambda at: self._round(number, at, *self._search(at, number))
 
-    def _round(
-        self, number: int, at: Place, groups: list[list[Record]], tried: set[TrainConfig]
-    ) -> Grid:
+    def _round(self, number: int, at: Place, before: Trials, tried: set[TrainConfig]) -> Grid:
         chosen = number < len(self.around)
         where = self.around[number] if chosen else "best" if number else "all"
         if callable(where):
             sides = where(at)
         elif number:
+            groups = [chain(*by_round) for by_round in before.values()]
             sides = [TrainConfig(**best_trial(runs, self.by).config) for runs in groups]
         else:
             sides = self.sides(at) if callable(self.sides) else self.sides

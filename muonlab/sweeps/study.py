@@ -69,9 +69,8 @@ class Place:
         """Returns the grid on this place's text, in its pieces; ValueError if it compares texts."""
         texts = sorted({config.corpus for config in grid})
         if self.corpus and len(texts) > 1:
-            raise ValueError(
-                f"this study compares the texts {', '.join(texts)}: no --corpus can replace them"
-            )
+            message = f"this study compares the texts {', '.join(texts)}"
+            raise ValueError(f"{message}: no --corpus can replace them")
         own = {k: v for k in ("corpus", "pieces") if (v := getattr(self, k))}
         return cross(grid, **own) if own and grid else grid
 
@@ -121,10 +120,8 @@ class Tuning:
         """Returns the trials with their records; Unrecorded if some are not there."""
         trials, runs = self.grid(at), known(at.path(self.name)).read()
         if missing := sum(trial not in runs for trial in trials):
-            raise Unrecorded(
-                f"{missing} of the trials are not in {at.path(self.name)}: "
-                f"run `{at.command(self.name)}` first"
-            )
+            message = f"{missing} of the trials are not in {at.path(self.name)}"
+            raise Unrecorded(f"{message}: run `{at.command(self.name)}` first")
         return {trial: runs[trial] for trial in trials}
 
     def best(self, at: Place, *more: "Tuning") -> Grid:

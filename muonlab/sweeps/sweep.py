@@ -49,28 +49,24 @@ def sweep(
         OSError: too little memory; a worker that cannot take part, or see `spread`.
     """
     if parallel.size() > 1:  # they would average the gradients of different runs
-        raise ValueError(
-            "the processes of torchrun share one run, those of a sweep take different ones: start "
-            "it without torchrun, once for each GPU, with CUDA_VISIBLE_DEVICES"
-        )
+        message = "the processes of torchrun share one run, those of a sweep take different ones"
+        then = "start it without torchrun, once for each GPU, with CUDA_VISIBLE_DEVICES"
+        raise ValueError(f"{message}: {then}")
     configs = checks.several("several configurations, each a TrainConfig", configs, TrainConfig)
     if engine == "local" and workers is None:
         return spread(configs, path, Here(progress))
     if engine == "local":
-        raise ValueError(
-            "workers are those of ray or slurm: to do several runs at once on this machine, "
-            "use `muonlab ablate NAME --workers N`, or start the command several times"
-        )
+        message = "workers are those of ray or slurm: to do several runs at once on this machine"
+        then = "or start the command several times"
+        raise ValueError(f"{message}, use `muonlab ablate NAME --workers N`, {then}")
     checks.choice("engine", engine, ("local", *ENGINES))
     if workers is not None:
         checks.number("workers", workers, 1, whole=True)
     try:
         return spread(configs, path, ENGINES[engine](Path(path), workers))
     except ImportError as error:
-        raise ValueError(
-            f"engine {engine!r} is not installed: pip install 'muonlab[{engine}]', or from a clone "
-            f"pip install -e '.[{engine}]'"
-        ) from error
+        message = f"engine {engine!r} is not installed: pip install 'muonlab[{engine}]'"
+        raise ValueError(f"{message}, or from a clone pip install -e '.[{engine}]'") from error
 
 
 def spread(configs: Iterable[TrainConfig], path: Path | str, engine: Here) -> Iterator[Record]:
@@ -92,10 +88,9 @@ def spread(configs: Iterable[TrainConfig], path: Path | str, engine: Here) -> It
         yield from spread(driver.elsewhere, path, engine)
     losses = driver.losses.items()
     if lost := [f"{c.command()} ({died[-1]})" for c, died in losses if len(died) == TRIES]:
-        raise Lost(
-            f"{len(lost)} runs have no record, since {TRIES} workers died in each: "
-            f"{'; '.join(lost)}. All others are recorded; the same command tries again"
-        )
+        message = f"{len(lost)} runs have no record, since {TRIES} workers died in each"
+        then = "All others are recorded; the same command tries again"
+        raise Lost(f"{message}: {'; '.join(lost)}. {then}")
 
 
 class Driver:
