@@ -107,9 +107,8 @@ def keep(archive: bytes, replace: bool = False) -> None:
     ValueError: another one lies there, and `replace` is False.
     """
     if not replace and kept() not in (None, archive):
-        raise ValueError(
-            f"another archive is there already, {place()}: keep it, or exchange it with --replace"
-        )
+        message = f"another archive is there already, {place()}"
+        raise ValueError(f"{message}: keep it, or exchange it with --replace")
     place().parent.mkdir(parents=True, exist_ok=True)
     replace_file(place(), archive)
 

@@ -41,7 +41,6 @@ def uncontained() -> str:
         reason = (tried.stderr.strip() or "it fails") if tried.returncode else ""
     except OSError as error:
         reason = f"bwrap: {error.strerror}"
-    return reason and (
-        "a hand-in is NOT contained here, its code can do whatever you can: install bubblewrap 0.8 "
-        f"or newer (Linux), or grade in a container that holds nothing else ({reason})"
-    )
+    message = "a hand-in is NOT contained here, its code can do whatever you can"
+    then = "install bubblewrap 0.8 or newer (Linux), or grade in a container"
+    return reason and f"{message}: {then} that holds nothing else ({reason})"

@@ -120,11 +120,9 @@ def text(path: Path | str, expected: str) -> str:
     try:
         return content(path, expected).decode()
     except UnicodeDecodeError as error:
-        byte = f"byte {error.object[error.start]:#04x} at position {error.start:,}"
-        message = (
-            f"expected {expected} in UTF-8 in {path}, got {byte}: save it as UTF-8, or move it"
-        )
-        raise ValueError(message) from error
+        came = f"got byte {error.object[error.start]:#04x} at position {error.start:,}"
+        message = f"expected {expected} in UTF-8 in {path}, {came}"
+        raise ValueError(f"{message}: save it as UTF-8, or move it") from error
 
 
 def told(value: Any) -> str:

@@ -55,10 +55,8 @@ def check_rows(name: str, p: Any) -> None:
         return
     *copies, rows = p.placements
     if not (rows.is_shard(0) and all(copy.is_replicate() for copy in copies)):
-        raise ValueError(
-            f"expected parameters that are sharded by rows among processes, as "
-            f"fully_shard(model) does; {name!r} has placements {p.placements}"
-        )
+        expected = "parameters that are sharded by rows among processes, as fully_shard(model) does"
+        raise ValueError(f"expected {expected}; {name!r} has placements {p.placements}")
 
 
 def add_up(sums: Tensor, p: Tensor) -> Tensor:

@@ -227,10 +227,9 @@ def seeds_needed(effect: float, spread: float, chance: float = 0.8, by: float = 
     while chance_to_see(effect, spread, high) < chance:
         high *= 2
         if high > MOST:
-            raise ValueError(
-                f"an effect of {effect:g} with a spread of {spread:g} needs more than {MOST:,} "
-                "seeds: look for a larger effect, or a smaller spread"
-            )
+            message = f"an effect of {effect:g} with a spread of {spread:g} needs more than"
+            then = "look for a larger effect, or a smaller spread"
+            raise ValueError(f"{message} {MOST:,} seeds: {then}")
     return 2 + bisect_left(range(2, high), chance, key=lambda n: chance_to_see(effect, spread, n))
 
 

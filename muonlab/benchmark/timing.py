@@ -37,9 +37,8 @@ def race(
         if turns == rounds:
             taken = rounds * len(calls)
             busy = taken - sum(map(len, accepted.values()))
-            raise TimeoutError(
-                f"other processes were busy in {busy} of {taken} samples: close them and run again"
-            )
+            message = f"other processes were busy in {busy} of {taken} samples"
+            raise TimeoutError(f"{message}: close them and run again")
         turns += 1
         for name, run in contestants.items():
             accepted[name] += _sample(run, calls[name])

@@ -176,7 +176,6 @@ def _parse(line: str, place: str) -> Record:
     try:
         return _checked(Record(**json.loads(line)))
     except (ValueError, TypeError, RecursionError) as error:
-        raise ValueError(
-            f"{place}: expected one record of a run as a JSON object, got {line[:60]!r} "
-            f"({error}): delete that line, or restore the file from git"
-        ) from error
+        message = f"{place}: expected one record of a run as a JSON object, got {line[:60]!r}"
+        then = "delete that line, or restore the file from git"
+        raise ValueError(f"{message} ({error}): {then}") from error

@@ -91,12 +91,9 @@ def leads_in_time(
         limits = f"{steps / plans[-1]:.3g} to {steps / plans[0]:.3g}"
         raise ValueError(f"longer must be {limits}, as {rivals[1]} ran {plans} steps; got {longer}")
     muon = [[ends[rivals[1], n][seed] for n in plans] for seed in range(len(adamw))]
-    return [
-        mean_interval(
-            [a - np.interp(steps / x, plans, m) for a, m in zip(adamw, muon, strict=True)]
-        )
-        for x in longer
-    ]
+    pairs = [*zip(adamw, muon, strict=True)]
+    leads = ([a - np.interp(steps / x, plans, m) for a, m in pairs] for x in longer)
+    return [*map(mean_interval, leads)]
 
 
 def step_ratio(

@@ -46,10 +46,9 @@ def prepare(path: Path | str) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
-        raise OSError(
-            f"no checkpoint can be written at {folder} ({error.strerror}): a checkpoint is a "
-            "folder; name one that is not there yet, in a place where you may write"
-        ) from error
+        message = f"no checkpoint can be written at {folder} ({error.strerror})"
+        then = "name one that is not there yet, in a place where you may write"
+        raise OSError(f"{message}: a checkpoint is a folder; {then}") from error
     return folder
 
 

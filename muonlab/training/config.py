@@ -124,9 +124,8 @@ class TrainConfig:
             if value is not None and not isinstance(value, (str, int, float, tuple)):
                 raise ValueError(f"{name} must be a number, got {checks.told(value)}")
         if not isinstance(self.muon, tuple):
-            raise ValueError(
-                f"muon takes several groups, as ('QK', 'VO', 'FFN'); got {self.muon!r}"
-            )
+            message = "muon takes several groups, as ('QK', 'VO', 'FFN')"
+            raise ValueError(f"{message}; got {self.muon!r}")
         for name, known in CHOICES.items():
             value = getattr(self, name)
             for entry in value if name == "muon" else (value,):
@@ -140,9 +139,8 @@ class TrainConfig:
             raise ValueError(f"{reason}: choose one of them, or set pretraining to 0")
         rule = rule_of(self.rule)
         if self.ns_coefficients == "exact" and rule.direction and "ns_steps" in rule.reads:
-            raise ValueError(
-                f"rule={self.rule!r} takes Newton-Schulz steps: name coefficients, got 'exact'"
-            )
+            message = f"rule={self.rule!r} takes Newton-Schulz steps"
+            raise ValueError(f"{message}: name coefficients, got 'exact'")
         # the run sees if it is there
         if not re.fullmatch(r"auto|cpu|mps|cuda(:\d+)?", self.device):
             raise ValueError(f"device must be auto, cpu, mps, cuda or cuda:N; got {self.device!r}")
@@ -174,9 +172,8 @@ class TrainConfig:
         needed = (self.lr, self.adamw_lr, self.adamw_matrix_lr, *self.matrix_lr_factors)
         if self.matrix_decay and 0 in needed:
             rates_needed = "lr, adamw_lr, adamw_matrix_lr and matrix_lr_factors"
-            raise ValueError(
-                f"matrix_decay is a share of a rate: it needs {rates_needed} above 0, got a 0"
-            )
+            message = "matrix_decay is a share of a rate"
+            raise ValueError(f"{message}: it needs {rates_needed} above 0, got a 0")
         checks.number("momentum", self.momentum, 0, 1)
         for beta in self.betas:
             checks.number("betas", beta, 0, 1)

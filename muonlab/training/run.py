@@ -318,10 +318,9 @@ class Run:
         pairs = {name: (saved.get(name), here.get(name)) for name in sorted(saved | here)}
         differing = [f"{k} is {a!r} there and {b!r} here" for k, (a, b) in pairs.items() if a != b]
         if differing:
-            raise ValueError(
-                f"checkpoint {path} belongs to another run: {'; '.join(differing)}. "
-                "Use the same values, or give this run a checkpoint of its own"
-            )
+            message = f"checkpoint {path} belongs to another run: {'; '.join(differing)}"
+            then = "Use the same values, or give this run a checkpoint of its own"
+            raise ValueError(f"{message}. {then}")
         checkpoints.load(tensors(self.model, self.optimizer), path)
         for name in STATE:
             setattr(self, name, state[name])
@@ -348,8 +347,8 @@ class Run:
         rates = {p: g["rate"] for g in self.optimizer.param_groups for p in g["params"]}
         rate, warmup = rates[named[name]], self.config.warmup
         record = self.record()
-        record.failure = (
-            f"diverged at step {step}: {what}. The largest weight is in {name!r}: lower "
-            f"{rate} (now {getattr(self.config, rate):g}), or lengthen the warm-up (now {warmup:g})"
-        )
+        lower = f"lower {rate} (now {getattr(self.config, rate):g})"
+        then = f"{lower}, or lengthen the warm-up (now {warmup:g})"
+        largest_weight = f"The largest weight is in {name!r}"
+        record.failure = f"diverged at step {step}: {what}. {largest_weight}: {then}"
         return Diverged(record.failure, record)
