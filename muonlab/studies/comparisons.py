@@ -25,10 +25,15 @@ from muonlab.training.config import TrainConfig
 
 OVERALL: Measure = itemgetter("overall")
 LONGER = (1.0, 1.03, 1.1, 1.2)  # Muon's step, times AdamW's; large runs publish 1.01 to 1.06
-HEADS = (
-    *("question", "answer", "size [95 % interval]", "n", "steps", "tokens a step"),
-    *("trials a side", "study"),
+HEADS: tuple[str, ...] = (
+    "question",
+    "answer",
+    "size [95 % interval]",
+    "n",
+    "steps",
+    "tokens a step",
 )
+HEADS += ("trials a side", "study")
 
 
 @dataclass(frozen=True)
@@ -157,6 +162,11 @@ def _latent(attention: str, experts: int) -> Comparison:
     return Comparison(question, "latent-600", where=where, shorter="latent-600")
 
 
+def _to_code(by: str) -> Comparison:
+    question, where = f"on to code, from {by}'s model", {"pretrained_by": by}
+    return Comparison(question, "finetuning", where=where, shorter="finetuning")
+
+
 LAPTOP = Comparison("the race on a laptop, 1,200 steps", "race-1200", shorter="race")
 GPU = Comparison("the race on a GPU", "race-gpu")
 LENGTHS = (
@@ -172,15 +182,7 @@ KINDS = (
 )
 BATCHES = (_batch(8, 1600, "batch"), _batch(8, 100, "batch-100"), _batch(128, 100, "batch-128"))
 MODELS = tuple(_latent(a, e) for e in (0, 16) for a in ("multi-head", "latent"))
-CODE = tuple(
-    Comparison(
-        f"on to code, from {by}'s model",
-        "finetuning",
-        where={"pretrained_by": by},
-        shorter="finetuning",
-    )
-    for by in ("AdamW", "Muon")
-)
+CODE = (_to_code("AdamW"), _to_code("Muon"))
 RUNGS = (
     Comparison("the laptop's model, the GPU's tokens a step", "ladder-tokens"),
     Comparison("the GPU's model, the laptop's tokens a step", "ladder-small"),

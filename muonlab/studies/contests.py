@@ -6,6 +6,7 @@ and a second training on code.
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 from muonlab.studies.protocol import ADAMW, MUON, OUTER, RIVALS, knobs, partly, sides
@@ -47,14 +48,14 @@ def _instead(adamw: TrainConfig, rule: str, rate: float | None) -> TrainConfig:
     return replace(adamw, muon=ALL_GROUPS, rule=rule, lr=lr, adamw_matrix_lr=None)
 
 
-def controls(at: Place) -> Grid:
+def noise_and_flat(at: Place) -> Grid:
     """Returns where the search of each control begins."""
     adamw, muon, _ = RACE[1200].best(at)
-    noisy = [_instead(adamw, rule, adamw.adamw_matrix_lr) for rule in NOISE]
-    return [*noisy, _instead(adamw, "flat_adam", muon.lr)]
+    rates = dict.fromkeys(NOISE, adamw.adamw_matrix_lr) | {"flat_adam": muon.lr}
+    return [_instead(adamw, rule, rate) for rule, rate in rates.items()]
 
 
-ISOTROPY = Search("isotropy", controls, knobs, RIVALS, rounds=(8,), around=("best",))
+ISOTROPY = Search("isotropy", noise_and_flat, knobs, RIVALS, rounds=(8,), around=("best",))
 
 
 def tuned_controls(at: Place) -> Grid:
@@ -86,14 +87,13 @@ def table(at: Place) -> Grid:
     return list(dict.fromkeys(rows))  # both ends might share their setting
 
 
-TABLE = Search(
-    "table-1200",
-    table,
-    lambda c: MUON if c.muon else ADAMW,
-    ("gated", "muon"),
-    rounds=(4,),
-    around=("best",),
-)
+def own_knobs(config: TrainConfig) -> tuple[Knob, ...]:
+    """Returns the knobs of the matrices that a row is about."""
+    return MUON if config.muon else ADAMW
+
+
+NEAR: dict[str, Any] = {"around": ("best",)}  # what a search of few trials does at once
+TABLE = Search("table-1200", table, own_knobs, ("gated", "muon"), rounds=(4,), **NEAR)
 
 
 def other_ends(at: Place) -> Grid:
@@ -109,13 +109,12 @@ def other_ends(at: Place) -> Grid:
 
 # The four settings of a row lie near the best of Muon on all. Here each row that mixes the two
 # searches the whole ranges, at those of the two common settings that it found the better.
-WIDE = Search(
-    "table-1200-wide",
-    lambda at: [c for c in TABLE.best(at) if not c.gated and 0 < len(c.muon) < len(ALL_GROUPS)],
-    TABLE.knobs,
-    ("muon",),
-    rounds=(8,),
-)
+def mixed(at: Place) -> Grid:
+    """Returns the rows in which Muon takes some matrices, and AdamW the others."""
+    return [c for c in TABLE.best(at) if not c.gated and 0 < len(c.muon) < len(ALL_GROUPS)]
+
+
+WIDE = Search("table-1200-wide", mixed, own_knobs, ("muon",), rounds=(8,))
 
 
 def better_when_wide(at: Place) -> Grid:
@@ -143,36 +142,31 @@ NORMUON = Search("normuon", taller, knobs, ("muon", "rule"), rounds=(8, 8), arou
 
 # Do four Newton-Schulz steps train as well as five? Both are tuned again, around Muon's best.
 FOUR: dict[str, Any] = {"ns_coefficients": "four", "ns_steps": 4, "ns_norm": "schatten4"}
-FEWER = Search(
-    "four",
-    lambda at: [replace(RACE[1200].best(at)[1], **kind) for kind in ({}, FOUR)],
-    knobs,
-    ("ns_coefficients",),
-    rounds=(8,),
-    around=("best",),
-)
+
+
+def five_and_four(at: Place) -> Grid:
+    """Returns Muon of the race with five steps, and with four."""
+    return [replace(RACE[1200].best(at)[1], **kind) for kind in ({}, FOUR)]
+
+
+FEWER = Search("four", five_and_four, knobs, ("ns_coefficients",), rounds=(8,), **NEAR)
 
 # Latent attention, experts, or both: does Muon's lead change with the architecture? Each attention
 # has its usual norms. If queries and the shared key were normed in latents as well, the position's
 # part of a logit could not exceed p/√(h+p) = 2.3; in multi-head attention all of it can be 5.7.
-KINDS: list[dict[str, Any]] = [
-    {"attention": "multi-head"},
-    {"attention": "latent", "qk_norm": False},
-]
-LATENT = Search(
-    "latent-600",
-    lambda at: [
-        replace(config, steps=600, eval_every=600, experts=experts, **kind)
-        for config in RACE[1200].best(at)[:2]
-        for kind in KINDS
-        for experts in (0, 16)
-    ],
-    knobs,
-    ("attention", "experts", "muon"),
-    rounds=(8, 8, 8),
-    around=("best",),
-    runoff=3,
-)
+KINDS: list[dict[str, Any]] = [{"attention": "multi-head"}]
+KINDS += [{"attention": "latent", "qk_norm": False}]
+
+
+def architectures(at: Place) -> Grid:
+    """Returns AdamW and Muon of the race in each kind of model, half as long."""
+    models = product(RACE[1200].best(at)[:2], KINDS, (0, 16))
+    plan = {"steps": 600, "eval_every": 600}
+    return [replace(c, **plan, **kind, experts=experts) for c, kind, experts in models]
+
+
+KIND = ("attention", "experts", "muon")
+LATENT = Search("latent-600", architectures, knobs, KIND, rounds=(8, 8, 8), runoff=3, **NEAR)
 
 # Batches: the same tokens in fewer steps, or the same steps with more tokens. After two rounds a
 # reader found AdamW far better at the race's settings: the third looks around them, for both.
@@ -240,10 +234,10 @@ DECAY = Knob("matrix_decay", 2e-5, 2e-3)
 DECAYING = Search(
     "decay-tuned",
     lambda at: cross(RACE[1200].best(at)[:2], matrix_decay=2e-4),
-    lambda c: (*knobs(c), DECAY),
+    lambda config: (*knobs(config), DECAY),
     RIVALS,
     rounds=(8,),
-    around=("best",),
+    **NEAR,
 )
 
 
@@ -254,12 +248,9 @@ MOVED = {"corpus": "code-512", "pretraining": 1200, "steps": 300, "eval_every": 
 def movers(at: Place) -> Grid:
     """Returns both optimizers on the models of both, at a quarter of the rates of the race."""
     adamw, muon, _ = cross(RACE[1200].best(at), **MOVED)
-    slower = [_slower(adamw, "adamw_lr", "adamw_matrix_lr"), _slower(muon, "adamw_lr", "lr")]
+    rates_of = {adamw: ("adamw_lr", "adamw_matrix_lr"), muon: ("adamw_lr", "lr")}
+    slower = [replace(c, **{n: getattr(c, n) / 4 for n in names}) for c, names in rates_of.items()]
     return cross(slower, pretrained_by=["AdamW", "Muon"])
-
-
-def _slower(config: TrainConfig, *rates: str) -> TrainConfig:
-    return replace(config, **{rate: getattr(config, rate) / 4 for rate in rates})
 
 
 def mover_knobs(config: TrainConfig) -> tuple[Knob, ...]:
@@ -271,3 +262,6 @@ def mover_knobs(config: TrainConfig) -> tuple[Knob, ...]:
 
 
 MOVING = Search("finetuning", movers, mover_knobs, ("pretrained_by", "muon"), (16, 8, 8, 8, 8))
+
+ON_TEXT = (ISOTROPY, TABLE, WIDE, NORMUON, LATENT, BATCH, FEWER)
+FURTHER = (IN_CONTEXT, ROUTES, MOVING, DECAYING)

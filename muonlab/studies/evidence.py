@@ -5,42 +5,10 @@ from dataclasses import replace
 from functools import partial
 
 from muonlab.records.record import Record
-from muonlab.studies.contests import (
-    BATCH,
-    DECAYING,
-    FEWER,
-    IN_CONTEXT,
-    ISOTROPY,
-    LATENT,
-    MOVING,
-    NORMUON,
-    ROUTES,
-    TABLE,
-    WIDE,
-    better_when_wide,
-    decayed,
-    doses,
-    equal_rates,
-    other_ends,
-    regression_knobs,
-    tuned_controls,
-)
-from muonlab.studies.facts import FACTS_400, FACTS_1200, IMBALANCE, learner_knobs, rate_alone
+from muonlab.studies import contests, facts, races
 from muonlab.studies.lead import LEAD, LEAD_SEARCHES
-from muonlab.studies.protocol import knobs, pilot, tuned
-from muonlab.studies.races import (
-    AGAIN,
-    KNOBS,
-    MEMORIES,
-    RACE,
-    RATES,
-    VOCABULARY,
-    WIDER,
-    judging,
-    mapped,
-    race,
-    shorter,
-)
+from muonlab.studies.protocol import knobs, pilot, rounds_of, tuned
+from muonlab.studies.races import MAPPING, RACE, RACES, RATES, judging, mapped, race
 from muonlab.studies.table1 import ALL_GROUPS
 from muonlab.sweeps.search import Knob, Search
 from muonlab.sweeps.study import Place, Study, Tuning, badness
@@ -53,8 +21,8 @@ def knobs_of(config: TrainConfig) -> tuple[Knob, ...]:
     Where Muon takes some matrices only, AdamW's rate and average of the others come on top.
     """
     if config.corpus.startswith("facts"):
-        return learner_knobs(config)
-    own = regression_knobs if config.corpus.startswith("regression") else knobs
+        return facts.learner_knobs(config)
+    own = contests.regression_knobs if config.corpus.startswith("regression") else knobs
     others = config.muon and {*config.muon} != {*ALL_GROUPS}
     return own(config) + (own(replace(config, muon=()))[:2] if others else ())
 
@@ -66,12 +34,8 @@ def rates_of(config: TrainConfig) -> tuple[Knob, ...]:
 
 FIRST = (RACE[1200],)
 FIRST_SEARCHES = {
-    search.name: search
-    for search in (
-        *(*RACE.values(), AGAIN, *MEMORIES.values(), *RATES.values(), VOCABULARY, ISOTROPY),
-        *(TABLE, WIDE, NORMUON, LATENT, BATCH, FEWER, FACTS_400, FACTS_1200, IMBALANCE),
-        *(IN_CONTEXT, ROUTES, MOVING, DECAYING),
-    )
+    s.name: s
+    for s in (*RACES, *contests.ON_TEXT, *facts.LEARNING, *contests.FURTHER)  # in this order
 }
 
 
@@ -95,40 +59,46 @@ def gained_beyond(
 EVIDENCE = {
     "pilot": Study((), {"pilot": pilot}),
     **{f"race-{steps}": race(steps) for steps in RACE},
-    "race-again": tuned(AGAIN, seeds=10, first=11, before=FIRST),
+    "race-again": tuned(races.AGAIN, seeds=10, first=11, before=FIRST),
     "rates-1200": tuned(RATES[1200], seeds=10, before=FIRST),
     # These trials found nothing below the best with one rate, whose five seeds the race has.
-    "rates-4800": Study(
-        tuple(t for s in (*FIRST, RACE[4800], *RATES.values()) for t in s.tunings), {}
-    ),
-    "knobs": Study((*RACE[150].tunings[:2], *RACE[1200].tunings, KNOBS, WIDER), {"knobs": mapped}),
+    "rates-4800": Study(rounds_of(*FIRST, RACE[4800], *RATES.values()), {}),
+    "knobs": Study((*RACE[150].tunings[:2], *RACE[1200].tunings, *MAPPING), {"knobs": mapped}),
     "isotropy": Study(
-        (*RACE[1200].tunings, *ISOTROPY.tunings),
-        {"isotropy-equal": equal_rates, "isotropy-doses": doses, "isotropy": tuned_controls},
+        rounds_of(*FIRST, contests.ISOTROPY),
+        {
+            "isotropy-equal": contests.equal_rates,
+            "isotropy-doses": contests.doses,
+            "isotropy": contests.tuned_controls,
+        },
     ),
     # `first`: the seeds before it were looked at before a round was added, so they do not count.
-    "vocabulary-1200": tuned(VOCABULARY, seeds=10, first=16, before=FIRST),
+    "vocabulary-1200": tuned(races.VOCABULARY, seeds=10, first=16, before=FIRST),
     "table-1200": Study(
-        (*RACE[1200].tunings, *TABLE.tunings),
-        {**tuned(TABLE, seeds=5).finals, "table-1200-ends": other_ends},
+        rounds_of(*FIRST, contests.TABLE),
+        {**tuned(contests.TABLE, seeds=5).finals, "table-1200-ends": contests.other_ends},
     ),
     "table-1200-wide": Study(
-        (*RACE[1200].tunings, *TABLE.tunings, *WIDE.tunings), {"table-1200-wide": better_when_wide}
+        rounds_of(*FIRST, contests.TABLE, contests.WIDE),
+        {"table-1200-wide": contests.better_when_wide},
     ),
-    "normuon": tuned(NORMUON, seeds=10, first=11, before=FIRST),
-    "four": tuned(FEWER, seeds=10, before=FIRST),
-    "latent-600": tuned(LATENT, seeds=5, first=6, before=FIRST),
-    "batch": Study((*race(150).tunings, *BATCH.tunings), tuned(BATCH, seeds=6, first=7).finals),
+    "normuon": tuned(contests.NORMUON, seeds=10, first=11, before=FIRST),
+    "four": tuned(contests.FEWER, seeds=10, before=FIRST),
+    "latent-600": tuned(contests.LATENT, seeds=5, first=6, before=FIRST),
+    "batch": replace(
+        tuned(contests.BATCH, seeds=6, first=7),
+        tunings=(*race(150).tunings, *contests.BATCH.tunings),
+    ),
     "facts-400": Study(
-        FACTS_400.tunings,
-        {**tuned(FACTS_400, seeds=5, first=6).finals, "facts-400-rate": rate_alone},
+        facts.FACTS_400.tunings,
+        {**tuned(facts.FACTS_400, seeds=5, first=6).finals, "facts-400-rate": facts.rate_alone},
     ),
-    "facts-1200": tuned(FACTS_1200, seeds=5, first=6, before=(FACTS_400,)),
-    "imbalance": tuned(IMBALANCE, seeds=5, first=16, before=(FACTS_400,)),
-    "decay-1200": Study(RACE[1200].tunings, {"decay-1200": decayed}),
-    "decay-tuned": tuned(DECAYING, seeds=10, before=FIRST),
-    "regression-600": tuned(IN_CONTEXT, ROUTES, seeds=10, first=11),
-    "finetuning": tuned(MOVING, seeds=10, first=11, before=FIRST),
+    "facts-1200": tuned(facts.FACTS_1200, seeds=5, first=6, before=(facts.FACTS_400,)),
+    "imbalance": tuned(facts.IMBALANCE, seeds=5, first=16, before=(facts.FACTS_400,)),
+    "decay-1200": Study(RACE[1200].tunings, {"decay-1200": contests.decayed}),
+    "decay-tuned": tuned(contests.DECAYING, seeds=10, before=FIRST),
+    "regression-600": tuned(contests.IN_CONTEXT, contests.ROUTES, seeds=10, first=11),
+    "finetuning": tuned(contests.MOVING, seeds=10, first=11, before=FIRST),
     "beyond": Study((), {"beyond": lambda at: [*further(at)]}),  # when all searches have ended
 }
 
@@ -140,21 +110,21 @@ FEWER_STEPS: dict[str, tuple[Search, dict[str, int], range, tuple[float, ...]]] 
     "race": (RACE[1200], {}, judging(1200), PARTS),
     "race-4800": (RACE[4800], {}, judging(4800), PARTS),
     "rates": (RATES[1200], {}, judging(1200), PARTS),
-    "vocabulary": (VOCABULARY, {}, range(16, 26), PARTS),
-    "latent-600": (LATENT, {}, range(6, 11), (0.55, *PARTS)),
-    "batch": (BATCH, {"batch": 8, "steps": 1600}, range(7, 13), (0.65, 0.8)),
-    "batch-100": (BATCH, {"batch": 8, "steps": 100}, range(7, 13), (0.65, 0.8)),
-    "batch-128": (BATCH, {"batch": 128}, range(7, 13), (0.9,)),
-    "facts-400": (FACTS_400, {}, range(6, 11), PARTS),
-    "facts-1200": (FACTS_1200, {}, range(6, 11), (0.85,)),
-    "decay-tuned": (DECAYING, {}, range(1, 11), PARTS),
-    "regression-600": (IN_CONTEXT, {}, range(11, 21), (0.55, *PARTS)),
-    "finetuning": (MOVING, {}, range(11, 21), PARTS),
+    "vocabulary": (races.VOCABULARY, {}, range(16, 26), PARTS),
+    "latent-600": (contests.LATENT, {}, range(6, 11), (0.55, *PARTS)),
+    "batch": (contests.BATCH, {"batch": 8, "steps": 1600}, range(7, 13), (0.65, 0.8)),
+    "batch-100": (contests.BATCH, {"batch": 8, "steps": 100}, range(7, 13), (0.65, 0.8)),
+    "batch-128": (contests.BATCH, {"batch": 128}, range(7, 13), (0.9,)),
+    "facts-400": (facts.FACTS_400, {}, range(6, 11), PARTS),
+    "facts-1200": (facts.FACTS_1200, {}, range(6, 11), (0.85,)),
+    "decay-tuned": (contests.DECAYING, {}, range(1, 11), PARTS),
+    "regression-600": (contests.IN_CONTEXT, {}, range(11, 21), (0.55, *PARTS)),
+    "finetuning": (contests.MOVING, {}, range(11, 21), PARTS),
 }
 EVIDENCE |= {
     f"{name}-shorter": Study(
         EVIDENCE[search.name].tunings,
-        {f"{name}-shorter": partial(shorter, search, where, seeds, parts=parts)},
+        {f"{name}-shorter": partial(races.shorter, search, where, seeds, parts=parts)},
     )
     for name, (search, where, seeds, parts) in FEWER_STEPS.items()
 }

@@ -1,6 +1,6 @@
 """The studies of rare facts: {a lower rate of AdamW's, Muon} on some matrices or on all."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from operator import mul
 from typing import Any
@@ -26,28 +26,23 @@ def learners(steps: int) -> Grid:
     """Returns the eight contestants."""
     base = replace(FACTS, steps=steps, eval_every=steps)
     apart = replace(base, adamw_matrix_beta1=0.9)
-    low = cross(
-        apart,
-        matrix_lr_factors=[
-            tuple(LOWER if n in own else 1.0 for n in range(4)) for own in MEMORY.values()
-        ],
-    )
+    factors = [tuple(LOWER if n in own else 1.0 for n in range(4)) for own in MEMORY.values()]
+    low = cross(apart, matrix_lr_factors=factors)
     sgd = replace(base, muon=ALL_GROUPS, rule="sgd", lr=5.0)
     return [base, *low, *cross(base, muon=list(MEMORY)), sgd]
 
 
+def scaled(factors: Iterable[float]) -> tuple[int, ...]:
+    """Returns the numbers of the matrices whose rate is another, among QK, VO, W_in, W_out."""
+    return tuple(n for n, factor in enumerate(factors) if factor != 1)
+
+
 def whose(config: TrainConfig) -> tuple[Any, ...]:
     """Returns a contestant: what Muon or SGD takes, and where AdamW's rate is another."""
-    own = tuple(n for n, factor in enumerate(config.matrix_lr_factors) if factor != 1)
-    return config.corpus, config.muon, config.rule, own
+    return config.corpus, config.muon, config.rule, scaled(config.matrix_lr_factors)
 
 
-SLOWER = {  # which matrices have a factor of the rate, among QK, VO, W_in, W_out
-    (): "",
-    (0,): ", QK slower",
-    (1, 2, 3): ", VO and FFN slower",
-    (0, 1, 2, 3): ", all slower",
-}
+NAMED = dict(zip(MEMORY.values(), ("QK", "VO and FFN", "all"), strict=True))
 
 
 def learner(config: Mapping[str, Any]) -> str:
@@ -56,9 +51,8 @@ def learner(config: Mapping[str, Any]) -> str:
     >>> learner({"muon": [], "rule": "muon", "matrix_lr_factors": [0.25, 1, 1, 1]})
     'AdamW, QK slower'
     """
-    name = contestant(config)
-    own = tuple(n for n, factor in enumerate(config["matrix_lr_factors"]) if factor != 1)
-    return name + SLOWER[own]
+    slower = scaled(config["matrix_lr_factors"])
+    return contestant(config) + (f", {NAMED[slower]} slower" if slower else "")
 
 
 def learner_knobs(config: TrainConfig) -> tuple[Knob, ...]:
@@ -116,3 +110,4 @@ def imbalances(at: Place) -> Grid:
 
 
 IMBALANCE = Search("imbalance", imbalances, learner_knobs, whose, (8, 8, 8, 8), around=("best",))
+LEARNING = (FACTS_400, FACTS_1200, IMBALANCE)

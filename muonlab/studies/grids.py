@@ -30,11 +30,6 @@ def two_rates(base: TrainConfig, outer: Rates, adamw: Rates, muon: Rates) -> Gri
     return trials + cross(base, adamw_lr=outer, lr=muon)
 
 
-def best_of(*tunings: Tuning, seeds: int = SEEDS) -> Phase:
-    """Returns the phase that runs the best trials of all these tunings at the seeds 1, 2, …"""
-    return lambda at: [c for tuning in tunings for c in tuning.at_new_seeds(seeds)(at)]
-
-
 def beside(adamw: Tuning, name: str, tried: list[dict[str, Any]]) -> Tuning:
     """Returns the trials of other rules or routes; what AdamW still steps has its best rate."""
     trials = lambda at: [c for b in adamw.best(at) for t in tried for c in cross(b, **t)]  # noqa: E731
@@ -50,10 +45,8 @@ LESSON_04 = Tuning(
 )
 
 
-def longer(at: Place) -> Grid:
-    """Returns three seeds of both in eight times the steps: evidence follows the tail in them."""
-    return LESSON_04.at_new_seeds(3, steps=1200, eval_every=50)(at)
-
+# Three seeds of both in eight times the steps: evidence follows the tail in them.
+LESSON_04_LONGER = LESSON_04.at_new_seeds(3, steps=1200, eval_every=50)
 
 # Lesson 03. `update_rms` gives every update the same norm, so that a larger step cannot pass for a
 # better direction. "exact" is the polar factor from an SVD in float64. Without the lowest rate, two
@@ -128,12 +121,13 @@ def biographies(name: str, base: TrainConfig) -> Study:
     """Returns AdamW, with one rate for all parameters as in the paper, and others beside it."""
     adamw = Tuning(f"{name}-tuning-adamw", one_rate(base, [0.004, 0.008, 0.016, 0.032]), ("gated",))
     others = beside(adamw, f"{name}-tuning", BESIDE_ADAMW)
-    return Study((adamw, others), {name: best_of(adamw, others)})
+    finals = lambda at: [c for t in (adamw, others) for c in t.at_new_seeds(SEEDS)(at)]  # noqa: E731
+    return Study((adamw, others), {name: finals})
 
 
 STUDIES = EVIDENCE | {
     "lesson-03": Study((LESSON_03,), {"lesson-03-seeds": SEEDS}),
-    "lesson-04": Study((LESSON_04,), {"lesson-04-seeds": 10, "lesson-04-longer": longer}),
+    "lesson-04": Study((LESSON_04,), {"lesson-04-seeds": 10, "lesson-04-longer": LESSON_04_LONGER}),
     "facts-paper": biographies("facts-paper", FACTS_PAPER),
     **{name: by_the_paper(name) for name in TIERS},
     "cpu-retuned": Study((LESSON_04, RETUNING), {"cpu-retuned": len(TABLE_SEEDS)}),

@@ -7,39 +7,23 @@ sides: settings of another batch or size decide more than the optimizer.
 
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from typing import Any
 
+from muonlab.studies import protocol
 from muonlab.studies.facts import FACTS_400, FACTS_1200, whose
-from muonlab.studies.protocol import ADAMW, MUON, OUTER, RIVALS, knobs, partly, sides, tuned
+from muonlab.studies.protocol import ADAMW, MUON, OUTER, RIVALS, at_seeds, knobs, rounds_of, tuned
 from muonlab.studies.races import AGAIN, RACE, judging, shorter
 from muonlab.studies.table1 import ALL_GROUPS
 from muonlab.sweeps.search import Knob, Search
 from muonlab.sweeps.study import Grid, Place, Study, Tuning, cross
 from muonlab.training.config import TrainConfig
 
-
-def at_the_end(config: TrainConfig, seed: int) -> TrainConfig:
-    """Returns a final run: its loss at each eighth, its spectra at the start and the end."""
-    often = config.steps // 8
-    return replace(config, seed=seed, eval_every=often, spectra_every=config.steps)
-
-
-def judged(search: Search | Tuning, seeds: range, at: Place) -> Grid:
-    """Returns the best of each contestant of a search, at seeds that did not choose it."""
-    return [at_the_end(c, seed) for seed in seeds for c in search.best(at)]
-
-
 # On a GPU: ten times the steps' tokens and eighteen times the model, tuned like the laptop's race.
-ON_GPU: dict[str, Any] = {
-    "corpus": "docs",
-    "size": "small",
-    "steps": 1000,
-    "batch": 32,
-    "context": 256,
-    "eval_tokens": 2**18,
-}
-GPU = Search("race-gpu", sides(**ON_GPU)[:2], knobs, RIVALS)
-GPU_NORMUON = Search("race-gpu-normuon", sides(**ON_GPU)[2:], knobs, RIVALS)
+ON_GPU: dict[str, Any] = {"corpus": "docs", "size": "small", "steps": 1000, "eval_tokens": 2**18}
+ON_GPU |= {"batch": 32, "context": 256}
+GPU = Search("race-gpu", protocol.sides(**ON_GPU)[:2], knobs, RIVALS)
+GPU_NORMUON = Search("race-gpu-normuon", protocol.sides(**ON_GPU)[2:], knobs, RIVALS)
 GPU_SEEDS = range(1, 6)
 GPU_ROWS = (("VO", "FFN"), ("QK",), ("VO",), ("FFN",))
 
@@ -49,7 +33,7 @@ def gpu_rows(at: Place) -> Grid:
     adamw, muon = GPU.best(at)
     rows: Grid = []
     for groups in GPU_ROWS:
-        rows.append(partly(muon, adamw, groups))
+        rows.append(protocol.partly(muon, adamw, groups))
         rows.append(replace(adamw, muon=groups, lr=muon.lr, momentum=muon.momentum))
     return rows
 
@@ -73,15 +57,15 @@ def low_knobs(config: TrainConfig) -> tuple[Knob, ...]:
     return *LOW_KNOBS[config.muon], replace(OUTER[2], low=low, high=high)
 
 
-def best_so_far(at: Place) -> Grid:
-    """Returns AdamW's and Muon's best of the race and of the low ends."""
-    first, *more = (*GPU.tunings, *GPU_LOW.tunings)
+def best_of(at: Place, *searches: Search) -> Grid:
+    """Returns AdamW's and Muon's best of all trials of some searches."""
+    first, *more = rounds_of(*searches)
     return first.best(at, *more)
 
 
 GPU_LOW = Search("race-gpu-low", GPU.best, low_knobs, RIVALS, rounds=(8,), in_turns=True)
 NINE: dict[str, Any] = {"rounds": (9,), "around": ("best",), "in_turns": True}
-GPU_NEAR = Search("race-gpu-near", best_so_far, knobs, RIVALS, **NINE)
+GPU_NEAR = Search("race-gpu-near", lambda at: best_of(at, GPU, GPU_LOW), knobs, RIVALS, **NINE)
 
 
 def rejudged(at: Place) -> Grid:
@@ -89,10 +73,8 @@ def rejudged(at: Place) -> Grid:
 
     Nothing to run else: the race has judged them.
     """
-    first, *more = (*GPU.tunings, *GPU_LOW.tunings, *GPU_NEAR.tunings)
-    best = first.best(at, *more)
-    moved = {*best} != {*GPU.best(at)}
-    return [at_the_end(c, seed) for seed in range(6, 11) for c in best] if moved else []
+    best = best_of(at, GPU, GPU_LOW, GPU_NEAR)
+    return at_seeds(best, range(6, 11), spectra=1) if {*best} != {*GPU.best(at)} else []
 
 
 LONG = "ladder-gpu-4000"  # half an hour, so it comes last
@@ -140,45 +122,35 @@ RUNGS: dict[str, dict[str, Any]] = {
     # the laptop's model, with as many tokens in a step as on the GPU
     "ladder-tokens": {"corpus": "docs-512", "size": "tiny", "batch": 128, "steps": 500},
     # the GPU's model, with as few tokens in a step as on the laptop
-    "ladder-small": {
-        "corpus": "docs",
-        "size": "small",
-        "batch": 4,
-        "context": 256,
-        "steps": 250,
-        "precision": "bf16",
-    },
+    "ladder-small": {"corpus": "docs", "size": "small", "batch": 4, "context": 256, "steps": 250}
+    | {"precision": "bf16"},
     # two smaller models as that one: so size alone is a curve of three
     "ladder-tiny": {"corpus": "docs", "size": "tiny", "steps": 500},
     "ladder-wide": {"corpus": "docs", "size": "wide", "steps": 500},
 }
 LADDER = {
-    name: Search(name, sides(**rung)[:2], lambda c: LADDER_KNOBS[c.muon], RIVALS)
+    name: Search(name, protocol.sides(**rung)[:2], lambda c: LADDER_KNOBS[c.muon], RIVALS)
     for name, rung in RUNGS.items()
 }
 
 
 def four_times(at: Place) -> Grid:
     """Returns the best of the GPU's model after 250 small steps, for four times as many."""
-    best = cross(LADDER["ladder-small"].best(at), steps=1000)
-    return [at_the_end(c, seed) for seed in range(1, 6) for c in best]
+    return at_seeds(cross(LADDER["ladder-small"].best(at), steps=1000), range(1, 6), spectra=1)
 
 
 # Warm-up and decay, which no run of the race varied: four schedules, each with four trials near
 # the race's best. So a side may take another schedule, and other settings with it.
 SCHEDULES = ((0.0, 0.4), (0.1, 0.9), (0.3, 0.4), (0.03, 0.2))  # warm-up, decay
-SCHEDULE = Search(
-    "schedule",
-    lambda at: [
-        replace(side, warmup=warmup, decay=decay)
-        for side in RACE[1200].best(at)[:2]
-        for warmup, decay in SCHEDULES
-    ],
-    knobs,
-    RIVALS,
-    rounds=(4,),
-    around=("best",),
-)
+
+
+def scheduled(at: Place) -> Grid:
+    """Returns AdamW and Muon of the race in each of the schedules."""
+    sides_and_schedules = product(RACE[1200].best(at)[:2], SCHEDULES)
+    return [replace(c, warmup=warmup, decay=decay) for c, (warmup, decay) in sides_and_schedules]
+
+
+SCHEDULE = Search("schedule", scheduled, knobs, RIVALS, rounds=(4,), around=("best",))
 
 
 def other_warmups(at: Place) -> Grid:
@@ -199,12 +171,8 @@ DECAYS = (0.4, 0.7)
 
 def memories(at: Place) -> Grid:
     """Returns the learners of facts, 1,200 steps, with other averages of squares and decays."""
-    return [
-        replace(c, betas=(c.betas[0], square), decay=decay)
-        for c in FACTS_1200.best(at)
-        for square in AVERAGES_OF_SQUARES
-        for decay in DECAYS
-    ]
+    settings = product(FACTS_1200.best(at), AVERAGES_OF_SQUARES, DECAYS)
+    return [replace(c, betas=(c.betas[0], square), decay=decay) for c, square, decay in settings]
 
 
 MEMORIES = Tuning("facts-squares-1", memories, whose)
@@ -220,47 +188,29 @@ EVEN_LENGTH = Search(
     runoff=3,
 )
 
-LEAD_SEARCHES = (
-    GPU,
-    GPU_LOW,
-    GPU_NEAR,
-    GPU_NORMUON,
-    *GPU_LADDER.values(),
-    *LADDER.values(),
-    SCHEDULE,
-    EVEN_LENGTH,
-)
+LEAD_SEARCHES = (GPU, GPU_LOW, GPU_NEAR, GPU_NORMUON, *GPU_LADDER.values(), *LADDER.values())
+LEAD_SEARCHES += (SCHEDULE, EVEN_LENGTH)
 LEAD = {
-    "race-gpu": Study(GPU.tunings, {"race-gpu": partial(judged, GPU, GPU_SEEDS)}),
+    "race-gpu": tuned(GPU, seeds=5, spectra=1),
     "table-gpu": Study(
-        (*GPU.tunings, GPU_TABLE), {"table-gpu": partial(judged, GPU_TABLE, GPU_SEEDS)}
+        (*GPU.tunings, GPU_TABLE),
+        {"table-gpu": lambda at: at_seeds(GPU_TABLE.best(at), GPU_SEEDS, spectra=1)},
     ),
     "race-gpu-shorter": Study(
         GPU.tunings,
         {"race-gpu-shorter": partial(shorter, GPU, {}, GPU_SEEDS, parts=(0.9, 0.8, 0.7, 0.6, 0.5))},
     ),
-    "normuon-gpu": Study(
-        (*GPU.tunings, *GPU_NORMUON.tunings),
-        {"normuon-gpu": partial(judged, GPU_NORMUON, GPU_SEEDS)},
-    ),
-    "race-gpu-again": Study(
-        (*GPU.tunings, *GPU_LOW.tunings, *GPU_NEAR.tunings), {"race-gpu-again": rejudged}
-    ),
-    **{
-        name: Study((*GPU.tunings, *search.tunings), {name: partial(judged, search, range(1, 4))})
-        for name, search in GPU_LADDER.items()
-    },
+    "normuon-gpu": tuned(GPU_NORMUON, seeds=5, before=(GPU,), name="normuon-gpu", spectra=1),
+    "race-gpu-again": Study(rounds_of(GPU, GPU_LOW, GPU_NEAR), {"race-gpu-again": rejudged}),
+    **{n: tuned(s, seeds=3, before=(GPU,), spectra=1) for n, s in GPU_LADDER.items()},
     "paper-gpu": Study((*GPU.tunings, GPU_PAPER), {"paper-gpu": 2}),
-    **{
-        name: Study(search.tunings, {name: partial(judged, search, range(1, 6))})
-        for name, search in LADDER.items()
-    },
+    **{name: tuned(search, seeds=5, spectra=1) for name, search in LADDER.items()},
     "ladder-small-1000": Study(LADDER["ladder-small"].tunings, {"ladder-small-1000": four_times}),
     "schedule": tuned(SCHEDULE, seeds=10, first=21, before=(RACE[1200],)),
     "warmups": Study(RACE[1200].tunings, {"warmups": other_warmups}),
     "unseen": Study(RACE[1200].tunings, {"unseen": again}),
     "facts-squares": Study(
-        (*FACTS_400.tunings, *FACTS_1200.tunings, MEMORIES),
+        (*rounds_of(FACTS_400, FACTS_1200), MEMORIES),
         {"facts-squares": lambda at: cross(MEMORIES.best(at), seed=[11, 12, 13, 14, 15])},
     ),
     "normuon-rms": tuned(EVEN_LENGTH, seeds=10, first=11, before=(RACE[1200], AGAIN)),
@@ -269,10 +219,7 @@ LEAD = {
 # What to run when a card is there, the phases that matter most first.
 ON_A_CARD = ["race-gpu-again", "table-gpu", "race-gpu-shorter", "normuon-gpu"]
 ON_A_CARD += [*[rung for rung in GPU_LADDER if rung != LONG], "paper-gpu", LONG]
-LEAD["gpu-list"] = Study(
-    (),
-    {name: phase for study in ON_A_CARD for name, phase in LEAD[study].phases().items()},
-)
+LEAD["gpu-list"] = Study((), {n: p for study in ON_A_CARD for n, p in LEAD[study].phases().items()})
 
 # Begun, the first waits for a GPU: these are marked where they are shown, and judge nothing.
 UNFINISHED = ("race-gpu-normuon-1", "ladder-small-1", "ladder-tiny-1")

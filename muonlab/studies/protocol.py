@@ -7,12 +7,13 @@ new ones where a round came after a look at those.
 Every run ends with its rates decayed to 0.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 from muonlab.optim.rules import rule_of
 from muonlab.sweeps.search import Knob, Search
-from muonlab.sweeps.study import Grid, Place, Study, cross
+from muonlab.sweeps.study import Grid, Place, Study, Tuning, cross
 from muonlab.training.config import TrainConfig
 
 # Which setting tells two optimizers apart best, for an hour of computing? AdamW alone answers, so
@@ -74,17 +75,32 @@ def partly(muon: TrainConfig, adamw: TrainConfig, groups: tuple[str, ...]) -> Tr
     return replace(muon, muon=groups, **kept) if groups else adamw
 
 
-def tuned(*searches: Search, seeds: int, first: int = 1, before: tuple[Search, ...] = ()) -> Study:
-    """Returns a study: searches, and the best of each at new seeds, measured at each eighth."""
-    name = searches[0].name
+def rounds_of(*searches: Search) -> tuple[Tuning, ...]:
+    """Returns the rounds of some searches, one after the other."""
+    return tuple(tuning for search in searches for tuning in search.tunings)
+
+
+def at_seeds(settings: Grid, seeds: Iterable[int], spectra: int = 0) -> Grid:
+    """Returns final runs, measured at each eighth; their spectra at so many places after step 0."""
+    return [
+        replace(c, seed=seed, eval_every=c.steps // 8, spectra_every=spectra and c.steps // spectra)
+        for seed in seeds
+        for c in settings
+    ]
+
+
+def tuned(
+    *searches: Search,
+    seeds: int,
+    first: int = 1,
+    before: tuple[Search, ...] = (),
+    name: str = "",
+    spectra: int = 0,
+) -> Study:
+    """Returns a study: searches, and the best of each at new seeds; see `at_seeds`."""
 
     def finals(at: Place) -> Grid:
-        settings = [c for search in searches for c in search.best(at)]
-        return [
-            replace(c, seed=seed, eval_every=c.steps // 8)
-            for seed in range(first, first + seeds)
-            for c in settings
-        ]
+        best = [c for search in searches for c in search.best(at)]
+        return at_seeds(best, range(first, first + seeds), spectra)
 
-    tunings = tuple(t for search in (*before, *searches) for t in search.tunings)
-    return Study(tunings, {name: finals})
+    return Study(rounds_of(*before, *searches), {name or searches[0].name: finals})

@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any
 
 from muonlab.records.record import Record, contestant
-from muonlab.studies.protocol import RIVALS, SEEDS, knobs, partly, sides, tuned
+from muonlab.studies.protocol import RIVALS, SEEDS, knobs, partly, rounds_of, sides, tuned
 from muonlab.sweeps.results import known
 from muonlab.sweeps.search import Knob, Search
 from muonlab.sweeps.study import Grid, Place, Study, Tuning, badness, cross
@@ -30,11 +30,10 @@ def found_since(at: Place) -> Grid:
     for who, config in best.items():
         own = [c for c in mapped if first.tunings[0].contestant(c) == who]
         best[who] = min(config, *own, key=lambda c: badness(runs[c])) if own else config
-    return [c if c.muon or c.adamw_matrix_beta1 else _apart(c) for c in best.values()]
-
-
-def _apart(adamw: TrainConfig) -> TrainConfig:
-    return replace(adamw, adamw_matrix_beta1=adamw.betas[0])  # a knob must hold a number
+    return [
+        c if c.muon or c.adamw_matrix_beta1 else replace(c, adamw_matrix_beta1=c.betas[0])
+        for c in best.values()  # a knob must hold a number
+    ]
 
 
 RACE = {
@@ -60,9 +59,7 @@ RACE[4800] = Search(
 
 # AdamW's best average of the rest was the highest that the race tried, and one seed chose. So eight
 # more trials of each around its best, and a runoff; judged at seeds that nobody has looked at.
-AGAIN = Search(
-    "race-again", lambda at: RACE[1200].best(at), knobs, RIVALS, (8,), around=("best",), runoff=3
-)
+AGAIN = Search("race-again", RACE[1200].best, knobs, RIVALS, (8,), around=("best",), runoff=3)
 
 
 def memories(steps: int) -> Search:
@@ -87,15 +84,12 @@ def judging(steps: int) -> range:
 
 def race(steps: int) -> Study:
     """Returns the race; at 4,800 steps without NorMuon, and without Muon on VO and FFN alone."""
-    partial = [MEMORIES[steps]] if steps in MEMORIES else []
-    name, seeds = f"race-{steps}", judging(steps)
-    ends = tuned(RACE[steps], *partial, seeds=len(seeds), first=seeds[0]).phases()[name]
-    finals = lambda at: [replace(c, spectra_every=c.eval_every) for c in ends(at)]  # noqa: E731
+    partial, seeds = [MEMORIES[steps]] if steps in MEMORIES else [], judging(steps)
     before = RACE[1200].tunings if steps != 1200 else ()
     own = RACE[steps].tunings
     own = (*own[:2], *before, KNOBS, own[2]) if steps == 150 else before + own
-    last = tuple(tuning for search in partial for tuning in search.tunings)
-    return Study(own + last, {name: finals})
+    ends = tuned(RACE[steps], *partial, seeds=len(seeds), first=seeds[0], spectra=8)
+    return replace(ends, tunings=own + rounds_of(*partial))
 
 
 # Would rates of their own for QK, VO, w_in and w_out help? Four factors for either optimizer, from
@@ -173,6 +167,9 @@ KNOBS = Tuning("knobs-tuning", places, ("steps", "muon", "betas", "momentum"))
 WIDER = replace(KNOBS, name="knobs-tuning-2", trials=lambda at: places(at, (0.25, 4)))
 
 
+MAPPING = (KNOBS, WIDER)
+
+
 def mapped(at: Place) -> Grid:
     """Returns the best of five rates at each place, at three seeds."""
     return cross(KNOBS.best(at, WIDER), seed=[1, 2, 3])
@@ -190,3 +187,5 @@ VOCABULARY = Search(
     around=("best", "all"),
     runoff=3,
 )
+
+RACES = (*RACE.values(), AGAIN, *MEMORIES.values(), *RATES.values(), VOCABULARY)
