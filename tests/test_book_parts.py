@@ -64,10 +64,14 @@ def test_a_widget_brings_its_code_and_cannot_end_its_own_script():
 
 
 def test_a_page_gets_what_it_asks_for_and_an_unknown_part_is_named():
-    assert book.fill("before <!-- made: map --> after") == f"before {book.lesson_map()} after"
+    assert (
+        book.fill("before <!-- made: lesson_map --> after") == f"before {book.lesson_map()} after"
+    )
     assert book.fill("<!-- a plain comment -->") == "<!-- a plain comment -->"
-    with pytest.raises(ValueError, match="nothing makes the part 'maps'; there are claims, tiers"):
-        book.fill("<!-- made: maps -->")
+    with pytest.raises(
+        ValueError, match="nothing makes the part 'lesson_maps'; there are claims, tiers"
+    ):
+        book.fill("<!-- made: lesson_maps -->")
 
 
 def code(source, *tags):

@@ -164,7 +164,7 @@ def test_the_page_shows_the_race_as_the_records_have_it():
     parts = ("overall", "head", "middle", "tail")
     runs = sorted(recorded("race-gpu"), key=lambda run: run.config["seed"])
     sides = [[r.held_out[-1] for r in runs if bool(r.config["muon"]) is m] for m in (False, True)]
-    (name, judged), *rows = cells(gpu.race())
+    (name, judged), *rows = cells(gpu.gpu_race())
     ends = [[[end[part] for end in side] for side in sides] for part in parts]
     assert (name, judged) == ("all", [*(str(paired_interval(*two)) for two in ends), "5, new"])
     trials = [run for phase in ON_GPU if phase != "race-gpu" for run in recorded(phase)]
@@ -181,7 +181,7 @@ def test_the_page_shows_the_race_as_the_records_have_it():
 def test_the_page_says_of_the_card_what_was_timed():
     told = json.loads((store.RESULTS / "gpu-h200.json").read_text())
     assert not re.search(r'"[^"]*(/home|/root|/work|/tmp|:\\\\)', json.dumps(told))
-    small, _, large = cells(gpu.optimizer_step())
+    small, _, large = cells(gpu.gpu_step())
     assert [float(ms) for ms in small[1]] == [17.5, 8.07, 12.0, 0.22, 0.15]
     assert [float(ms) for ms in large[1]] == [84.7, 108, 144, 6.51, 60.7]
     ratios = [row["ratio to torch"] < 1 for row in told["optimizer_step"]]
@@ -192,15 +192,15 @@ def test_the_page_says_of_the_card_what_was_timed():
     share = best * told["peak"]["bf16 TFLOP/s"] / 989
     page = (Path(__file__).parents[1] / "book" / "gpu.md").read_text("utf-8")
     assert f"The best of these shares is {100 * share:.0f} % of 989 TFLOP/s" in page
-    assert cells(gpu.training())[1] == (
+    assert cells(gpu.gpu_training())[1] == (
         "`paper`, 32,768",
         ["115.8 (33 %)", "134.1 (29 %)", "149.7 (26 %)", "1.16"],
     )
-    assert len(cells(gpu.newton_schulz())) == len(told["newton_schulz"])
+    assert len(cells(gpu.gpu_newton_schulz())) == len(told["newton_schulz"])
 
 
 def test_the_page_names_what_is_unfinished():
-    told = gpu.unfinished()
+    told = gpu.gpu_unfinished()
     for name in ("race-gpu-normuon-1",):  # others wait for a laptop
         assert f"`{name}` has {len(recorded(name))} of {len(PHASES[name](HERE))} runs" in told
     for name in ("table-gpu", "race-gpu", "normuon-gpu"):

@@ -120,7 +120,7 @@ def test_what_the_short_table_says_in_words_is_so():
         min(r.held_out[-1]["overall"] for r in trials if r.config["muon"] == muon)
         for muon in ([], ["QK"])
     )
-    assert gpu.row("QK") == f"{adamw - qk:+.3f}"
+    assert gpu.gpu_row("QK") == f"{adamw - qk:+.3f}"
 
 
 def test_a_row_of_several_claims_has_the_verdict_on_which_they_agree_or_partly():

@@ -1,13 +1,11 @@
 """The numbers of the page "The answer in one page", made from records."""
 
-import json
 from operator import itemgetter
 
 import numpy as np
 
 from muonlab.models.gpt import SIZES
 from muonlab.records.runs import curves, grouped, leads_in_time
-from muonlab.records.store import RESULTS
 from muonlab.statistics import Interval, mean_interval, paired_interval
 from muonlab.studies import comparisons
 from muonlab.studies.comparisons import GPU, LAPTOP, Comparison
@@ -15,6 +13,7 @@ from muonlab.studies.evidence import SEARCHES
 from muonlab.sweeps.results import recorded
 from muonlab.sweeps.study import HERE
 from muonlab.theory.spectra import Isotropy
+from printing import gpu
 from printing.claims import table
 
 SLOWER = (1.03, 1.2)  # Muon's step over AdamW's: as in published large runs, as on our laptop
@@ -68,7 +67,7 @@ def saved(phase: str) -> str:
 def unseen() -> str:
     """Returns the lead of the race on a GPU on targets that the training text does not have."""
     ends: dict[str, list[float]] = {}
-    for run in json.loads((RESULTS / "race-gpu-clean.json").read_text("utf-8"))["runs"]:
+    for run in gpu.record("race-gpu-clean")["runs"]:
         ends.setdefault(run["contestant"], []).append(run["unseen_overall"])
     return f"{paired_interval(ends['AdamW'], ends['Muon']).mean:.2f}"
 

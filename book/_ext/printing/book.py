@@ -27,10 +27,13 @@ from muonlab.records.store import path_of
 from muonlab.studies import comparisons
 from muonlab.studies.table1 import TIERS
 from muonlab.sweeps.results import read_runs
-from printing import answer, gpu, launches, picture, refresher, route
+from printing import answer, gpu, route
 from printing.claims import brief, claims_table, link, measured
 from printing.fold import fold
+from printing.launches import launches
 from printing.paper import counts, gap, paper, table1
+from printing.picture import picture
+from printing.refresher import drawn
 
 PART = re.compile(r"<!-- made: (\w+) ?([^>]*?) -->")
 TITLE = re.compile(r"^# (.*)$", re.MULTILINE)
@@ -112,17 +115,11 @@ def lesson_graph() -> str:
         notebook = nbformat.read(path, as_version=4)
         read, do, needs = _found(HEADER, notebook).groups()
         states = [model["state"] for model in notebook.metadata.widgets[STATE]["state"].values()]
-        stops.append(
-            route.Stop(
-                id=path.name[:2],
-                title=titles[f"lessons/{path.stem}"],
-                question=_found(TITLE, notebook)[1],
-                page=f"../lessons/{path.stem}.html",
-                minutes=int(read) + int(do),
-                needs=needs.strip(),
-                asks=tuple(state["id"] for state in states if "choice" in state),
-            )
-        )
+        asks = tuple(state["id"] for state in states if "choice" in state)
+        title, question = titles[f"lessons/{path.stem}"], _found(TITLE, notebook)[1]
+        page, minutes = f"../lessons/{path.stem}.html", int(read) + int(do)
+        lesson = route.Stop(path.name[:2], title, question, page, minutes, needs.strip(), asks)
+        stops.append(lesson)
     return route.draw(stops)
 
 
@@ -171,10 +168,16 @@ def widget(name: str, model: dict[str, Any], css: str = "") -> str:
 
 
 MADE: dict[str, Callable[..., str]] = {
-    "claims": claims,
-    "tiers": tiers,
-    "measured": measured,
-    "brief": brief,
+    part.__name__: part
+    for part in (
+        *(claims, tiers, lesson_map, lesson_graph, lead_map, playground, codespace, self_test),
+        *(measured, brief, gap, table1, picture, drawn, launches, answer.answer, answer.ended),
+        *(answer.saved, answer.unseen, answer.directions, answer.rates),
+        *(gpu.gpu_race, gpu.gpu_row, gpu.gpu_setting, gpu.gpu_unfinished, gpu.gpu_timed),
+        *(gpu.gpu_step, gpu.gpu_newton_schulz, gpu.gpu_training),
+    )
+}
+MADE |= {
     "count": lambda: counts(paper().all()),
     "trained": lambda: counts(paper().trained()),
     "factor": lambda factor: paper().trained_by(float(factor)),
@@ -184,31 +187,6 @@ MADE: dict[str, Callable[..., str]] = {
     "results": lambda: paper().summary(),
     "verdicts": lambda: paper().sections(),
     "word": lambda ids: paper().word(ids),
-    "gap": gap,
-    "gpu_race": gpu.race,
-    "gpu_row": gpu.row,
-    "gpu_setting": gpu.setting,
-    "gpu_unfinished": gpu.unfinished,
-    "gpu_timed": gpu.timed,
-    "gpu_step": gpu.optimizer_step,
-    "gpu_newton_schulz": gpu.newton_schulz,
-    "gpu_training": gpu.training,
-    "launches": launches.in_page,
-    "table1": table1,
-    "map": lesson_map,
-    "graph": lesson_graph,
-    "playground": playground,
-    "codespace": codespace,
-    "answer": answer.answer,
-    "ended": answer.ended,
-    "saved": answer.saved,
-    "unseen": answer.unseen,
-    "directions": answer.directions,
-    "rates": answer.rates,
-    "picture": picture.in_page,
-    "lead_map": lead_map,
-    "quiz": self_test,
-    "drawn": lambda name: f'<div class="cell_output">{refresher.drawn(name)}</div>',
 }
 
 
@@ -222,9 +200,8 @@ def fill(text: str) -> str:
         return MADE[name](*filter(None, [argument]))
 
     whole = PART.sub(made, text)
-    return whole.replace(
-        LOADER, "", max(0, whole.count(LOADER) - 1)
-    )  # each draws all widgets of the page
+    once = max(0, whole.count(LOADER) - 1)  # each draws all widgets of the page
+    return whole.replace(LOADER, "", once)
 
 
 def source_line(page: str, repository: str) -> str:

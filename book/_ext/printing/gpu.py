@@ -5,6 +5,7 @@ from functools import cache
 from operator import itemgetter
 from typing import Any
 
+from muonlab.benchmark.card import TRAINERS
 from muonlab.classroom.output import Table
 from muonlab.models.gpt import SIZES
 from muonlab.records.store import RESULTS, path_of
@@ -25,10 +26,9 @@ STEPPERS = {  # heads, and what the timings call them
 }
 PRODUCTS = {k: k.partition("'")[0] for k in ("torch.optim.Muon", "muonlab's Muon")}
 PRODUCTS["products alone"] = "floor at peak"
-TRAINED = ("AdamW", "Muon", "NorMuon")
 
 
-def race() -> str:
+def gpu_race() -> str:
     """Returns AdamW's loss minus Muon's by how rare the token is; one row a set of matrices."""
     judged = [plain(str(GPU.interval(itemgetter(part)))) for part in PARTS.values()]
     rows = [["all", *judged, f"{GPU.interval().n}, new"]]
@@ -38,7 +38,7 @@ def race() -> str:
     return Table(("Muon steps", *PARTS, "seeds"), rows).markdown
 
 
-def row(name: str) -> str:
+def gpu_row(name: str) -> str:
     """Returns one number of that table: over all tokens, at the search's seed, as of "VO + FFN"."""
     return f"{_below()[name]['overall']:+.3f}"
 
@@ -55,7 +55,7 @@ def _below() -> dict[str, dict[str, float]]:
     }
 
 
-def setting() -> str:
+def gpu_setting() -> str:
     """Returns the setting of the race, and where its records come from, in one line."""
     c, shape, provenance = GPU.config, SIZES[GPU.config.size], GPU.runs[0].provenance
     matrices = 12 * shape.layers * shape.width**2
@@ -63,17 +63,17 @@ def setting() -> str:
         f"Size `{c.size}`, {matrices / 1e6:.1f}M numbers in the hidden matrices; text "
         f"`{c.corpus}`; {c.steps:,} steps of {c.batch} × {c.context} = {c.batch * c.context:,} "
         f"tokens; {provenance['precision']}; warm-up {c.warmup}, decay {c.decay}. "
-        f"Recorded on an {source(provenance)}."
+        f"Recorded on an {origin(provenance)}."
     )
 
 
-def source(provenance: dict[str, Any]) -> str:
+def origin(provenance: dict[str, Any]) -> str:
     """Returns the card, torch and code of a provenance."""
     device, torch, code = (provenance[name] for name in ("device", "torch", "code"))
     return f"{device}, torch {torch}, muonlab at commit {code}"
 
 
-def unfinished() -> str:
+def gpu_unfinished() -> str:
     """Returns which phases for the card have some of their runs, and which none."""
     phases = LEAD["gpu-list"].phases()
     counts = {name: len(recorded(name)) for name in UNFINISHED if name in phases}
@@ -84,49 +84,49 @@ def unfinished() -> str:
 
 
 @cache
-def timings() -> dict[str, Any]:
-    """Returns what was timed on the card."""
-    return json.loads((RESULTS / "gpu-h200.json").read_text(encoding="utf-8"))
+def record(name: str) -> Any:
+    """Returns what data/results/NAME.json holds, such as "gpu-h200", what was timed on the card."""
+    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
 
 
-def timed() -> str:
+def gpu_timed() -> str:
     """Returns where the timings come from, and how fast the card itself is."""
-    measured = timings()
+    measured = record("gpu-h200")
     peak, copied = measured["peak"]["bf16 TFLOP/s"], measured["peak"]["copy GB/s"]
     driver = measured["driver"].partition(",")[0]
     return (
-        f"{source(measured['provenance'])}, driver {driver}. A product of two bf16 matrices "
+        f"{origin(measured['provenance'])}, driver {driver}. A product of two bf16 matrices "
         f"reached {peak:.0f} TFLOP/s, a copy {copied:,.0f} GB/s"
     )
 
 
-def optimizer_step() -> str:
+def gpu_step() -> str:
     """Returns the milliseconds of a step, a row for each model's matrices."""
     rows = []
-    for row in timings()["optimizer_step"]:
+    for row in record("gpu-h200")["optimizer_step"]:
         name = row["set"].partition(", ")[2].replace("x", "×")
         rows.append([f"{name}, {row['numbers'] / 1e6:.1f}M", *_ms(row, STEPPERS)])
     return Table(("layers × width, numbers", *STEPPERS), rows).markdown
 
 
-def newton_schulz() -> str:
+def gpu_newton_schulz() -> str:
     """Returns the milliseconds of five Newton-Schulz steps, a row for each shape."""
     rows = []
-    for row in timings()["newton_schulz"]:
+    for row in record("gpu-h200")["newton_schulz"]:
         m, n = row["shape"]
         rows.append([f"{row['stack']} of {m:,} × {n:,}", *_ms(row, PRODUCTS)])
     return Table(("matrices", *PRODUCTS), rows).markdown
 
 
-def training() -> str:
+def gpu_training() -> str:
     """Returns the milliseconds of a step of training, and its share of the card's peak."""
     rows = []
-    for row in timings()["training, eager"]:
-        took = ((row[f"{who} ms"], row[f"{who} share of peak"]) for who in TRAINED)
+    for row in record("gpu-h200")["training, eager"]:
+        took = ((row[f"{who} ms"], row[f"{who} share of peak"]) for who in TRAINERS)
         cells = (f"{ms:.1f} ({100 * share:.0f} %)" for ms, share in took)
         ratio = f"{row['Muon / AdamW']:.2f}"
         rows.append([f"`{row['size']}`, {row['tokens a step']:,}", *cells, ratio])
-    return Table(("size, tokens a step", *TRAINED, "Muon / AdamW"), rows).markdown
+    return Table(("size, tokens a step", *TRAINERS, "Muon / AdamW"), rows).markdown
 
 
 def _ms(row: dict[str, Any], names: dict[str, str]) -> list[str]:

@@ -1,9 +1,7 @@
 """Where the time of an optimizer step went on a GPU, and how many kernels it launches: a figure."""
 
-import json
 import math
 from datetime import datetime
-from typing import Any
 
 import matplotlib.pyplot as plt
 
@@ -11,7 +9,7 @@ from muonlab.benchmark.bench import BYTES
 from muonlab.benchmark.card import LAYER, SETS
 from muonlab.drawing import axes, svg
 from muonlab.drawing.looks import looks
-from muonlab.records.store import RESULTS
+from printing.gpu import record
 
 SET = "paper, 12 x 768"
 PARTS = ("products, at the card's speed", "Newton-Schulz beyond that", "rest of the step")
@@ -20,11 +18,6 @@ ROWS = {  # by row of the figure: what the timings and the counts call it, and w
     "muonlab, timed": ("muonlab Muon", 0),
     "muonlab, now": ("muonlab Muon", -1),
 }
-
-
-def record(name: str) -> dict[str, Any]:
-    """Returns a record of timings or counts from data/results, by its name."""
-    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def kernels() -> dict[str, int]:
@@ -51,7 +44,7 @@ def times() -> dict[str, list[float]]:
     return parts
 
 
-def in_page() -> str:
+def launches() -> str:
     """Returns the figure as a page holds it, and what it says in words."""
     parts, counts = times(), kernels()
     axes.style()

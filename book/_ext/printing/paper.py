@@ -26,13 +26,8 @@ from muonlab.studies.table1 import ADAMW, MUON, paper_losses, row_losses, widene
 from muonlab.sweeps.results import recorded
 from printing.claims import Found, claims_table, link, plain, stored, table
 
-PROTOCOLS = {
-    "fair": "both sides tuned alike",
-    "one": "as many trials, AdamW with one rate",
-    "paper": "one rate for AdamW",
-    "rates": "rates tuned, averages not",
-    "": "",
-}
+PROTOCOLS = {"fair": "both sides tuned alike", "one": "as many trials, AdamW with one rate"}
+PROTOCOLS |= {"paper": "one rate for AdamW", "rates": "rates tuned, averages not", "": ""}
 DECIDED = VERDICTS[:3]  # what speaks for the paper or against it
 runs_of = cache(recorded)
 
@@ -85,9 +80,7 @@ class Paper:
         theirs = effects if isinstance(effects, list) else [effects] * len(claim.value)
         judge = reproduction_of_small if little else reproduction
         pairs = zip(claim.value, theirs, strict=True)
-        verdicts = {judge(value, reported, factor) for value, reported in pairs}
-        mixed = "partly" if verdicts & {"reproduced", "partly"} else "open"
-        return verdicts.pop() if len(verdicts) == 1 else mixed
+        return together({judge(value, reported, factor) for value, reported in pairs})
 
     def word(self, asked: str) -> str:
         """Returns one verdict on some claims, such as "16-c13 04-c22".
@@ -95,22 +88,17 @@ class Paper:
         A claim without a verdict is judged by the first one's effect: in its unit and direction.
         """
         first, *others = (self.stored[id][0] for id in asked.split())
-        verdicts = {first.judged}
-        for claim in others:
-            verdicts.add(claim.judged or self.rule(replace(claim, id=first.id)))
-        if len(verdicts) == 1:
-            return verdicts.pop()
-        if "other experiment" in verdicts:
-            return "other experiment"
-        return "partly" if verdicts & {"reproduced", "partly"} else "open"
+        judged = (claim.judged or self.rule(replace(claim, id=first.id)) for claim in others)
+        verdicts = {first.judged, *judged}
+        other = len(verdicts) > 1 and "other experiment" in verdicts
+        return "other experiment" if other else together(verdicts)
 
     def how(self, id: str) -> tuple[str, str]:
         """Returns a claim's protocol, "" where nothing was tuned, and its steps and protocol."""
         studies = [study for study, ids in self.runs.items() if id in ids]
         kinds = ["one"] if id in self.one_rate else [*dict.fromkeys(map(protocol, studies))] or [""]
-        if not studies:
-            return kinds[0], ""
-        return kinds[0], f"{steps(*studies)}, {' or '.join(PROTOCOLS[k] for k in kinds)}"
+        words = f"{steps(*studies)}, {' or '.join(PROTOCOLS[k] for k in kinds)}" if studies else ""
+        return kinds[0], words
 
     def summary(self) -> str:
         """Returns a row for each result of the paper, those that reproduce best first."""
@@ -132,13 +120,14 @@ class Paper:
 
     def ranked(self) -> list[Mapping[str, Any]]:
         """Returns the items by the share of what is decided that is reproduced, then by number."""
-        return sorted(self.items, key=self._strength, reverse=True)
 
-    def _strength(self, item: Mapping[str, Any]) -> tuple[float, int]:
-        verdicts = [claim.judged for claim, _ in self.answers(item)]
-        decided = sum(verdict in DECIDED for verdict in verdicts)
-        share = verdicts.count("reproduced") / decided if decided else -1
-        return share, decided or len(verdicts)
+        def strength(item: Mapping[str, Any]) -> tuple[float, int]:
+            verdicts = [claim.judged for claim, _ in self.answers(item)]
+            decided = sum(verdict in DECIDED for verdict in verdicts)
+            share = verdicts.count("reproduced") / decided if decided else -1
+            return share, decided or len(verdicts)
+
+        return sorted(self.items, key=strength, reverse=True)
 
     def told(self, answer: Found) -> str:
         """Returns a claim's sentence and effect; of more than two, the least and the greatest."""
@@ -210,6 +199,12 @@ class Paper:
         return [answer for item in self.items for answer in self.answers(item)]
 
 
+def together(verdicts: set[str]) -> str:
+    """Returns one verdict for several."""
+    mixed = "partly" if verdicts & {"reproduced", "partly"} else "open"
+    return verdicts.pop() if len(verdicts) == 1 else mixed
+
+
 def counts(claims: Sequence[Found]) -> str:
     """Returns how many claims have each verdict; reproduced are those of what is decided."""
     number = Counter(claim.judged for claim, _ in claims)
@@ -260,13 +255,9 @@ def table1(kind: str) -> str:
     rows = []
     for row, (loss,) in losses.items():
         if row != ADAMW:
-            fair = [
-                (study, losses_by_row[row])
-                for study, losses_by_row in tuned
-                if row in losses_by_row
-            ][:1]
-            fairly = [f"{x}, n = {x.n}, {steps(study)}" for study, x in fair]
+            fair = ((study, by_row[row]) for study, by_row in tuned if row in by_row)
+            fairly = next((f"{x}, n = {x.n}, {steps(study)}" for study, x in fair), "")
             theirs = f"{losses[ADAMW][0] - loss:+.3f}"
-            rows.append([*map(plain, (row, theirs, str(ours[row]), *(fairly or [""])))])
+            rows.append([*map(plain, (row, theirs, str(ours[row]), fairly))])
     label = f"here, as there (n = {ours[MUON].n}, {steps(THEIRS)})"
     return table(("Muon takes", "the paper", label, "here, tuned alike"), rows, "cards gaps")

@@ -159,7 +159,7 @@ def as_svg(name: str) -> bytes:
     return svg.standalone(draw(), alt)
 
 
-def in_page(name: str) -> str:
+def picture(name: str) -> str:
     """Returns one of PICTURES as a page holds it."""
     if name == "first-result":
         halves = zip(race_in_two(), (LOSS_ALT, LEAD_ALT), strict=True)

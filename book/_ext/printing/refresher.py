@@ -59,6 +59,6 @@ FIGURES: dict[str, Callable[[], tuple[Figure, str]]] = {
 
 
 def drawn(name: str) -> str:
-    """Returns a figure of the refresher as SVG for a page."""
+    """Returns a figure of the refresher as a page holds it."""
     axes.style()
-    return svg.inline(*FIGURES[name]())
+    return f'<div class="cell_output">{svg.inline(*FIGURES[name]())}</div>'
