@@ -138,42 +138,36 @@ def compare(
     wrong = [i for i, value in enumerate(came) if not _right(value, table[i][0], within)]
     borrowed = f"`{seen.functions[0]}`" if seen.functions else ""
     if wrong:
-        _tell(answer, cases, table, came, wrong, within, otherwise, borrowed)
-    elif borrowed:
+        value, case = came[wrong[0]], cases[wrong[0]]
+        message = _diagnosis(table, came, wrong, within, borrowed)
+        message = message or (otherwise if isinstance(otherwise, str) else otherwise(value, *case))
+        pair = apart(table[wrong[0]][0], value)
+        example = f"Try `{shown(answer, case)}`: expected {pair[0]}, got {pair[1]}."
+        raise Wrong(message, example)
+    if borrowed:
         raise Wrong(f"The result is right, and {borrowed} made it. {BY_HAND}")
 
 
-def _tell(
-    answer: Answer,
-    cases: Sequence[Case],
-    table: Sequence[Look],
-    came: list[Any],
-    wrong: list[int],
-    within: float,
-    otherwise: str | Callable[..., str],
-    borrowed: str,
-) -> None:
-    first = wrong[0]
-    expected, mistakes = table[first]
-    chance = isinstance(came[first], int | str | None)  # few values: one of them says little
-    fits = [
+def _diagnosis(
+    table: Sequence[Look], came: list[Any], wrong: list[int], within: float, borrowed: str
+) -> str:
+    """Returns what is wrong, as far as the values say it, or ""."""
+    value, (expected, mistakes) = came[wrong[0]], table[wrong[0]]
+    chance = isinstance(value, int | str | None)  # few values: one of them says little
+    fits = (
         message
         for where in (range(len(came)), *([] if chance else [wrong]))
         for i, (_, message) in enumerate(mistakes)
         if all(equal(came[case], table[case][1][i][0], within) for case in where)
-    ]
-    if fits:
-        message = fits[0]
-    elif borrowed:
-        message = f"You called {borrowed}. {BY_HAND}"
-    elif shape(came[first]) != shape(expected):
-        message = _misshaped(expected, shape(came[first]))
-    elif not chance and all(rounded(came[i], table[i][0], 1, 0.05) for i in wrong):
-        message = ROUNDED
-    else:
-        message = otherwise if isinstance(otherwise, str) else otherwise(came[first], *cases[first])
-    pair = apart(expected, came[first])
-    raise Wrong(message, f"Try `{shown(answer, cases[first])}`: expected {pair[0]}, got {pair[1]}.")
+    )
+    if message := next(fits, ""):
+        return message
+    if borrowed:
+        return f"You called {borrowed}. {BY_HAND}"
+    if shape(value) != shape(expected):
+        return _misshaped(expected, shape(value))
+    rough = not chance and all(rounded(came[i], table[i][0], 1, 0.05) for i in wrong)
+    return ROUNDED if rough else ""
 
 
 def _right(came: Any, expected: Any, within: float) -> bool:

@@ -4,8 +4,10 @@ What the paper's protocol runs on each tier of machines stands here as data (`TI
 out by row (`row_losses`), and what the explorer `table1` draws (`table1_data`).
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from muonlab import checks
@@ -16,25 +18,8 @@ from muonlab.sweeps.study import Grid, cross
 from muonlab.training.config import TrainConfig
 
 ALL_GROUPS = ("QK", "VO", "FFN")
-PAPER_ROWS: dict[tuple[str, ...], tuple[float | None, float | None]] = {
-    ALL_GROUPS: (3.5654, 3.5125),
-    (): (3.9242, 3.8837),
-    ("QK",): (3.8925, 3.8518),
-    ("VO",): (3.7644, 3.6874),
-    ("V",): (3.8301, 3.7482),
-    ("O",): (3.7712, 3.7604),
-    ("W_in",): (3.7170, 3.7918),
-    ("W_out",): (3.7023, 3.7843),
-    ("W_gate",): (None, 3.7847),
-    ("VO", "FFN"): (3.5858, 3.5312),
-    ("VO", "W_in"): (3.6778, None),
-    ("VO", "W_out"): (3.6054, None),
-    ("VO", "W_in", "W_gate"): (None, 3.5681),
-    ("VO", "W_out", "W_gate"): (None, 3.5833),
-    ("VO", "W_in", "W_out"): (None, 3.5482),
-    ("V", "FFN"): (3.6702, 3.7185),
-    ("O", "FFN"): (3.6042, 3.5634),
-}
+_ROWS = json.loads(Path(__file__).with_name("paper_rows.json").read_text("utf-8"))
+PAPER_ROWS: dict[tuple[str, ...], list[float | None]] = {(*k.split(),): _ROWS[k] for k in _ROWS}
 """What Muon takes, the rest is AdamW's → held-out loss at 160M, non-gated and gated, or None.
 
 Source: arXiv 2509.26030v2, Table 1."""

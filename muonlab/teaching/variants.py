@@ -11,7 +11,7 @@ import hashlib
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -81,9 +81,9 @@ class Task:
 
     def disguised(self, answer: Answer) -> Answer:
         """Returns an answer to the book's exercise as the same answer to this task."""
-        return (
-            self._converts("gives")(lambda *args: fluent(answer(*args))) if self.convert else answer
-        )
+        if not self.convert:
+            return answer
+        return self._converts("gives")(lambda *args: fluent(answer(*args)))
 
     def example(self) -> str:
         """Returns one call and what is right there, from the check's own cases; or nothing."""
@@ -137,11 +137,8 @@ def fluent(value: Any) -> Any:
         numbers = torch.tensor(value_in_lists)
     except (TypeError, ValueError, RuntimeError):  # words, or rows of unlike lengths
         return value
-    return (
-        numbers
-        if numbers.dtype == torch.bool
-        else torch.tensor(value_in_lists, dtype=torch.float64)
-    )
+    logical = numbers.dtype == torch.bool
+    return numbers if logical else torch.tensor(value_in_lists, dtype=torch.float64)
 
 
 def defined(name: str, *sources: str) -> Any:
@@ -216,16 +213,9 @@ def varied(book: Task, template: Mapping[str, Any], seed: str) -> Task:
         return re.sub(r"@(\w+)", lambda m: str(drawn.get(m[1], m[0])), text.strip())
 
     swaps = tuple((old, filled(new)) for old, new in template.get("swap", {}).items())
-    return Task(
-        book.exercise,
-        book.minutes,
-        book.level,
-        filled(template["text"]),
-        filled(template["code"]).replace("    # solution\n", f"    {BEGIN}\n") + f"\n    {END}",
-        book.setup,
-        filled(template.get("convert", "")),
-        swaps,
-    )
+    code = filled(template["code"]).replace("    # solution\n", f"    {BEGIN}\n") + f"\n    {END}"
+    text, convert = filled(template["text"]), filled(template.get("convert", ""))
+    return replace(book, text=text, code=code, convert=convert, swaps=swaps)
 
 
 def answers(source: str, task: Task, kind: str) -> dict[str, Answer]:

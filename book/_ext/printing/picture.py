@@ -1,6 +1,7 @@
 """The pictures of README, home and the answer: drawn from records, each with its words."""
 
 import math
+from collections.abc import Callable
 from operator import itemgetter
 
 import matplotlib.pyplot as plt
@@ -47,16 +48,12 @@ def race() -> Figure:
 def race_in_two() -> tuple[Figure, Figure]:
     """Returns the two halves of `race`, which a phone shows one below the other."""
     axes.style()
-    halves = []
-    for width, draw, drawn in (
-        (4.8, draw_losses, "both sides tuned; band: all 5 seeds"),
-        (3.2, draw_leads, "bars: mean, 95 % interval"),
-    ):
-        figure, panel = plt.subplots(figsize=(width, 3.2))
-        draw(panel)
-        axes.legend(figure, drawn)
-        halves.append(figure)
-    return halves[0], halves[1]
+    (left, above), (right, below) = (plt.subplots(figsize=(w, 3.2)) for w in (4.8, 3.2))
+    draw_losses(above)
+    draw_leads(below)
+    axes.legend(left, "both sides tuned; band: all 5 seeds")
+    axes.legend(right, "bars: mean, 95 % interval")
+    return left, right
 
 
 def draw_losses(panel: Axes) -> None:
@@ -86,7 +83,7 @@ def lead_map() -> Figure:
     return figures.lead_map(comparisons.lead_map())
 
 
-def build() -> Figure:
+def build() -> tuple[Figure, str]:
     """Returns a circle of inputs, what a gradient makes of it, and what Muon's step makes of it."""
     axes.style()
     figure, panels = plt.subplots(1, 3, figsize=(3.6, 1.5))
@@ -98,10 +95,13 @@ def build() -> Figure:
         panel.plot(x, y, color=looks([name])[0]["color"], linewidth=2)
         panel.set(xlim=(-1.3, 1.3), ylim=(-1.3, 1.3), aspect="equal", title=name)
         panel.axis("off")
-    return figure
+    return figure, (
+        "A circle, the ellipse that a gradient makes of it, and a circle again under Muon's step: "
+        "as long in all directions."
+    )
 
 
-def understand() -> Figure:
+def understand() -> tuple[Figure, str]:
     """Returns what a memory of facts answers: before training, after a gradient, after Muon."""
     axes.style()
     figure, panels = plt.subplots(1, 3, figsize=(3.6, 1.5))
@@ -115,10 +115,13 @@ def understand() -> Figure:
         most = float(scores.abs().max())
         heatmaps.draw_cells(panel, scores, (-most, most), "PiYG", cbar=False)
         panel.set(xticks=[], yticks=[], title=name)
-    return figure
+    return figure, (
+        "Three heat maps: noise, a diagonal that fades towards rare facts under the gradient, an "
+        "even diagonal under Muon."
+    )
 
 
-def check() -> Figure:
+def check() -> tuple[Figure, str]:
     """Returns which share of Muon's gain some of the matrices bring, in the race on a GPU."""
     axes.style()
     figure, panel = plt.subplots(figsize=(3.6, 1.5))
@@ -131,32 +134,20 @@ def check() -> Figure:
     panel.barh([*shares][::-1], [*shares.values()][::-1], color=looks(["Muon"])[0]["color"])
     panel.axvline(0, color=INK, linewidth=1)
     panel.set(xlabel="share of Muon's gain", xticks=[0, 0.5, 1])
-    return figure
+    alt = "Values, output and feed-forward bring all of Muon's gain, queries and keys none."
+    return figure, alt
 
 
-COURSE = {
-    "course-build": (
-        build,
-        "A circle, the ellipse that a gradient makes of it, and a circle again "
-        "under Muon's step: as long in all directions.",
-    ),
-    "course-understand": (
-        understand,
-        "Three heat maps: noise, a diagonal that fades towards rare "
-        "facts under the gradient, an even diagonal under Muon.",
-    ),
-    "course-test": (
-        check,
-        "Values, output and feed-forward bring all of Muon's gain, queries and keys none.",
-    ),
-}
-PICTURES = {"first-result": (race, ALT), "lead-map": (lead_map, MAP_ALT)} | COURSE
+COURSE = {"course-build": build, "course-understand": understand, "course-test": check}
+PICTURES: dict[str, Callable[[], tuple[Figure, str]]] = {
+    "first-result": lambda: (race(), ALT),
+    "lead-map": lambda: (lead_map(), MAP_ALT),
+} | COURSE
 
 
 def as_svg(name: str) -> bytes:
     """Returns the bytes of one of PICTURES: the same for the same records."""
-    draw, alt = PICTURES[name]
-    return svg.standalone(draw(), alt)
+    return svg.standalone(*PICTURES[name]())
 
 
 def picture(name: str) -> str:
@@ -165,5 +156,4 @@ def picture(name: str) -> str:
         halves = zip(race_in_two(), (LOSS_ALT, LEAD_ALT), strict=True)
         parts = "".join(svg.inline(figure, alt) for figure, alt in halves)
         return f'<div class="cell_output"><div class="muonlab-halves">{parts}</div></div>'
-    draw, alt = PICTURES[name]
-    return f'<div class="cell_output">{svg.inline(draw(), alt)}</div>'
+    return f'<div class="cell_output">{svg.inline(*PICTURES[name]())}</div>'
