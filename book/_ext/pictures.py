@@ -2,6 +2,7 @@
 
 import io
 import math
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -60,17 +61,9 @@ def as_png() -> bytes:
         left.lines, (("left", "bottom", 6), ("right", "top", -6)), strict=True
     ):
         x, y = (float(np.asarray(values)[3]) for values in line.get_data())
-        left.annotate(
-            str(line.get_label()),
-            (x, y),
-            xytext=(off, off),
-            textcoords="offset points",
-            horizontalalignment=ha,
-            verticalalignment=va,
-            color=line.get_color(),
-            fontsize=16,
-            fontweight="bold",
-        )
+        look: dict[str, Any] = {"color": line.get_color(), "fontsize": 16, "fontweight": "bold"}
+        look |= {"textcoords": "offset points", "ha": ha, "va": va}
+        left.annotate(str(line.get_label()), (x, y), (off, off), **look)
     right.legend(loc="upper left", handlelength=1, borderaxespad=0, fontsize=9.5)
     badge = figure.add_axes((0.02, 0.76, 0.12, 0.12 * 8 / 4.2), aspect="equal")
     badge.set(xlim=(-1.6, 1.6), ylim=(-1.6, 1.6))

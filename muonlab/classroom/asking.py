@@ -4,6 +4,7 @@ import copy
 import inspect
 import linecache
 import random
+import re
 import signal
 import sys
 import sysconfig
@@ -53,9 +54,8 @@ class Endless(BaseException):
 
 
 def _wake(number: int, frame: FrameType | None) -> None:
-    if any(
-        f.f_code.co_filename.startswith("<frozen importlib") for f, _ in traceback.walk_stack(frame)
-    ):
+    files = (f.f_code.co_filename for f, _ in traceback.walk_stack(frame))
+    if any(file.startswith("<frozen importlib") for file in files):
         return  # half a module would be left behind: the next alarm is soon
     while frame and not frame.f_code.co_filename.startswith(PACKAGE):
         frame.f_trace, frame = _again, frame.f_back
@@ -94,9 +94,8 @@ def call(answer: Any, *args: Any, returns: Kind | None = None, none: bool = Fals
     try:
         _accepts(answer, args)
         result = _run(answer, given)
-        if result is Ellipsis or (
-            result is None and getattr(_code(answer), "co_code", "") in BLANK
-        ):
+        blank = result is None and getattr(_code(answer), "co_code", "") in BLANK
+        if blank or result is Ellipsis:
             raise NotYet(BEGIN)
         if result is None and not none:
             raise Wrong(
@@ -261,9 +260,8 @@ def _raised(answer: Any, error: BaseException) -> str:
 def _first(place: CodeType) -> int:
     """Returns the line of `def`: a function's code begins with its decorators."""
     start = place.co_firstlineno
-    lines = (
-        number
-        for number in range(start, start + 20)
-        if linecache.getline(place.co_filename, number).lstrip().startswith(("def ", "async def "))
-    )
-    return start if place.co_name == "<lambda>" else next(lines, start)
+    if place.co_name == "<lambda>":
+        return start
+    lines = linecache.getlines(place.co_filename)[start - 1 : start + 19]
+    heads = (n for n, line in enumerate(lines, start) if re.match(r"\s*(async )?def ", line))
+    return next(heads, start)

@@ -179,28 +179,27 @@ def _defined(lesson: str, id: str, table: dict[str, Any]) -> Claim:
     if not (isinstance(table, dict) and re.fullmatch(rf"{lesson}-c\d+", id)):
         raise ValueError(f"{where}: expected a table with an id like [{lesson}-c1]")
     if odd := [key for key, value in table.items() if not isinstance(value, KEYS.get(key, ()))]:
-        raise ValueError(
-            f"{where}: {odd[0]!r} is no key, or takes no such value: {', '.join(KEYS)}"
-        )
+        message = f"{odd[0]!r} is no key, or takes no such value: {', '.join(KEYS)}"
+        raise ValueError(f"{where}: {message}")
     words = {key: table[key] for key in TEXTS if key in table}
     size, bounds, judgement = table.get("size", 0), table.keys() & BOUNDS, words.get("verdict", "")
     ends = table.get("within", [table.get("at_least", -math.inf), table.get("at_most", math.inf)])
     numbers = [*table.values(), *table.get("within", [])]
-    rules = {
-        "it needs a sentence": "sentence" not in table,
-        f"verdict is one of {', '.join(VERDICTS)}": judgement not in ("", *VERDICTS),
-        "a number is finite": any(isinstance(x, float) and not math.isfinite(x) for x in numbers),
-        "a size is above 0 and needs a unit": "size" in table
-        and (size <= 0 or "unit" not in table),
-        f"it needs one bound of {', '.join(BOUNDS)}, or, if it is open, a size": len(bounds) > 1
-        or not (bounds or size),
-        "within is [low, high]": [isinstance(end, int | float) for end in ends] != [True, True]
-        or ends[0] > ends[1],
-        "within of a size is [-size, size], or half of it": size
-        and "within" in table
-        and ends not in ([-size, size], [-size, 0], [0, size]),
+    two = [isinstance(end, int | float) for end in ends] == [True, True]
+    halves = ([-size, size], [-size, 0], [0, size])
+    kept = {
+        "it needs a sentence": "sentence" in table,
+        f"verdict is one of {', '.join(VERDICTS)}": judgement in ("", *VERDICTS),
+        "a number is finite": all(math.isfinite(x) for x in numbers if isinstance(x, float)),
+        "a size is above 0 and needs a unit": "size" not in table or (size > 0 and "unit" in table),
+        f"it needs one bound of {', '.join(BOUNDS)}, or, if it is open, a size": len(bounds) == 1
+        or (size and not bounds),
+        "within is [low, high]": two and ends[0] <= ends[1],
+        "within of a size is [-size, size], or half of it": not size
+        or "within" not in table
+        or ends in halves,
     }
-    if broken := [rule for rule, breaks in rules.items() if breaks]:
+    if broken := [rule for rule, keeps in kept.items() if not keeps]:
         raise ValueError(f"{where}: {broken[0]}")
     return Claim(id, lower=float(ends[0]), upper=float(ends[1]), size=size, **words)
 
@@ -270,12 +269,22 @@ def stored_claims(lessons: Path | str, before: str = "99") -> dict[str, tuple[Cl
     A claim may have left its lesson for a page of evidence, as "evidence/race".
     """
     checks.word("a lesson, by two digits,", before, "02", r"\d\d")
-    if not (notebooks := sorted(Path(lessons).glob("[0-9][0-9]-*.ipynb"))):
+    known = pages(Path(lessons))
+    if all(page.startswith(EVIDENCE) for page in known):
         raise FileNotFoundError(f"expected the folder of the lessons, got {lessons}: none is there")
-    pages = {path.stem: path for path in notebooks if path.name < before}
-    pages |= {f"{EVIDENCE}/{path.stem}": path for path in evidence(Path(lessons))}
-    stored = ((claim, page) for page, path in pages.items() for claim in collect(path))
+    stored = (
+        (claim, page)
+        for page, path in known.items()
+        if page < before or page.startswith(EVIDENCE)
+        for claim in collect(path)
+    )
     return {claim.id: (claim, page) for claim, page in stored if claim.id < before}
+
+
+def pages(lessons: Path) -> dict[str, Path]:
+    """Returns the notebooks of lessons and evidence by page, as "04-nanogpt", "evidence/race"."""
+    own = {path.stem: path for path in sorted(lessons.glob("[0-9][0-9]-*.ipynb"))}
+    return own | {f"{EVIDENCE}/{path.stem}": path for path in evidence(lessons)}
 
 
 def evidence(lessons: Path) -> list[Path]:

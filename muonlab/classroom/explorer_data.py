@@ -157,13 +157,10 @@ def measured_spectra(
     """
     if not (runs := [run for run in several(records) if run.spectra]):
         raise ValueError("expected runs with spectra, as race-1200 has; got none")
-    runs_of = grouped(runs, name)
-    return {name: _by_matrix(runs) for name, runs in runs_of.items()}
 
-
-def _by_matrix(runs: Runs) -> dict[str, Tensor]:
-    def stacked(matrix: str) -> Tensor:
+    def stacked(runs: Runs, matrix: str) -> Tensor:
         numbers = [[at[matrix] for at in run.spectra] for run in runs]
         return torch.tensor(numbers, dtype=torch.float64)
 
-    return {name: stacked(matrix) for name, matrix in MATRICES.items()}
+    runs_of = grouped(runs, name).items()
+    return {who: {n: stacked(own, m) for n, m in MATRICES.items()} for who, own in runs_of}

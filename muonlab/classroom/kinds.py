@@ -118,11 +118,9 @@ def rounded(came: Any, value: Any, digits: int, within: float) -> bool:
 def shape(value: Any) -> tuple[int, ...]:
     """Returns how many entries stand along each dimension of a plain or other value."""
     in_lists = plain(value)
-    return (
-        (len(in_lists), *(shape(in_lists[0]) if in_lists else ()))
-        if isinstance(in_lists, list)
-        else ()
-    )
+    if not isinstance(in_lists, list):
+        return ()
+    return (len(in_lists), *(shape(in_lists[0]) if in_lists else ()))
 
 
 def described(value: Any) -> str:
@@ -160,10 +158,9 @@ def code(value: Any) -> str:
         text = f"{value:.6g}" if math.isfinite(value) else f"math.{value}"
         return text if set(text) & set(".emn") else f"{text}.0"
     if type(value) in (list, tuple):
-        inside = ", ".join(map(code, value)) + (
-            "," if type(value) is tuple and len(value) == 1 else ""
-        )
-        return f"[{inside}]" if isinstance(value, list) else f"({inside})"
+        inside = ", ".join(map(code, value))
+        alone = "," if len(value) == 1 else ""
+        return f"[{inside}]" if isinstance(value, list) else f"({inside}{alone})"
     if type(value) is dict:
         return "{" + ", ".join(f"{code(k)}: {code(v)}" for k, v in value.items()) + "}"
     if callable(value) and hasattr(value, "__name__"):

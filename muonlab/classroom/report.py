@@ -6,6 +6,7 @@ from datetime import datetime
 from html import escape
 from pathlib import Path
 from string import Template
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -29,10 +30,7 @@ from muonlab.sweeps.search import EDGE, Search
 from muonlab.sweeps.study import Place
 from muonlab.training.config import TrainConfig
 
-WHERE = (
-    *("code", "muonlab", "torch", "python", "device", "threads", "precision", "processes"),
-    *("system", "corpus", "corpus_sha256"),
-)
+WHERE = "code muonlab torch python device threads precision processes system corpus corpus_sha256"
 KNOBS = ("side", "knob", "range", "best", "where in it")
 Sides = dict[str, dict[int, Record]]  # the runs of both sides, by name and seed
 Tuned = tuple[Search, Place]  # the search that chose what the hypothesis leaves open, and where
@@ -68,7 +66,7 @@ def page(
     sides = dict(zip(hypothesis.names, both_sides(hypothesis, runs), strict=True))
     used = [side[seed] for seed in finding.seeds for side in sides.values()]
     commands = (f"<p><code>{escape(run.provenance.get('command', '?'))}</code></p>" for run in used)
-    trials = [r for rounds in _trials(hypothesis, *tuned).values() for r in rounds] if tuned else []
+    trials = _trials(hypothesis, *tuned) if tuned else []
     return Template(script("report.html")).substitute(
         hypothesis=escape(str(hypothesis)),
         verdict=finding.verdict,
@@ -166,26 +164,30 @@ def untuned(hypothesis: Hypothesis, search: Search, at: Place) -> str:
 
 def budget(hypothesis: Hypothesis, search: Search, at: Place) -> dict[str, list[float]]:
     """Returns what each side's best is expected to end with after 1, 2, … trials, by its name."""
-    curves, who = search.budget(at), search.tunings[0].contestant
-    config_of = _sides_of(hypothesis, search.best(at))
-    return {name: curves[who(config)] for name, config in config_of.items()}
+    return _by_side(hypothesis, search, at, search.budget(at))
 
 
 def _sides_of(hypothesis: Hypothesis, configs: Sequence[TrainConfig]) -> dict[str, TrainConfig]:
-    sides = hypothesis.settings
-    fitting = [[c for c in configs if tables.fits(vars(c), side)] for side in sides]
-    fitting_of = dict(zip(hypothesis.names, fitting, strict=True))
-    if wrong := next((name for name, fitting in fitting_of.items() if len(fitting) != 1), None):
-        raise ValueError(
-            f"the search has {len(fitting_of[wrong])} contestants for {wrong}: name a rule"
-        )
-    return {name: fitting[0] for name, fitting in fitting_of.items()}
+    config_of = {}
+    for name, side in zip(hypothesis.names, hypothesis.settings, strict=True):
+        fitting = [config for config in configs if tables.fits(vars(config), side)]
+        if len(fitting) != 1:
+            raise ValueError(f"the search has {len(fitting)} contestants for {name}: name a rule")
+        [config_of[name]] = fitting
+    return config_of
 
 
-def _trials(hypothesis: Hypothesis, search: Search, at: Place) -> dict[str, list[Record]]:
-    trials, who = search.trials(at), search.tunings[0].contestant
-    config_of = _sides_of(hypothesis, search.best(at))
-    return {n: [run for rounds in trials[who(c)] for run in rounds] for n, c in config_of.items()}
+def _by_side(
+    hypothesis: Hypothesis, search: Search, at: Place, values: Mapping[Any, Any]
+) -> dict[str, Any]:
+    """Returns of what a search has by contestant that of each side, by its name."""
+    who, config_of = search.tunings[0].contestant, _sides_of(hypothesis, search.best(at))
+    return {name: values[who(config)] for name, config in config_of.items()}
+
+
+def _trials(hypothesis: Hypothesis, search: Search, at: Place) -> list[Record]:
+    rounds = _by_side(hypothesis, search, at, search.trials(at)).values()
+    return [run for of_side in rounds for runs in of_side for run in runs]
 
 
 def _tuning(hypothesis: Hypothesis, search: Search, at: Place) -> str:
@@ -195,25 +197,20 @@ def _tuning(hypothesis: Hypothesis, search: Search, at: Place) -> str:
     ends = ", ".join(f"{name} {curve[0]:.3f} to {curve[-1]:.3f}" for name, curve in best.items())
     figure = figures.lines(counts, best, xlabel="trials of each side", ylabel="expected best")
     words = f"The expected best of 1 to {len(counts)} trials falls: {ends}."
-    sides = _trials(hypothesis, search, at).values()
-    failed = sum(bool(run.failure) for side in sides for run in side)
+    failed = sum(bool(run.failure) for run in _trials(hypothesis, search, at))
     again = f"the best {search.runoff} ran at two more; " if search.runoff else ""
     budget_spent = (
         f"{len(counts)} trials of each side at seed 0, which does not count; {again}{failed} "
         "diverged. A curve that still falls at its end says that more may change the difference."
     )
-    return (
-        _table("What the search chose", KNOBS, tuning(hypothesis, search, at))
-        + svg.inline(figure, words)
-        + f"<p>{budget_spent}</p>"
-    )
+    chosen = _table("What the search chose", KNOBS, tuning(hypothesis, search, at))
+    return f"{chosen}{svg.inline(figure, words)}<p>{budget_spent}</p>"
 
 
 def _plan(
     finding: Finding, plan: Mapping[str, float], used: Sequence[Record], trials: Sequence[Record]
 ) -> str:
-    low, high, n = finding.interval.low, finding.interval.high, len(finding.seeds)
-    asked = finding.hypothesis
+    asked, (_, low, high, n) = finding.hypothesis, finding.interval
     came = {"trials a side": len(trials) / len(asked.names)} if trials else {}
     came |= {"pairs": float(n), "spread": (high - low) / 2 / half_width(1.0, n)}
     came["a step takes, times the other's"] = _clock(asked, used)
@@ -223,15 +220,11 @@ def _plan(
     known = dict(plan)
     if asked.longer != 1:
         known["a step takes, times the other's"] = asked.longer
-    if {"truth", "spread", "pairs"} <= known.keys() and known["truth"] > finding.hypothesis.by:
-        given = known["truth"], known["spread"], int(known["pairs"]), finding.hypothesis.by
+    if {"truth", "spread", "pairs"} <= known.keys() and known["truth"] > asked.by:
+        given = known["truth"], known["spread"], int(known["pairs"]), asked.by
         known["chance of support, if that is true"] = chance_to_see(*given)
-    names = [*dict.fromkeys([*known, *came])]
-    cells = [
-        [f"{quantities[k]:.3g}" if k in quantities else "" for quantities in (known, came)]
-        for k in names
-    ]
-    rows = [[k, *pair] for k, pair in zip(names, cells, strict=True)]
+    names = dict.fromkeys([*known, *came])
+    rows = [[k, *(f"{q[k]:.3g}" if k in q else "" for q in (known, came))] for k in names]
     return _table("Plan and price", ["", "planned", "in the end"], rows)
 
 
@@ -288,10 +281,8 @@ def _training(sides: Sides) -> str:
     whole = {name: [curve[:steps] for curve in side] for name, side in curves.items()}
     ends = (f"{n} at {np.mean([curve[-1] for curve in c]):.2f}" for n, c in whole.items())
     figure = figures.lines(range(1, steps + 1), whole, xlabel="step", ylabel="training loss")
-    alternative_text = (
-        f"The training loss by step, a mean over the seeds, ends for {', '.join(ends)}."
-    )
-    return svg.inline(figure, alternative_text)
+    words = f"The training loss by step, a mean over the seeds, ends for {', '.join(ends)}."
+    return svg.inline(figure, words)
 
 
 def _measures(hypothesis: Hypothesis, runs: Sequence[Record]) -> str:
@@ -333,8 +324,10 @@ def _own_texts(hypothesis: Hypothesis) -> str:
 
 
 def _provenance(used: Sequence[Record]) -> str:
-    values_of = {name: [str(run.provenance.get(name, "?")) for run in used] for name in WHERE}
-    facts = {name: ", ".join(dict.fromkeys(values)) for name, values in values_of.items()}
+    facts = {}
+    for name in WHERE.split():
+        values = [str(run.provenance.get(name, "?")) for run in used]
+        facts[name] = ", ".join(dict.fromkeys(values))
     facts |= {"runs": str(len(used)), "tokens": f"{sum(run.tokens for run in used):,}"}
     facts["seconds of training"] = f"{sum(run.seconds for run in used):.0f}"
     return _table("What it was run on", ["provenance", "value"], list(facts.items()))

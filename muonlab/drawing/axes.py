@@ -19,6 +19,8 @@ CAPTION = 10.5
 WIDTH = 5.0  # inches: text keeps a readable size where a phone makes the figure narrower
 POWERS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 MARKS: Any = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
+OFF: Any = ("axes.spines.top", "axes.spines.right", "axes.formatter.useoffset")
+OFF += ("legend.frameon", "lines.scale_dashes")
 Numbers = Iterable[float]
 
 
@@ -27,18 +29,9 @@ def style() -> None:
     import seaborn as sns
 
     plt.rcdefaults()
-    own: dict[Any, Any] = {
-        "figure.figsize": (WIDTH, 0.6 * WIDTH),
-        "figure.constrained_layout.use": True,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.formatter.useoffset": False,
-        "legend.frameon": False,
-        "lines.linewidth": 1.5,
-        "lines.scale_dashes": False,
-        "patch.edgecolor": "none",
-        **dict.fromkeys(MARKS, INK),
-    }
+    own: dict[Any, Any] = {"figure.figsize": (WIDTH, 0.6 * WIDTH), "lines.linewidth": 1.5}
+    own |= {"figure.constrained_layout.use": True, "patch.edgecolor": "none"}
+    own |= dict.fromkeys(OFF, False) | dict.fromkeys(MARKS, INK)
     colours = [look["light"] for look in SERIES]
     sns.set_theme("paper", "ticks", colours, font="DejaVu Sans", font_scale=1.2, rc=own)
 
@@ -67,16 +60,9 @@ def legend(figure: Figure, drawn: str = "") -> None:
     columns = max(1, min(3, 36 // (8 + max(map(len, labels)))))
     rows = -(-len(labels) // columns) + len(drawn.splitlines())
     figure.set_figheight(figure.get_figheight() + 0.2 * rows)
-    figure.legend(
-        handles,
-        labels,
-        loc="outside upper left",
-        ncols=columns,
-        title=drawn or None,
-        title_fontsize=CAPTION,
-        alignment="left",
-        borderaxespad=0,
-    )
+    place: dict[str, Any] = {"loc": "outside upper left", "alignment": "left", "borderaxespad": 0}
+    place |= {"title": drawn or None, "title_fontsize": CAPTION}
+    figure.legend(handles, labels, ncols=columns, **place)
 
 
 def draw_lines(

@@ -17,7 +17,7 @@ import nbformat
 import yaml
 
 from muonlab.classroom import explore, quiz
-from muonlab.classroom.claims import EVIDENCE, collect, evidence
+from muonlab.classroom.claims import EVIDENCE, collect, pages
 from muonlab.classroom.output import Table
 from muonlab.classroom.widget import Widget, script
 from muonlab.drawing import looks
@@ -72,15 +72,13 @@ def lessons() -> list[Path]:
 
 def claims() -> str:
     """Returns a table of claims for each lesson or page of evidence that has any, in Markdown."""
-    pages = {path.stem: path for path in lessons()}
-    pages |= {f"{EVIDENCE}/{path.stem}": path for path in evidence(course() / "lessons")}
-    return "\n\n".join(
-        f"## {path.stem[:2] if path.stem == page else 'Evidence'} · "
-        f"{_found(TITLE, nbformat.read(path, as_version=4))[1]}\n\n"
-        + claims_table((claim, page) for claim in stored)
-        for page, path in pages.items()
-        if (stored := collect(path))
-    )
+    parts = []
+    for page, path in pages(course() / "lessons").items():
+        if stored := collect(path):
+            place = path.stem[:2] if path.stem == page else "Evidence"
+            title = _found(TITLE, nbformat.read(path, as_version=4))[1]
+            parts += [f"## {place} · {title}", claims_table((claim, page) for claim in stored)]
+    return "\n\n".join(parts)
 
 
 def tiers() -> str:
