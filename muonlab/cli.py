@@ -343,9 +343,9 @@ def _results(options: argparse.Namespace) -> int:
         messages = problems(PRESETS, unfinished=UNFINISHED)
         print(*(messages or ["all records are whole"]), sep="\n")
         return int(bool(messages))
-    if options.name is None and (options.search or options.where or options.against):
-        raise ValueError("--where, --against and --search are about one phase: name it")
     if options.name is None:
+        if options.search or options.where or options.against:
+            raise ValueError("--where, --against and --search are about one phase: name it")
         lines = [_counted(n, folder) for n in _names(folder)]
         none = f"no records in {folder}: `muonlab ablate NAME --results FOLDER` writes them"
         print(*(checks.printable(line, LONGEST) for line in lines or [none]), sep="\n")
@@ -375,11 +375,8 @@ def _counted(name: str, folder: Path) -> str:
 
 def _names(folder: Path) -> list[str]:
     """Returns what is recorded in a folder: the phases in the order of the lessons, then others."""
-    recorded_names = {path.stem for path in folder.glob("*.jsonl")}
-    return [
-        *(name for name in PHASES if name in recorded_names),
-        *sorted(recorded_names - PHASES.keys()),
-    ]
+    names = {path.stem for path in folder.glob("*.jsonl")}
+    return [name for name in PHASES if name in names] + sorted(names - PHASES.keys())
 
 
 def _runs(name: str, folder: Path = RESULTS) -> list[Record]:
@@ -389,8 +386,8 @@ def _runs(name: str, folder: Path = RESULTS) -> list[Record]:
         raise ValueError(f"{name} has no runs yet: `{Place(folder).command(name)}` makes them")
     if name in STUDIES:
         raise ValueError(f"{name} has the phases {', '.join(STUDIES[name].phases())}: name one")
-    recorded_names = ", ".join(_names(folder)) or "nothing"
-    raise ValueError(f"no runs in {path_of(name, folder=folder)}; recorded: {recorded_names}")
+    names = ", ".join(_names(folder)) or "nothing"
+    raise ValueError(f"no runs in {path_of(name, folder=folder)}; recorded: {names}")
 
 
 def _report(options: argparse.Namespace) -> int:

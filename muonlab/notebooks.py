@@ -14,6 +14,7 @@ from muonlab.classroom.claims import EVIDENCE
 
 STATE = "application/vnd.jupyter.widget-state+json"
 VIEW = "application/vnd.jupyter.widget-view+json"
+HAPPENED = "What happened: "  # what a prediction is told begins so
 MAKES = (  # what a cell makes, by the first call that is found in its code
     ("figure", r"lesson\.(show|compare|matrix)\("),
     ("table", r"lesson\.table\("),
@@ -90,3 +91,12 @@ def asks(source: str) -> bool:
     """
     asked = "lesson.predict(" in source or "lesson.quiz(" in source
     return asked or bool(ASKS.fullmatch(source.strip()))
+
+
+def outcomes(notebook: NotebookNode) -> dict[str, str]:
+    """Returns what a stored lesson says that happened, by the id of its prediction."""
+    happened = {}
+    for data in (o.get("data", {}) for c in notebook.cells for o in c.get("outputs", [])):
+        if made := re.search('data-prediction="([^"]*)"', data.get("text/markdown", "")):
+            happened[made[1]] = data["text/plain"].partition(HAPPENED)[2]
+    return happened

@@ -7,7 +7,7 @@ from typing import Any
 
 from IPython.display import display
 
-from muonlab.records.table import markdown, table
+from muonlab.records.table import table
 
 SHORT, LONG = 16, 40  # characters: a name, a number or a verdict; a sentence
 
@@ -43,11 +43,6 @@ class Table:
     def text(self) -> str:
         """The cells in aligned columns, two spaces apart."""
         return table(self.heads, self.rows)
-
-    @property
-    def markdown(self) -> str:
-        """The cells hold Markdown."""
-        return markdown(self.heads, self.rows)
 
     def html(self, caption: str = "") -> str:
         """Returns the table as HTML; cells hold plain text, and ids and signs stay on one line."""

@@ -7,7 +7,7 @@ import json
 import math
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -88,15 +88,24 @@ def tail(
         runs = []
         for seed in range(seeds):
             one = replace(config, adamw_lr=0.00125 * rate, seed=seed, eval_tokens=2**15)
-            run, losses = Run(replace(one, steps=max(steps, 10)), corpus), []
-            for step in range(steps + 1):
-                if step in (0, 10, 20, 30, 50, 100, 150):
-                    measured = run.evaluate()
-                    losses.append([step, *(measured[part] for part in ("overall", "head", "tail"))])
-                if step < steps:
-                    run.train_step()
+            measured = _along(one, corpus, steps, (0, 10, 20, 30, 50, 100, 150), Run.evaluate)
+            parts = ("overall", "head", "tail")
+            losses = [[step, *(loss[part] for part in parts)] for step, loss in measured.items()]
             runs.append(short(losses))
         yield f"{0.00125 * rate:g}", runs
+
+
+def _along(
+    config: TrainConfig, corpus: Any, steps: int, at: Sequence[int], measure: Callable[[Run], Any]
+) -> dict[int, Any]:
+    """Returns what is measured along a run, by the step."""
+    run, measured = Run(replace(config, steps=max(steps, 10)), corpus), {}
+    for step in range(steps + 1):
+        if step in at:
+            measured[step] = measure(run)
+        if step < steps:
+            run.train_step()
+    return measured
 
 
 def _tuned(muon: bool) -> TrainConfig:
@@ -112,19 +121,16 @@ def angles(seeds: int = 3, steps: int = 100, texts: int = 256) -> Found:
     """
     corpus: Any = load_corpus("docs")
     asked = next(iter(corpus.held_out_batches(texts, 64, texts * 64)))[0]
+    alike = lambda run: [_alike(keys) for keys, _ in keys_and_values(run.model, asked)]  # noqa: E731
     own = {"AdamW": _tuned(False), "Muon": _tuned(True)}
     same = {"AdamW": TrainConfig(muon=(), device="cpu"), "Muon": TrainConfig(device="cpu")}
     for (way, sides), gated in product((("tuned", own), ("equal", same)), (False, True)):
         for name, config in sides.items():
-            angles_by_step: dict[int, list[Any]] = {0: [], 10: [], steps: []}
+            angles_by_step: dict[int, list[Any]] = {}
             for seed in range(1, seeds + 1):
-                run = Run(replace(config, gated=gated, steps=max(steps, 10), seed=seed), corpus)
-                for step in range(steps + 1):
-                    if step in angles_by_step:
-                        layers = keys_and_values(run.model, asked)
-                        angles_by_step[step].append([_alike(keys) for keys, _ in layers])
-                    if step < steps:
-                        run.train_step()
+                one = replace(config, gated=gated, seed=seed)
+                for step, layers in _along(one, corpus, steps, (0, 10, steps), alike).items():
+                    angles_by_step.setdefault(step, []).append(layers)
             yield f"{way} rates, {'gated' if gated else 'GELU'}, {name}", angles_by_step
 
 

@@ -85,10 +85,8 @@ def _broken(notebook: Path) -> str:
     except UnicodeEncodeError:
         return "it holds half a character: ask for it again"
     except (ValueError, KeyError, TypeError, RecursionError):
-        marks = b"<<<<<<<" in content
-        return (
-            f"it is no notebook{', but holds marks of a merge' if marks else ''}: ask for it again"
-        )
+        marks = ", but holds marks of a merge" if b"<<<<<<<" in content else ""
+        return f"it is no notebook{marks}: ask for it again"
     return ""
 
 

@@ -1,7 +1,7 @@
 """A lesson as students get it, without solutions, and as its teacher does, with notes."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from nbformat.v4 import new_markdown_cell
 from muonlab.classroom.exercise import judge
 from muonlab.classroom.quiz import questions
 from muonlab.files import course
-from muonlab.notebooks import notebook_path, read, texts
+from muonlab.notebooks import HAPPENED, notebook_path, outcomes, read, texts
 from muonlab.teaching.variants import answers, book_tasks
 
 SOLVED = re.compile(r"<details>\s*<summary>Solution \d\d-e\d+</summary>.*?</details>\s*", re.DOTALL)
@@ -43,14 +43,17 @@ def teacher(lesson: str) -> NotebookNode:
     What happened after a prediction is read from the stored notebook of the lesson.
     """
     notebook = read(_text(lesson))
-    happened = dict(_happened(lesson))
+    stored = nbformat.read(notebook_path(_text(lesson)), as_version=4)
+    happened = {id: HAPPENED + said.replace("<", "&lt;") for id, said in outcomes(stored).items()}
     cells: list[NotebookNode] = []
     for cell in notebook.cells:
         cells.append(cell)
         if cell.cell_type != "code":
             continue
         notes = [_exercise(id) for id in CHECKED.findall(cell.source)]
-        notes += [_prediction(id, happened) for id in ASKED.findall(cell.source)]
+        for id in ASKED.findall(cell.source):
+            told = happened.get(id, "")
+            notes.append(f"**For the teacher: prediction {id}.** {told}\n\n{SPLIT}")
         notes += [_quiz(lesson)] if "lesson.quiz()" in cell.source else []
         for number, note in enumerate(notes):
             text = "\n".join(f"> {line}".rstrip() for line in note.splitlines())
@@ -61,19 +64,6 @@ def teacher(lesson: str) -> NotebookNode:
 
 def _text(lesson: str) -> Path:
     return texts(course() / "lessons", [lesson])[0]
-
-
-def _happened(lesson: str) -> Iterator[tuple[str, str]]:
-    stored = nbformat.read(notebook_path(_text(lesson)), as_version=4)
-    for cell in stored.cells:
-        for output in cell.get("outputs", []):
-            shown = str(output.get("data", {}).get("text/markdown", ""))
-            if match := re.search(r'data-prediction="(.+?)".*?</span> (.*)', shown, re.DOTALL):
-                yield match[1], match[2]
-
-
-def _prediction(id: str, happened: dict[str, str]) -> str:
-    return f"**For the teacher: prediction {id}.** {happened.get(id, '')}\n\n{SPLIT}"
 
 
 def _exercise(id: str) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from muonlab import archive, checks
 from muonlab.data import cache
-from muonlab.data.corpus import Corpus, load_code, load_docs, unpacked, words_of
+from muonlab.data.corpus import load_code, load_docs, unpacked, words_of
 from muonlab.files import cache_folder, prepare_file, replace_file
 
 TEXTS = ("docs", "docs-512")  # what the lessons train on when their cells run
@@ -50,7 +50,8 @@ def import_texts(file: Path, replace: bool = False) -> dict[str, str]:
 
 
 def _content(name: str) -> bytes:
-    digest = _load(name).sha256
+    load = load_code if name.startswith("code") else load_docs
+    digest = load(name).sha256
     if (kept := archive.kept()) and digest in archive.hashes(kept).values():
         return archive.text(kept, name)
     for path in cache_folder().glob(f"{name.partition('-')[0]}-*.corpus"):
@@ -58,10 +59,6 @@ def _content(name: str) -> bytes:
         if actual == digest:
             return content
     raise FileNotFoundError(f"{name} is no longer in {cache_folder()}: try again")
-
-
-def _load(name: str) -> Corpus:
-    return (load_code if name.startswith("code") else load_docs)(name)
 
 
 def _check(name: str, content: bytes, digest: str) -> None:

@@ -72,7 +72,7 @@ def export(lessons: Sequence[str], folder: Path, seed: str | None = None) -> Ite
     """
     if not lessons:
         raise ValueError("expected at least one lesson, such as 02; got []")
-    tasks = {lesson: _tasks(lesson, seed) for lesson in dict.fromkeys(lessons)}
+    tasks = {n: {id: task(id, seed) for id in book_tasks(n)} for n in dict.fromkeys(lessons)}
     _demand(folder, list(tasks), seed)
     files = dict(_copies(list(tasks)))
     for name, notebook in files.items():
@@ -90,10 +90,6 @@ def export(lessons: Sequence[str], folder: Path, seed: str | None = None) -> Ite
         yield _assign(folder, lesson, lesson_tasks, seed)
 
 
-def _tasks(lesson: str, seed: str | None) -> dict[str, Task]:
-    return {id: task(id, seed) for id in book_tasks(lesson)}
-
-
 def _demand(folder: Path, lessons: Sequence[str], seed: str | None) -> None:
     if importlib.util.find_spec("nbgrader") is None:
         raise ValueError(
@@ -101,11 +97,8 @@ def _demand(folder: Path, lessons: Sequence[str], seed: str | None) -> None:
             f"'.[grading]'. {NOTHING}"
         )
     if seed is not None and not SEED.fullmatch(seed):
-        raise ValueError(
-            "a class seed has letters, digits and . _ - only, 64 at most, as autumn-26; got "
-            f"{checks.told(seed)}. "
-            f"{NOTHING}"
-        )
+        expected = "a class seed has letters, digits and . _ - only, 64 at most, as autumn-26"
+        raise ValueError(f"{expected}; got {checks.told(seed)}. {NOTHING}")
     config = folder / "nbgrader_config.py"
     ours = config.is_file() and config.read_text(encoding="utf-8").startswith(MADE)
     if folder.exists() and not ours and (not folder.is_dir() or any(folder.iterdir())):
@@ -146,9 +139,8 @@ def _assign(folder: Path, lesson: str, tasks: dict[str, Task], seed: str | None)
         raise
     made = [id for id in tasks if seed and id in templates(lesson)]
     points = sum(t.minutes for t in tasks.values())
-    summary = (
-        f"{len(made)} of {len(tasks)} exercises as variants" if seed else f"{len(tasks)} exercises"
-    )
+    summary = f"{len(made)} of {len(tasks)} exercises as variants"
+    summary = summary if seed else f"{len(tasks)} exercises"
     rest = [f"{id} is as in the book" for id in tasks if seed and id not in made]
     rest += [f"{id} is graded by hand: {BY_A_PERSON[id]}" for id in tasks if id in BY_A_PERSON]
     return "; ".join([f"{name}: {summary}, {points} points", *rest])
@@ -158,10 +150,8 @@ def _nbgrader(folder: Path, *words: str) -> None:
     # beside our Python stand nbgrader's helpers, which it calls by name
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     command = [sys.executable, "-m", "nbgrader", *words]
-    strict = {"TRAITLETS_APPLICATION_RAISE_CONFIG_FILE_ERROR": "1", "PATH": path}
-    done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, env={**os.environ, **strict}
-    )
+    env = {**os.environ, "TRAITLETS_APPLICATION_RAISE_CONFIG_FILE_ERROR": "1", "PATH": path}
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=env)
     if done.returncode:
         said = "\n".join(done.stderr.splitlines()[-8:])
         if (free := shutil.disk_usage(folder).free) < SPARE:  # nbgrader takes that for an old file
@@ -185,8 +175,10 @@ def source(lesson: str, tasks: dict[str, Task], seed: str | None) -> NotebookNod
         if not person:
             test = {"locked": True, "grade": True, "points": asked.minutes}
             cells.append(_cell(hidden(id, seed), f"{id}-test", code=True, **test))
+    for number, cell in enumerate(cells):
+        cell.id = f"cell-{number:03d}"  # so that equal texts make equal files
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    return _numbered(new_notebook(cells=cells, metadata={"kernelspec": kernel}))
+    return new_notebook(cells=cells, metadata={"kernelspec": kernel})
 
 
 def hidden(exercise: str, seed: str | None) -> str:
@@ -201,13 +193,6 @@ def _cell(text: str, id: str, code: bool = False, **marks: Any) -> NotebookNode:
     make = new_code_cell if code else new_markdown_cell
     rest = {"grade": False, "solution": False, "locked": False, "task": False}
     return make(text, metadata={"nbgrader": {"schema_version": 3, "grade_id": id, **rest, **marks}})
-
-
-def _numbered(notebook: NotebookNode) -> NotebookNode:
-    """Gives the cells ids in order, so that equal texts make equal files."""
-    for number, cell in enumerate(notebook.cells):
-        cell.id = f"cell-{number:03d}"
-    return notebook
 
 
 def _bytes(notebook: NotebookNode) -> bytes:

@@ -17,10 +17,9 @@ from muonlab.checks import printable
 from muonlab.classroom.exercise import LOOK, checks
 from muonlab.classroom.handin import HandIn
 from muonlab.files import course, replace_file
-from muonlab.notebooks import STATE, VIEW
+from muonlab.notebooks import STATE, VIEW, outcomes
 from muonlab.teaching.collected import Collected, collect
 
-OUTCOME = re.compile(r"What happened: \*\*(.*?)\*\*\. ?(.*)", re.DOTALL)
 NUMBER = re.compile(r"[-+−]?\d[\d.,]*")
 STARTS = b"<!doctype html><!-- muonlab teach class -->"
 
@@ -87,9 +86,7 @@ def summary(collected: Collected) -> dict[str, Any]:
         "lessons": lessons,
         "statuses": list(LOOK),
         "learners": _learners(collected.counted),
-        "who": [
-            _who(hand_in) for hand_in in sorted(collected.counted, key=lambda e: (e.lesson, e.name))
-        ],
+        "who": [*map(_who, sorted(collected.counted, key=lambda e: (e.lesson, e.name)))],
         "left_out": collected.left_out,
     }
 
@@ -102,14 +99,9 @@ def stored(lesson: str) -> Stored:
     path = next((course() / "lessons").glob(f"{lesson}-*.ipynb"))
     notebook = nbformat.read(path, as_version=4)
     models = notebook.metadata.get("widgets", {}).get(STATE, {}).get("state", {})
-    asked, happened = [], {}
-    for data in (o.get("data", {}) for c in notebook.cells for o in c.get("outputs", [])):
-        widget = models.get(data.get(VIEW, {}).get("model_id"), {}).get("state", {})
-        if "choice" in widget:
-            asked.append(widget)
-        made = re.search('data-prediction="([^"]*)"', data.get("text/markdown", ""))
-        if made and (outcome := OUTCOME.search(data["text/plain"])):
-            happened[made[1]] = outcome.groups()
+    views = (o.get("data", {}).get(VIEW, {}) for c in notebook.cells for o in c.get("outputs", []))
+    widgets = (models.get(view.get("model_id"), {}).get("state", {}) for view in views)
+    asked, happened = [state for state in widgets if "choice" in state], outcomes(notebook)
     if not asked or any(widget["id"] not in happened for widget in asked):
         raise ValueError(
             f"{path.name} has not the outputs that say what happened: run "
@@ -118,13 +110,14 @@ def stored(lesson: str) -> Stored:
     title = next(c.source for c in notebook.cells if c.source.startswith("# ")).splitlines()[0]
     return Stored(
         title.removeprefix("# "),
-        [_asked(widget, *happened[widget["id"]]) for widget in asked],
+        [_asked(widget, happened[widget["id"]]) for widget in asked],
         [f"{lesson}-{name}" for name in checks(lesson)],
     )
 
 
-def _asked(widget: Any, right: str, because: str) -> Asked:
+def _asked(widget: Any, happened: str) -> Asked:
     options = list(widget["options"])
+    right, _, because = happened.removeprefix("**").partition("**.")
     because = because.replace("`", "").replace("*", "").strip()
     return Asked(widget["id"], widget["question"], options, options.index(right), because)
 

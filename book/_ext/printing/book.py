@@ -18,12 +18,12 @@ import yaml
 
 from muonlab.classroom import explore, quiz
 from muonlab.classroom.claims import EVIDENCE, collect, pages
-from muonlab.classroom.output import Table
 from muonlab.classroom.widget import Widget, script
 from muonlab.drawing import looks
 from muonlab.files import course
 from muonlab.notebooks import STATE, VIEW
 from muonlab.records.store import path_of
+from muonlab.records.table import markdown
 from muonlab.studies import comparisons
 from muonlab.studies.table1 import TIERS
 from muonlab.sweeps.results import read_runs
@@ -100,7 +100,7 @@ def lesson_map() -> str:
         took = f"{notebook.metadata.muonlab.seconds} s"
         times = [x.replace(" ", "\N{NO-BREAK SPACE}") for x in (f"{read} min", f"{do} min", took)]
         rows.append((link, _found(TITLE, notebook)[1], needs.strip(), *times))
-    return Table(("lesson", "question", "needs (all)", "read", "do", "Run All"), rows).markdown
+    return markdown(("lesson", "question", "needs (all)", "read", "do", "Run All"), rows)
 
 
 def lesson_graph() -> str:

@@ -5,8 +5,8 @@ from functools import cache
 from re import compile, sub
 
 from muonlab.classroom.claims import HEADS, Claim, stored_claims
-from muonlab.classroom.output import Table
 from muonlab.files import course
+from muonlab.records.table import markdown
 from muonlab.statistics import Interval
 
 SPECIAL = compile(r"([\\`*_\[\]<>&$])")  # what Markdown would take for itself
@@ -37,7 +37,7 @@ def with_n(interval: Interval) -> str:
 
 def table(heads: Iterable[str], rows: Iterable[Iterable[str]], name: str) -> str:
     """Returns a Markdown table with a class, for the style sheet."""
-    return f":::{{table}}\n:class: {name}\n\n{Table([*heads], [[*r] for r in rows]).markdown}\n:::"
+    return f":::{{table}}\n:class: {name}\n\n{markdown([*heads], [[*r] for r in rows])}\n:::"
 
 
 def claims_table(claims: Iterable[Found], notes: Mapping[str, str] = {}) -> str:

@@ -6,9 +6,9 @@ from operator import itemgetter
 from typing import Any
 
 from muonlab.benchmark.card import TRAINERS
-from muonlab.classroom.output import Table
 from muonlab.models.gpt import SIZES
 from muonlab.records.store import RESULTS, path_of
+from muonlab.records.table import markdown
 from muonlab.studies.comparisons import GPU
 from muonlab.studies.lead import GPU as SEARCH
 from muonlab.studies.lead import GPU_TABLE, LEAD, UNFINISHED
@@ -32,18 +32,18 @@ def gpu_race() -> str:
     """Returns AdamW's loss minus Muon's by how rare the token is; one row a set of matrices."""
     judged = [plain(str(GPU.interval(itemgetter(part)))) for part in PARTS.values()]
     rows = [["all", *judged, f"{GPU.interval().n}, new"]]
-    for name, gaps in _below().items():
+    for name, gaps in below().items():
         shown = (f"{gaps[part]:+.3f}" for part in PARTS.values())
         rows.append([name, *shown, "1, the search's"])
-    return Table(("Muon steps", *PARTS, "seeds"), rows).markdown
+    return markdown(("Muon steps", *PARTS, "seeds"), rows)
 
 
 def gpu_row(name: str) -> str:
     """Returns one number of that table: over all tokens, at the search's seed, as of "VO + FFN"."""
-    return f"{_below()[name]['overall']:+.3f}"
+    return f"{below()[name]['overall']:+.3f}"
 
 
-def _below() -> dict[str, dict[str, float]]:
+def below() -> dict[str, dict[str, float]]:
     """Returns how far the best trial of each set of matrices ends below AdamW's, in nats."""
     trials = {c: run for t in (*SEARCH.tunings, GPU_TABLE) for c, run in t.recorded(HERE).items()}
     adamw, muon = SEARCH.best(HERE)
@@ -106,7 +106,7 @@ def gpu_step() -> str:
     for row in record("gpu-h200")["optimizer_step"]:
         name = row["set"].partition(", ")[2].replace("x", "×")
         rows.append([f"{name}, {row['numbers'] / 1e6:.1f}M", *_ms(row, STEPPERS)])
-    return Table(("layers × width, numbers", *STEPPERS), rows).markdown
+    return markdown(("layers × width, numbers", *STEPPERS), rows)
 
 
 def gpu_newton_schulz() -> str:
@@ -115,7 +115,7 @@ def gpu_newton_schulz() -> str:
     for row in record("gpu-h200")["newton_schulz"]:
         m, n = row["shape"]
         rows.append([f"{row['stack']} of {m:,} × {n:,}", *_ms(row, PRODUCTS)])
-    return Table(("matrices", *PRODUCTS), rows).markdown
+    return markdown(("matrices", *PRODUCTS), rows)
 
 
 def gpu_training() -> str:
@@ -126,7 +126,7 @@ def gpu_training() -> str:
         cells = (f"{ms:.1f} ({100 * share:.0f} %)" for ms, share in took)
         ratio = f"{row['Muon / AdamW']:.2f}"
         rows.append([f"`{row['size']}`, {row['tokens a step']:,}", *cells, ratio])
-    return Table(("size, tokens a step", *TRAINERS, "Muon / AdamW"), rows).markdown
+    return markdown(("size, tokens a step", *TRAINERS, "Muon / AdamW"), rows)
 
 
 def _ms(row: dict[str, Any], names: dict[str, str]) -> list[str]:

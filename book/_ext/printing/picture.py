@@ -15,9 +15,7 @@ from muonlab.optim.orthogonalize import polar
 from muonlab.records.runs import curves, grouped
 from muonlab.studies import comparisons
 from muonlab.studies.comparisons import GPU, LAPTOP
-from muonlab.studies.lead import GPU as GPU_RACE
-from muonlab.studies.lead import GPU_TABLE
-from muonlab.sweeps.study import HERE, badness
+from printing import gpu
 
 GRADIENT = torch.tensor([[1.0, 0.55], [0.25, 0.45]], dtype=torch.float64)
 CLASSES = {"frequent": "head", "middle": "middle", "rare": "tail"}  # of tokens, half, 40 %, a tenth
@@ -125,12 +123,8 @@ def check() -> tuple[Figure, str]:
     """Returns which share of Muon's gain some of the matrices bring, in the race on a GPU."""
     axes.style()
     figure, panel = plt.subplots(figsize=(3.6, 1.5))
-    trials = {c: r for t in GPU_RACE.tunings for c, r in t.recorded(HERE).items()}
-    adamw, muon = (badness(trials[config]) for config in GPU_RACE.best(HERE))
-    shares = {"all": 1.0}
-    for config, run in GPU_TABLE.recorded(HERE).items():
-        row = "+".join(config.muon)
-        shares[row] = max(shares.get(row, -1), (adamw - badness(run)) / (adamw - muon))
+    gains = {name.replace(" ", ""): gaps["overall"] for name, gaps in gpu.below().items()}
+    shares = {name: gain / gains["all"] for name, gain in gains.items()}
     panel.barh([*shares][::-1], [*shares.values()][::-1], color=looks(["Muon"])[0]["color"])
     panel.axvline(0, color=INK, linewidth=1)
     panel.set(xlabel="share of Muon's gain", xticks=[0, 0.5, 1])
