@@ -24,7 +24,7 @@ SPLIT = (
     "board. Say nothing yet. One of each side says what would have to be true for their option. "
     "Let them vote again, then run the cells. Ask those who changed: what convinced you?"
 )
-LONGEST = 300  # characters of an example
+FITS = 300  # characters of an example
 
 
 def student(lesson: str) -> NotebookNode:
@@ -52,8 +52,8 @@ def teacher(lesson: str) -> NotebookNode:
             continue
         notes = [_exercise(id) for id in CHECKED.findall(cell.source)]
         for id in ASKED.findall(cell.source):
-            told = happened.get(id, "")
-            notes.append(f"**For the teacher: prediction {id}.** {told}\n\n{SPLIT}")
+            outcome = happened.get(id, "")
+            notes.append(f"**For the teacher: prediction {id}.** {outcome}\n\n{SPLIT}")
         notes += [_quiz(lesson)] if "lesson.quiz()" in cell.source else []
         for number, note in enumerate(notes):
             text = "\n".join(f"> {line}".rstrip() for line in note.splitlines())
@@ -77,7 +77,7 @@ def _exercise(id: str) -> str:
     if mutants.is_file():  # not in the archive for readers
         for name, answer in answers(mutants.read_text(encoding="utf-8"), asked, "wrong").items():
             verdict = judge(id, _under(asked.name, answer))
-            tried = verdict.example if len(verdict.example) <= LONGEST else ""
+            tried = verdict.example if len(verdict.example) <= FITS else ""
             lines.append(f"- *{name}*. The check says: {verdict.message} {tried}".rstrip())
         lines += ["", "Ask: how could you have found this without the check?"]
     return "\n".join(lines)
