@@ -3,11 +3,17 @@
 What a reader sees first are results and questions; code that asks or shows opens on a click.
 """
 
+import copy
+import hashlib
+import json
 import re
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import jupytext
+import nbformat
 from nbformat import NotebookNode
 
 from muonlab.classroom.claims import EVIDENCE
@@ -65,6 +71,65 @@ def read(text: Path) -> NotebookNode:
             cell.metadata["jupyter"] = {"source_hidden": True}
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     notebook.metadata = NotebookNode(kernelspec=kernel, language_info={"name": "python"})
+    return notebook
+
+
+def seal(notebook: NotebookNode) -> str:
+    """Returns a hash of all of a notebook but this hash itself, which its release stores.
+
+    A notebook that was run, edited or saved in JupyterLab since has another one.
+    """
+    rest = copy.deepcopy(notebook)
+    rest.metadata.get("muonlab", {}).pop("seal", None)
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def released_text(path: Path) -> str:
+    """Returns the JSON of a lesson's notebook as it was released, whatever was saved in it since.
+
+    A notebook whose seal is right is read as it is, committed or not. Of any other, it is what git
+    has committed, which a line on stderr says; where git knows no such file, what is in it.
+    """
+    own = path.read_text(encoding="utf-8")
+    if _sealed(own):
+        return own
+    command = ["git", "-C", str(path.parent), "cat-file", "blob", f"HEAD:./{path.name}"]
+    try:
+        asked = subprocess.run(command, capture_output=True)
+    except FileNotFoundError:  # no git
+        return own
+    committed = asked.stdout.decode("utf-8") if asked.returncode == 0 else own
+    if committed.splitlines() != own.splitlines():  # git may have changed how lines end
+        print(f"{path.name} was saved since its release: git's copy is read", file=sys.stderr)
+        return committed
+    return own
+
+
+def _sealed(text: str) -> bool:
+    try:
+        notebook = nbformat.reads(text, as_version=4)
+        return bool(notebook.metadata["muonlab"]["seal"] == seal(notebook))
+    except (nbformat.reader.NotJSONError, AttributeError, KeyError, TypeError):
+        return False
+
+
+def released(path: Path) -> NotebookNode:
+    """Returns a lesson's notebook as it was released, with all that it stored then.
+
+    ValueError: where git knows no such file, something has been lost since.
+    """
+    notebook = nbformat.reads(released_text(path), as_version=4)
+    models = notebook.metadata.get("widgets", {}).get(STATE, {}).get("state", {})
+    for cell in notebook.cells:
+        outputs = cell.get("outputs", [])
+        views = [o.data[VIEW]["model_id"] for o in outputs if VIEW in o.get("data", {})]
+        failed = any(output.output_type == "error" for output in outputs)
+        shows = cell.cell_type == "code" and (asks(cell.source) or product(cell.source, []))
+        if failed or (shows and not outputs) or not models.keys() >= set(views):
+            raise ValueError(
+                f"{path.name} lacks what its release stored, such as the state of its figures "
+                f"(cell {cell.id}): run `make lessons`, or take the notebook as it came"
+            )
     return notebook
 
 

@@ -11,7 +11,7 @@ from test_browser import browser  # noqa: F401  a fixture
 import slides
 from muonlab.classroom.quiz import questions
 from muonlab.notebooks import STATE
-from printing.book import lessons
+from printing.released import lessons
 
 FIRST = "# Why?\n\nA hook.\n\n> **You will be able to**\n> 1. ask.\n>\n"
 FIRST += "> Read 7 min · do 9 min · needs lesson 01 · no GPU"

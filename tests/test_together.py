@@ -361,7 +361,7 @@ def test_a_lesson_without_outputs_says_what_to_do(folder, tmp_path, monkeypatch)
     nbformat.write(notebook, tmp_path / "lessons" / source.name)
     for module in (together, collected):
         monkeypatch.setattr(module, "course", lambda: tmp_path)
-    with pytest.raises(ValueError, match=r"02-newton.*has not the outputs.*book/_ext/release"):
+    with pytest.raises(ValueError, match=r"02-newton.*lacks.*run `make lessons`"):
         write_page(folder, tmp_path / "class.html")
     assert not (tmp_path / "class.html").exists()
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from muonlab.files import course, replace_file
+from muonlab.notebooks import released_text
 
 BUILT = "book/_build/html/searchindex.js"  # each build writes it; index.html only the first
 FILES = ("constraints.txt", "CITATION.cff", "LICENSE", "LICENSE-TEXT")
@@ -29,9 +30,17 @@ def check_book(root: Path) -> None:
     built, when = root / BUILT, lambda path: path.stat().st_mtime
     if not built.is_file():
         raise FileNotFoundError(f"there is no {BUILT}: run make book first")
-    newest = max([*root.glob("lessons/*.ipynb"), *root.glob("book/*.md"), built], key=when)
+    notebooks = [
+        path for path in root.glob("lessons/*.ipynb") if _content(path) == path.read_bytes()
+    ]
+    newest = max([*notebooks, *root.glob("book/*.md"), built], key=when)
     if when(newest) > when(built):
         raise ValueError(f"the book is older than {newest.relative_to(root)}: run make book first")
+
+
+def _content(path: Path) -> bytes:
+    """Returns a file's bytes; of a notebook, those of its release."""
+    return released_text(path).encode() if path.suffix == ".ipynb" else path.read_bytes()
 
 
 def build_wheel(folder: Path) -> Path:
@@ -45,7 +54,8 @@ def build_wheel(folder: Path) -> Path:
 def pack(root: Path, wheel: Path) -> bytes:
     """Returns the archive: names in order and no times, so that equal files make equal bytes.
 
-    Of lessons/ and data/ it takes what git knows. CalledProcessError where git knows no `root`.
+    Of lessons/ and data/ it takes what git knows, of a notebook what was released.
+    CalledProcessError where git knows no `root`.
     """
     asked = ["git", "-C", str(root), "ls-files", "-z", "lessons", "data"]
     tracked = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split("\0")
@@ -53,7 +63,7 @@ def pack(root: Path, wheel: Path) -> bytes:
     built = (root / BUILT).parent
     path_of |= {f"book/{p.relative_to(built).as_posix()}": p for p in built.rglob("[!.]*")}
     ours = {n: p for n, p in path_of.items() if p.is_file() and not p.is_symlink()}
-    files = {name: path.read_bytes() for name, path in ours.items()}
+    files = {name: _content(path) for name, path in ours.items()}
     files |= {wheel.name: wheel.read_bytes(), "index.html": INDEX.encode()}
     files["START-HERE.txt"] = START.replace("WHEEL", wheel.name).encode()
     with ZipFile(buffer := BytesIO(), "w") as archive:

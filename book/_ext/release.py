@@ -23,6 +23,7 @@ from muonlab.notebooks import (
     notebook_path,
     page_id,
     read,
+    seal,
     texts,
 )
 
@@ -103,8 +104,9 @@ def joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
 
 
 def write(notebook: NotebookNode, path: Path) -> None:
-    """Writes a valid notebook in one move; an invalid one leaves the old notebook."""
+    """Writes a valid notebook with its seal in one move; an invalid one leaves the old notebook."""
     nbformat.validate(notebook)
+    notebook.metadata.setdefault("muonlab", NotebookNode())["seal"] = seal(notebook)
     text = json.dumps(notebook, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
     replace_file(path, text.encode())
 

@@ -21,8 +21,9 @@ from sphinx.cmd.build import build_main
 
 from muonlab.classroom.claims import MIME as CLAIM
 from muonlab.files import course
-from muonlab.notebooks import STATE, VIEW
-from printing.book import HEADER, lessons
+from muonlab.notebooks import STATE, VIEW, released
+from printing.book import HEADER
+from printing.released import lessons
 
 SETTINGS = course() / "book" / "slides"
 DECKS = course() / "book" / "_build" / "html" / "slides"
@@ -226,7 +227,7 @@ def main() -> int:
     """Writes the decks into the built book; returns Sphinx's exit status, 0 without a warning."""
     with tempfile.TemporaryDirectory() as folder:
         for path in lessons():
-            nbformat.write(deck(nbformat.read(path, as_version=4)), f"{folder}/{path.name}")
+            nbformat.write(deck(released(path)), f"{folder}/{path.name}")
         decks = [f"{path.stem.replace('-', ' ')} <{path.stem}>" for path in lessons()]
         Path(folder, "index.md").write_text(INDEX.format("\n".join(decks)), encoding="utf-8")
         names = [f"{folder}/{kind}" for kind in ("", ".doctrees")]

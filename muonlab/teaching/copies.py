@@ -6,14 +6,13 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
 
 from muonlab.classroom.exercise import judge
 from muonlab.classroom.quiz import questions
 from muonlab.files import course
-from muonlab.notebooks import HAPPENED, notebook_path, outcomes, read, texts
+from muonlab.notebooks import HAPPENED, notebook_path, outcomes, read, released, texts
 from muonlab.teaching.variants import answers, book_tasks
 
 SOLVED = re.compile(r"<details>\s*<summary>Solution \d\d-e\d+</summary>.*?</details>\s*", re.DOTALL)
@@ -43,7 +42,7 @@ def teacher(lesson: str) -> NotebookNode:
     What happened after a prediction is read from the stored notebook of the lesson.
     """
     notebook = read(_text(lesson))
-    stored = nbformat.read(notebook_path(_text(lesson)), as_version=4)
+    stored = released(notebook_path(_text(lesson)))
     happened = {id: HAPPENED + said.replace("<", "&lt;") for id, said in outcomes(stored).items()}
     cells: list[NotebookNode] = []
     for cell in notebook.cells:

@@ -11,13 +11,11 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-import nbformat
-
 from muonlab.checks import printable
 from muonlab.classroom.exercise import LOOK, checks
 from muonlab.classroom.handin import HandIn
 from muonlab.files import course, replace_file
-from muonlab.notebooks import STATE, VIEW, outcomes
+from muonlab.notebooks import STATE, VIEW, outcomes, released
 from muonlab.teaching.collected import Collected, collect
 
 NUMBER = re.compile(r"[-+−]?\d[\d.,]*")
@@ -94,19 +92,13 @@ def summary(collected: Collected) -> dict[str, Any]:
 def stored(lesson: str) -> Stored:
     """Returns a lesson of the course's own notebooks.
 
-    ValueError: it was not run, so that nobody knows what happened.
+    ValueError: it has lost its outputs, so that nobody knows what happened.
     """
-    path = next((course() / "lessons").glob(f"{lesson}-*.ipynb"))
-    notebook = nbformat.read(path, as_version=4)
-    models = notebook.metadata.get("widgets", {}).get(STATE, {}).get("state", {})
+    notebook = released(next((course() / "lessons").glob(f"{lesson}-*.ipynb")))
+    models = notebook.metadata.widgets[STATE]["state"]
     views = (o.get("data", {}).get(VIEW, {}) for c in notebook.cells for o in c.get("outputs", []))
     widgets = (models.get(view.get("model_id"), {}).get("state", {}) for view in views)
     asked, happened = [state for state in widgets if "choice" in state], outcomes(notebook)
-    if not asked or any(widget["id"] not in happened for widget in asked):
-        raise ValueError(
-            f"{path.name} has not the outputs that say what happened: run "
-            f"`python book/_ext/release.py {lesson}`, or take the notebook as it came"
-        )
     title = next(c.source for c in notebook.cells if c.source.startswith("# ")).splitlines()[0]
     return Stored(
         title.removeprefix("# "),

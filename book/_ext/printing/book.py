@@ -17,7 +17,7 @@ import nbformat
 import yaml
 
 from muonlab.classroom import explore, quiz
-from muonlab.classroom.claims import EVIDENCE, collect, pages
+from muonlab.classroom.claims import EVIDENCE, collect
 from muonlab.classroom.widget import Widget, script
 from muonlab.drawing import looks
 from muonlab.files import course
@@ -34,6 +34,7 @@ from printing.launches import launches
 from printing.paper import counts, gap, paper, table1
 from printing.picture import picture
 from printing.refresher import drawn
+from printing.released import lessons, pages, text_of
 
 PART = re.compile(r"<!-- made: (\w+) ?([^>]*?) -->")
 TITLE = re.compile(r"^# (.*)$", re.MULTILINE)
@@ -65,15 +66,10 @@ LOADER = '<script src="../live/widgets.js"></script>'
 SLIDES = '<p class="muonlab-source"><a href="../slides/{}.html">This lesson as slides</a></p>'
 
 
-def lessons() -> list[Path]:
-    """Returns the notebooks of the lessons, in order."""
-    return sorted((course() / "lessons").glob("[0-9][0-9]-*.ipynb"))
-
-
 def claims() -> str:
     """Returns a table of claims for each lesson or page of evidence that has any, in Markdown."""
     parts = []
-    for page, path in pages(course() / "lessons").items():
+    for page, path in pages().items():
         if stored := collect(path):
             place = path.stem[:2] if path.stem == page else "Evidence"
             title = _found(TITLE, nbformat.read(path, as_version=4))[1]
@@ -233,7 +229,7 @@ def _configure(app: Any, config: Any) -> None:
 def _fill_page(app: Any, page: str, source: list[str]) -> None:
     if PART.search(source[0]):  # what it shows stands elsewhere, and may have changed
         app.env.note_reread()
-    source[0] = fold(source[0]) if page.startswith("lessons/") else fill(source[0])
+    source[0] = fold(text_of(page)) if page.startswith("lessons/") else fill(source[0])
 
 
 def _add_source(app: Any, page: str, template: str, context: dict[str, Any], tree: Any) -> None:

@@ -5,9 +5,9 @@ from functools import cache
 from re import compile, sub
 
 from muonlab.classroom.claims import HEADS, Claim, stored_claims
-from muonlab.files import course
 from muonlab.records.table import markdown
 from muonlab.statistics import Interval
+from printing.released import folder
 
 SPECIAL = compile(r"([\\`*_\[\]<>&$])")  # what Markdown would take for itself
 Found = tuple[Claim, str]  # a claim, and the name of its lesson
@@ -16,7 +16,7 @@ Found = tuple[Claim, str]  # a claim, and the name of its lesson
 @cache
 def stored() -> dict[str, Found]:
     """Returns the claims of all lessons, by id."""
-    return stored_claims(course() / "lessons")
+    return stored_claims(folder())
 
 
 def plain(text: str) -> str:
