@@ -124,7 +124,9 @@ class Task:
                 return Verdict(self.exercise, "not right", "This does not fit.", example)
         if not calls:
             return verdict
-        said = f"In the book's form of the exercise the check says: {verdict.message}"
+        said = verdict.message
+        if not self.swaps and not said.startswith("The result is right"):  # it may name constants
+            said = f"In the book's form of the exercise the check says: {said}"
         return Verdict(self.exercise, verdict.status, said)
 
 
