@@ -10,10 +10,11 @@ from test_browser import browser  # noqa: F401  a fixture
 
 import slides
 from muonlab.classroom.quiz import questions
+from muonlab.files import course
 from muonlab.notebooks import STATE
 from printing.released import lessons
 
-FIRST = "# Why?\n\nA hook.\n\n> **You will be able to**\n> 1. ask.\n>\n"
+FIRST = "# Why?\n\nA hook.\n\nA picture.\n\n> **You will be able to**\n> 1. ask.\n>\n"
 FIRST += "> Read 7 min · do 9 min · needs lesson 01 · no GPU"
 SHAPES = """() => [...document.querySelectorAll('.slides section:not(.stack)')].map(slide => {
   const at = slide.getBoundingClientRect(), scale = Reveal.getScale();
@@ -40,6 +41,8 @@ LETTERS = """slide => {
 SLIDES = ".slides section:not(.stack)"
 GO = "n => { const s = document.querySelectorAll('.slides section:not(.stack)')[n];"
 GO += " const {h, v} = Reveal.getIndices(s); Reveal.slide(h, v) }"
+CLAIM = "<div>It is.<br><small>claim 02-c1 · <b>1</b></small></div>"
+PLAN = (course() / "book" / "teach-class.md").read_text(encoding="utf-8")
 each = pytest.mark.parametrize("lesson", lessons(), ids=lambda path: path.stem)
 
 
@@ -77,16 +80,19 @@ def titles(deck):
 def test_a_deck_keeps_the_order_of_its_lesson_and_shows_each_figure_once():
     deck = slides.deck(lesson_of(1))
     view, svg, told = "vnd.jupyter.widget-view+json", "html", "markdown"
-    assert shown(deck) == [view, view, svg, view, told, svg]
-    assert titles(deck) == ["Why?", *["A"] * 5, "Limits"]
+    assert shown(deck) == [svg, view, view, svg, view, svg, told]
+    assert titles(deck) == ["Why?", "Why?", *["A"] * 5, "Limits"]
     first, notes = (cell.source for cell in deck.cells[:2])
     assert "1. ask." in first
     assert "Read" not in first
+    assert "A picture." not in first
     assert "7 minutes to read and 9 to do; it needs lesson 01" in notes
     asides = [c.source for c in deck.cells if "<aside" in c.source]
     assert len(asides) == len(titles(deck))
     assert "Then `x`." not in asides[0]
-    assert "Which? (a; b)" in asides[4]
+    assert "A picture." in asides[1]
+    assert "Which? (a; b)" in asides[5]
+    assert "## A\n\nWhich?" in [cell.source for cell in deck.cells]  # above its outcome
 
 
 def test_a_question_stands_below_the_words_that_it_needs():
@@ -97,7 +103,28 @@ def test_a_question_stands_below_the_words_that_it_needs():
     lesson.cells[place].source = "\n\n".join(words)
     cells = [cell.source for cell in slides.deck(lesson).cells]
     assert "## A\n\n$$p(x)$$\n\nApplied five times." in cells
-    assert not any("Far." in source or "long" in source for source in cells)
+    on_slides = [source for source in cells if "<aside" not in source]
+    assert not any("Far." in source or "long" in source for source in on_slides)
+
+
+def test_a_proof_stands_on_slides_of_its_own_and_above_a_claim():
+    lesson = lesson_of(0)
+    claim = {slides.CLAIM: {"id": "02-c1"}, "text/plain": "claim 02-c1", "text/html": CLAIM}
+    cells = [
+        new_markdown_cell("## P\n\n**Box 1.** One.\n\n**Exercise 02-e1** · 7 minutes · medium"),
+        new_code_cell("def f(): ..."),
+        new_markdown_cell("**Box 2.** Two."),
+        new_code_cell("x = 1"),
+        new_code_cell(outputs=[new_output("display_data", claim)]),
+    ]
+    lesson.cells[2:2] = cells
+    deck = slides.deck(lesson)
+    sources = [cell.source for cell in deck.cells]
+    assert "## P\n\n**Box 1.** One." in sources
+    assert [source for source in sources if "Two." in source] == ["## P\n\n**Box 2.** Two."]
+    below = deck.cells[sources.index("## P\n\n**Box 2.** Two.") + 1]
+    assert below.outputs[0].data["text/html"] == "<div>It is.</div>"
+    assert "claim 02-c1" in sources[sources.index("## P\n\n**Box 2.** Two.") + 2]
 
 
 def test_of_too_many_slides_the_last_figures_go_and_what_is_needed_stays():
@@ -132,6 +159,59 @@ def test_every_lesson_has_a_deck_with_its_predictions_and_its_whole_quiz(lesson)
             assert slides.FORMULA.sub(r"`\1`", option.get("misconception", "")) in notes
     assert any("values" in state for state in states)
     assert 8 <= len(titles(deck)) <= slides.MOST
+
+
+def in_slides(deck):
+    """The slides in order, each as its words and its outputs; an explorer as its widget's state."""
+    models = deck.metadata.widgets[STATE]["state"]
+    for place, cell in enumerate(deck.cells):
+        if cell.cell_type == "markdown" and cell.source.startswith("#"):
+            outputs = deck.cells[place + 1].get("outputs", [])
+            states = [models[view]["state"] for out in outputs if (view := slides._view(out))]
+            yield cell.source, [out.data for out in outputs], states
+
+
+@each
+def test_what_a_slide_speaks_of_stands_on_it(lesson):
+    for words, outputs, states in in_slides(slides.deck(nbformat.read(lesson, as_version=4))):
+        shown_html = "".join(data.get("text/html", "") for data in outputs)
+        whole = words + shown_html + "".join(state.get("question", "") for state in states)
+        assert set(re.findall(r"\bbox (\d)", whole)) <= set(re.findall(r"\*\*Box (\d)", words))
+        pictured = "<svg" in shown_html
+        assert pictured or not re.search(r"\b(figure|next cell|below:|above:)", words), words
+        assert "<small" not in shown_html
+
+
+@each
+def test_a_quiz_counts_on_from_slide_to_slide(lesson):
+    deck = slides.deck(nbformat.read(lesson, as_version=4))
+    quizzes = [s for _, _, states in in_slides(deck) for s in states if "questions" in s]
+    starts = [int(re.search(r"number \+ (\d+)}\. \$", state["_esm"])[1]) for state in quizzes]
+    assert starts == [1 + 2 * place for place in range(len(quizzes))]
+
+
+@pytest.mark.parametrize("row", re.findall(r"^\| \d+ to .*slides of lesson.*", PLAN, re.M))
+def test_the_plan_of_a_class_names_the_slides_that_hold_what_it_asks_for(row):
+    _, _, what, source, _ = row.split("|")
+    id, numbers = re.search(r"slides of lesson (\d\d), (.*)", source).groups()
+    deck = slides.deck(nbformat.read(next(p for p in lessons() if p.name[:2] == id), 4))
+    slide_at = dict(enumerate(in_slides(deck), start=1))
+    shown_numbers = set()
+    for first, last in re.findall(r"(\d+)(?: to (\d+))?", numbers):
+        shown_numbers |= set(range(int(first), int(last or first) + 1))
+    assert shown_numbers <= set(slide_at)
+    asked = re.findall(r"([\w-]+) \(slide (\d+)\)", what)
+    assert asked
+    for thing, number in asked:
+        _, outputs, states = slide_at[int(number)]
+        assert int(number) in shown_numbers
+        if re.fullmatch(r"\d\d-p\d+", thing):
+            assert thing in [state.get("id") for state in states]
+            assert int(number) + 1 in shown_numbers  # its outcome
+        elif thing == "figure":
+            assert "<svg" in outputs[0]["text/html"]
+        else:
+            assert "values" in states[0], f"no explorer on slide {number} of lesson {id}"
 
 
 @pytest.mark.browser
@@ -190,7 +270,7 @@ def test_a_clicker_turns_the_page_and_paper_gets_every_slide(visit):  # noqa: F8
     page.locator(".muonlab-link").first.click()
     assert page.evaluate("Reveal.getCurrentSlide().innerText").startswith("Three numbers")
     page.goto(f"{path.as_uri()}?print-pdf")
-    page.wait_for_timeout(500)
+    page.locator(".pdf-page").nth(len(shapes) - 1).wait_for(state="attached")
     assert page.locator(".pdf-page").count() == len(shapes)
     assert len(re.findall(rb"/Type /Page\b", page.pdf(prefer_css_page_size=True))) == len(shapes)
 
