@@ -22,6 +22,8 @@ kernelspec:
 
 # Why?
 
+Since it is so.
+
 > **You will be able to**
 > 1. ask.
 >
