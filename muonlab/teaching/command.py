@@ -13,6 +13,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     asked = parser.add_subparsers(dest="asked", required=True, metavar="WHAT")
     _declare_class(asked)
     _declare_export(asked)
+    _declare_sheet(asked)
 
 
 def _declare_class(asked: Any) -> None:
@@ -50,4 +51,24 @@ def _export(options: argparse.Namespace) -> int:
     for line in export(options.lessons, options.to, options.seed):
         print(line, flush=True)  # nbgrader takes some seconds for each
     print(f"in {options.to}: source, release (for nbgrader), student, teacher (the lessons)")
+    return 0
+
+
+def _declare_sheet(asked: Any) -> None:
+    text = "put exercises for paper and an exit ticket on one A4 page to print"
+    parser = asked.add_parser("sheet", help=text, description=text)
+    text = "exercises, as 02-e1 (default: those of the class of 90 minutes)"
+    parser.add_argument("--exercises", nargs="+", metavar="ID", help=text)
+    text = "lessons, as 02: the first question of each quiz (default: the class of 90 minutes)"
+    parser.add_argument("--ticket", nargs="+", metavar="NN", help=text)
+    text = "the page to write (default: sheet.html)"
+    parser.add_argument("--out", type=Path, metavar="FILE", default=Path("sheet.html"), help=text)
+    parser.set_defaults(run=_sheet)
+
+
+def _sheet(options: argparse.Namespace) -> int:
+    from muonlab.teaching import sheet
+
+    exercises, ticket = options.exercises or sheet.EXERCISES, options.ticket or sheet.TICKET
+    print(sheet.write_sheet(exercises, ticket, options.out))
     return 0

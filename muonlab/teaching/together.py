@@ -50,14 +50,19 @@ def write_page(folder: Path, out: Path) -> str:
             of another kind.
         OSError: the page cannot be written; an older one stays.
     """
-    if out.suffix != ".html":
-        raise ValueError(f"a page is called like 'class.html'; got {out.name!r}")
-    if out.exists() and (not out.is_file() or out.read_bytes()[: len(STARTS)] != STARTS):
-        raise ValueError(f"{out} is there and no page of a class: name another file")
+    demand_page(out, STARTS)
     collected = collect(folder)
     replace_file(out, page(collected).encode())
     lines = [f"{out}: {len(collected.counted)} hand-ins of {_learners(collected.counted)} learners"]
     return "\n".join([*lines, *(f"left out {name}: {why}" for name, why in collected.left_out)])
+
+
+def demand_page(out: Path, starts: bytes) -> None:
+    """Raises ValueError unless `out` can be a page that begins so: new, or one made before."""
+    if out.suffix != ".html":
+        raise ValueError(f"a page is called like 'class.html'; got {out.name!r}")
+    if out.exists() and (not out.is_file() or out.read_bytes()[: len(starts)] != starts):
+        raise ValueError(f"{out} is there and no page of a class: name another file")
 
 
 def page(collected: Collected) -> str:
