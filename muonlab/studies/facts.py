@@ -16,20 +16,20 @@ from muonlab.training.config import TrainConfig
 
 # Who learns the rare facts? AdamW with one rate; AdamW with a lower one for some matrices; Muon on
 # the same matrices; SGD on all.
-FACTS = TrainConfig(corpus="facts-9", batch=16, context=64, adamw_lr=0.016, muon=())
-SHARED = (Knob("adamw_lr", 0.004, 0.064), Knob("betas.0", 0.02, 0.5, average=True))
-MEMORY = {("QK",): (0,), ("VO", "FFN"): (1, 2, 3), ALL_GROUPS: (0, 1, 2, 3)}  # their factors
+BASIC = TrainConfig(corpus="facts-9", batch=16, context=64, adamw_lr=0.016, muon=())
+FOR_ALL = (Knob("adamw_lr", 0.004, 0.064), Knob("betas.0", 0.02, 0.5, average=True))
+SCALED = {("QK",): (0,), ("VO", "FFN"): (1, 2, 3), ALL_GROUPS: (0, 1, 2, 3)}  # their factors
 LOWER = 1 / 16
 
 
 def learners(steps: int) -> Grid:
     """Returns the eight contestants."""
-    base = replace(FACTS, steps=steps, eval_every=steps)
+    base = replace(BASIC, steps=steps, eval_every=steps)
     apart = replace(base, adamw_matrix_beta1=0.9)
-    factors = [tuple(LOWER if n in own else 1.0 for n in range(4)) for own in MEMORY.values()]
+    factors = [tuple(LOWER if n in own else 1.0 for n in range(4)) for own in SCALED.values()]
     low = cross(apart, matrix_lr_factors=factors)
     sgd = replace(base, muon=ALL_GROUPS, rule="sgd", lr=5.0)
-    return [base, *low, *cross(base, muon=list(MEMORY)), sgd]
+    return [base, *low, *cross(base, muon=list(SCALED)), sgd]
 
 
 def scaled(factors: Iterable[float]) -> tuple[int, ...]:
@@ -42,7 +42,7 @@ def whose(config: TrainConfig) -> tuple[Any, ...]:
     return config.corpus, config.muon, config.rule, scaled(config.matrix_lr_factors)
 
 
-NAMED = dict(zip(MEMORY.values(), ("QK", "VO and FFN", "all"), strict=True))
+NAMED = dict(zip(SCALED.values(), ("QK", "VO and FFN", "all"), strict=True))
 
 
 def learner(config: Mapping[str, Any]) -> str:
@@ -51,8 +51,8 @@ def learner(config: Mapping[str, Any]) -> str:
     >>> learner({"muon": [], "rule": "muon", "matrix_lr_factors": [0.25, 1, 1, 1]})
     'AdamW, QK slower'
     """
-    slower = scaled(config["matrix_lr_factors"])
-    return contestant(config) + (f", {NAMED[slower]} slower" if slower else "")
+    name, slower = contestant(config), scaled(config["matrix_lr_factors"])
+    return f"{name}, {NAMED[slower]} slower" if slower else name
 
 
 def learner_knobs(config: TrainConfig) -> tuple[Knob, ...]:
@@ -60,9 +60,9 @@ def learner_knobs(config: TrainConfig) -> tuple[Knob, ...]:
     own = whose(config)[-1]
     if config.muon:
         rate = Knob("lr", 0.5, 50) if config.rule == "sgd" else MUON[0]
-        return (*SHARED, rate, MUON[1])
-    factors = " ".join(f"matrix_lr_factors.{n}" for n in MEMORY[ALL_GROUPS] if n in own)
-    return (*SHARED, Knob(factors, 1 / 128, 1 / 2), ADAMW[1]) if factors else SHARED
+        return (*FOR_ALL, rate, MUON[1])
+    factors = " ".join(f"matrix_lr_factors.{n}" for n in SCALED[ALL_GROUPS] if n in own)
+    return (*FOR_ALL, Knob(factors, 1 / 128, 1 / 2), ADAMW[1]) if factors else FOR_ALL
 
 
 def people_known(measured: dict[str, Any]) -> float:
@@ -92,10 +92,10 @@ def best_at_400(at: Place, *names: str) -> Grid:
 
 
 SLOWER_MEMORIES = "AdamW, VO and FFN slower"
-LONGER = ("AdamW", SLOWER_MEMORIES, "AdamW, all slower", "Muon(VO, FFN)", "Muon")
+AT_1200 = ("AdamW", SLOWER_MEMORIES, "AdamW, all slower", "Muon(VO, FFN)", "Muon")
 FACTS_1200 = Search(
     "facts-1200",
-    lambda at: cross(best_at_400(at, *LONGER), steps=1200, eval_every=1200),
+    lambda at: cross(best_at_400(at, *AT_1200), steps=1200, eval_every=1200),
     learner_knobs,
     whose,
     rounds=(8, 8, 8),
