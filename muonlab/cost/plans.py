@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from muonlab import checks
 from muonlab.cost.formulas import CARD, SHARE, flops, least_pieces, memory
-from muonlab.data.corpus import Corpus
+from muonlab.data.task import Task
 from muonlab.models.gpt import GPTConfig
 from muonlab.training.config import TrainConfig
 from muonlab.training.run import Run
@@ -51,7 +51,7 @@ def estimate(configs: Sequence[TrainConfig], speed: float) -> Estimate:
     )
 
 
-def speed(config: TrainConfig, corpus: Corpus) -> float:
+def speed(config: TrainConfig, corpus: Task) -> float:
     """Returns the FLOP/s at which this machine trains: the median of six steps, after the first.
 
     It is good to a factor of two, for seconds change with what else the machine does.
@@ -62,7 +62,7 @@ def speed(config: TrainConfig, corpus: Corpus) -> float:
     return flops(run.config) / run.config.steps / statistics.median(run.step_seconds[1:])
 
 
-def clock(better: TrainConfig, than: TrainConfig, corpus: Corpus) -> float:
+def clock(better: TrainConfig, than: TrainConfig, corpus: Task) -> float:
     """Returns how many times as long a step of the first takes here as one of the second.
 
     Both take 21 steps in turn, so that other programs slow both; of each the median counts, after
