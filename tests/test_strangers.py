@@ -28,6 +28,7 @@ from muonlab.classroom.predict import Prediction, load, save
 from muonlab.data.facts import load_facts
 from muonlab.distributed.processes import _answer
 from muonlab.files import cache_folder, course, prepare_file, replace_file
+from muonlab.records import provenance
 from muonlab.records.provenance import unchanged
 from muonlab.records.record import Record
 from muonlab.records.table import runs_table
@@ -386,3 +387,14 @@ def test_what_a_process_answers_is_not_unpickled(tmp_path):
     with pytest.raises(pickle.UnpicklingError):
         _answer(None, pipe)
     assert not (tmp_path / "ran").exists()
+
+
+def test_who_asks_git_leaves_its_index_alone(tmp_path):
+    """A `git status` that was killed while it refreshed the index left a lock in the clone."""
+    (tmp_path / "a.txt").write_text("a")
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "a"]):
+        git(tmp_path, *words)
+    os.utime(tmp_path / "a.txt", (1, 1))  # so that git would note a new time
+    before = (tmp_path / ".git" / "index").read_bytes()
+    assert provenance._git(tmp_path, "status", "--porcelain") == ""
+    assert (tmp_path / ".git" / "index").read_bytes() == before
