@@ -139,6 +139,9 @@ def move_and_compare(page):
 
 def test_the_stored_explorer_moves_before_anything_is_run(page):
     move_and_compare(page)
+    stills = page.locator(".jp-OutputArea:has(.muonlab-explorer) .muonlab-still").all()
+    assert stills
+    assert not any(still.is_visible() for still in stills)  # they are for pages without widgets
     assert page.faults == []
 
 

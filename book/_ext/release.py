@@ -26,6 +26,7 @@ from muonlab.notebooks import (
     seal,
     texts,
 )
+from still import add_stills
 
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # of a traceback meant for a terminal
 SETTINGS = {
@@ -50,7 +51,9 @@ def main(ids: Sequence[str]) -> int:
             failed = 1
             continue
         seconds = math.ceil(time.perf_counter() - start)
-        write(clean(notebook, page_id(text), seconds), notebook_path(text))
+        cleaned = clean(notebook, page_id(text), seconds)
+        add_stills(cleaned)
+        write(cleaned, notebook_path(text))
         print(f"{text.stem}: written")
     return failed
 

@@ -11,6 +11,7 @@ from muonlab.notebooks import asks, product
 
 EXERCISE = re.compile(r"^\*\*Exercise (\d\d-e\d+)\*\*", re.MULTILINE)
 HINTS = re.compile(r"\A(?:\s*<details>.*?</details>)+", re.DOTALL)
+STILL = "muonlab-still"  # the class of such an output's element
 SUMMARY = re.compile(r"<details>\s*<summary>(Hint|Solution)")
 
 Cell = dict[str, Any]
@@ -33,8 +34,14 @@ def fold(notebook: str) -> str:
     return json.dumps(contents)
 
 
+def is_still(output: Cell) -> bool:
+    """Whether an output is for pages that draw no widgets; the book's pages draw them."""
+    return STILL in "".join(output.get("data", {}).get("text/html", ""))
+
+
 def _fold_code(cell: Cell) -> None:
     tags = cell["metadata"].get("tags", [])
+    cell["outputs"] = [output for output in cell["outputs"] if not is_still(output)]
     if "exercise" in tags:
         cell["outputs"] = []  # "run this cell" is no word for a page without a kernel
         return
