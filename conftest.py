@@ -9,7 +9,7 @@ import tempfile
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["MUONLAB_HOME"] = tempfile.mkdtemp(prefix="muonlab-tests-")
 
-from muonlab.classroom.claims import MIME
+from muonlab.classroom.claims import CLAIM
 
 atexit.register(shutil.rmtree, os.environ["MUONLAB_HOME"])
 
@@ -22,5 +22,5 @@ def pytest_collectstart(collector) -> None:
     The last digit of a coordinate depends on the number of threads.
     """
     if hasattr(collector, "skip_compare"):
-        collector.skip_compare += (MIME,)
+        collector.skip_compare += (CLAIM,)
         collector.sanitize_patterns[DRAWING] = r"a drawing: \1"

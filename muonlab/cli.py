@@ -17,10 +17,11 @@ import muonlab
 from muonlab import checks, doctor
 from muonlab.benchmark.bench import bench, bench_report, read_bench, write_bench
 from muonlab.classroom import claims, report
+from muonlab.classroom.widget import LESSONS
 from muonlab.cost import formulas as cost
 from muonlab.cost.measured import left
 from muonlab.distributed import parallel
-from muonlab.files import course, prepare_file
+from muonlab.files import prepare_file
 from muonlab.records.provenance import unchanged
 from muonlab.records.record import Record, append, line_of, prepare
 from muonlab.records.store import RESULTS, path_of, write_manifest
@@ -39,9 +40,8 @@ from muonlab.teaching import command, corpus
 from muonlab.training.config import IDLE, TrainConfig
 from muonlab.training.run import train
 
-LESSONS = course() / "lessons"
 TIMEOUT = 10.0  # minutes
-LONGEST = 10_000  # characters in a line of an error
+LINE = 10_000  # characters in a line of an error
 DEFAULTS = Path(__file__).parent / "jupyter"  # of JupyterLab: its first start asks nothing
 SPOILERS = ("checks", "claims", "explorers", "quizzes", "text", "variants")  # beside the lessons
 UNLISTED = ("__pycache__", "*.pyc", "*.pyo", ".DS_Store", "*~")  # Jupyter's, which ours replace
@@ -66,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, OSError, ArithmeticError) as error:  # our own messages need no traceback
         if os.environ.get("MUONLAB_TRACEBACK"):
             raise
-        message = "\n".join(checks.printable(line, LONGEST) for line in str(error).splitlines())
+        message = "\n".join(checks.printable(line, LINE) for line in str(error).splitlines())
         print(f"muonlab {options.verb}: {message}", file=sys.stderr)
         return 2
 
@@ -348,7 +348,7 @@ def _results(options: argparse.Namespace) -> int:
             raise ValueError("--where, --against and --search are about one phase: name it")
         lines = [_counted(n, folder) for n in _names(folder)]
         none = f"no records in {folder}: `muonlab ablate NAME --results FOLDER` writes them"
-        print(*(checks.printable(line, LONGEST) for line in lines or [none]), sep="\n")
+        print(*(checks.printable(line, LINE) for line in lines or [none]), sep="\n")
         return 0
     if options.search:
         if options.name not in SEARCHES:
@@ -395,7 +395,7 @@ def _report(options: argparse.Namespace) -> int:
     better, than, where, change = (dict(map(_typed, fields)) for fields in pairs)
     asked = options.by, options.metric, where, change, options.longer
     hypothesis = Hypothesis(better, than, *asked)
-    report.prepare(options.out)  # rather now than after the work
+    report.prepare_page(options.out)  # rather now than after the work
     named = options.runs.endswith(".jsonl")
     if named and not Path(options.runs).is_file():
         raise FileNotFoundError(f"there is no file of records {options.runs}")

@@ -16,7 +16,7 @@ import jupytext
 import nbformat
 from nbformat import NotebookNode
 
-from muonlab.classroom.claims import EVIDENCE
+from muonlab.classroom.claims import EVIDENCE_FOLDER
 
 STATE = "application/vnd.jupyter.widget-state+json"
 VIEW = "application/vnd.jupyter.widget-view+json"
@@ -45,19 +45,19 @@ def texts(folder: Path, ids: Sequence[str] = ()) -> list[Path]:
 
 def evidence_texts(folder: Path) -> list[Path]:
     """Returns the texts of the pages of evidence, by name."""
-    return sorted(folder.glob(f"text/{EVIDENCE}/*.md"))
+    return sorted(folder.glob(f"text/{EVIDENCE_FOLDER}/*.md"))
 
 
 def notebook_path(text: Path) -> Path:
     """Returns where the executed notebook of a text lies: beside the folder `text`."""
-    if text.parent.name == EVIDENCE:
-        return text.parents[2] / EVIDENCE / f"{text.stem}.ipynb"
+    if text.parent.name == EVIDENCE_FOLDER:
+        return text.parents[2] / EVIDENCE_FOLDER / f"{text.stem}.ipynb"
     return text.parents[1] / f"{text.stem}.ipynb"
 
 
 def page_id(text: Path) -> str:
     """Returns what the ids of a page's cells begin with: "04", or the name of evidence."""
-    return text.stem if text.parent.name == EVIDENCE else text.name[:2]
+    return text.stem if text.parent.name == EVIDENCE_FOLDER else text.name[:2]
 
 
 def read(text: Path) -> NotebookNode:

@@ -178,7 +178,7 @@ def unread(path):
 
 
 UNREAD = {"facts.measure batch", "facts.measure context", "facts.measure tokens"}  # of a Task
-UNREAD |= {"axes.minus place", "axes.plain place"}  # of matplotlib's formatters
+UNREAD |= {"axes.minus place", "axes.tick place"}  # of matplotlib's formatters
 UNREAD |= {"cells.getoutput line", "cells.run_cell_magic line"}  # of IPython's shell
 
 

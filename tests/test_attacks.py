@@ -442,14 +442,14 @@ def test_a_diagnosis_tells_nothing_of_the_task_and_quotes_the_learner():
     ],
 )
 def test_an_argument_arrives_as_what_it_is(value):
-    came = eval(grading.source(value), {"torch": torch, "inf": math.inf})
+    came = eval(grading.as_python(value), {"torch": torch, "inf": math.inf})
     assert repr(came) == repr(value)
     assert type(came) is type(value)
 
 
 def test_what_no_task_sends_is_refused():
     with pytest.raises(TypeError, match="takes no set"):
-        grading.source([{1}])
+        grading.as_python([{1}])
 
 
 @pytest.fixture

@@ -228,7 +228,7 @@ def asked(lesson="02", options=("one", "two")):
 
 
 def names(**fields):
-    return json.dumps({"format": handin.FORMAT, "lesson": "02", **HIDDEN, **fields}).encode()
+    return json.dumps({"format": handin.SIGN, "lesson": "02", **HIDDEN, **fields}).encode()
 
 
 @pytest.fixture(scope="module")
@@ -1263,13 +1263,13 @@ TEACH = [
     ("shared.export_texts(Path('new.zip'), [])", "docs []"),
     ("shared.export_texts(Path('new.zip'), 'docs')", "several 'docs'"),
     ("collected.collect(Path('nowhere'))", "folder nowhere"),
-    ("handin.parse(b'')", "JSON"),
-    ("handin.parse(b'[1]')", "format"),
-    ("handin.parse(b'[' * 100_000)", "JSON"),
-    ("handin.parse(names())", "fields"),
-    ("handin.parse(names(predictions=[], checks={}))", "predictions"),
-    ("handin.parse(names(predictions={}, checks={'03-e1': 'right'}))", "checks lesson"),
-    ("handin.parse(names(predictions={}, checks={'02-e1': 'fine'}))", "check"),
+    ("handin.read_hand_in(b'')", "JSON"),
+    ("handin.read_hand_in(b'[1]')", "format"),
+    ("handin.read_hand_in(b'[' * 100_000)", "JSON"),
+    ("handin.read_hand_in(names())", "fields"),
+    ("handin.read_hand_in(names(predictions=[], checks={}))", "predictions"),
+    ("handin.read_hand_in(names(predictions={}, checks={'03-e1': 'right'}))", "checks lesson"),
+    ("handin.read_hand_in(names(predictions={}, checks={'02-e1': 'fine'}))", "check"),
     ("list(export.export([], Path('new')))", "lesson []"),
 ]
 ROWS = {

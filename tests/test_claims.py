@@ -72,8 +72,8 @@ def write(folder, text):
 def test_a_claim_that_holds_leaves_text_html_and_data(lesson):
     left = shown(lesson.claim, "02-c1", (torch.tensor(0.6812), torch.tensor(1.2049)))
     assert left["text/plain"] == "claim 02-c1 holds: It holds. | 0.681 to 1.205 | 0.68 to 1.21"
-    assert left[claims.MIME].keys() == {"id", "value"}, "the words stay in the file"
-    assert left[claims.MIME]["value"] == pytest.approx([0.6812, 1.2049])
+    assert left[claims.CLAIM].keys() == {"id", "value"}, "the words stay in the file"
+    assert left[claims.CLAIM]["value"] == pytest.approx([0.6812, 1.2049])
     assert '<div id="claim-02-c1"' in left["text/html"]
     assert "<b>✓ holds</b> · It holds." in left["text/html"]
 
@@ -273,7 +273,7 @@ def test_several_intervals_are_all_shown_with_their_seeds():
 
 
 def stored_notebook(folder, *stored):
-    data = [{claims.MIME: claim.as_json(), "text/plain": ""} for claim in stored]
+    data = [{claims.CLAIM: claim.as_json(), "text/plain": ""} for claim in stored]
     cell = nbformat.v4.new_code_cell("")
     cell.outputs = [nbformat.v4.new_output("display_data", data=entry) for entry in data]
     path = folder / "02-test.ipynb"

@@ -74,7 +74,7 @@ def test_start_refuses_what_is_not_a_lesson(name):
 def test_a_prediction_is_saved_at_once_and_found_again(lesson):
     outputs(lesson.predict, "02-p1", "Which?", ["one", "two", "three"])
     lesson.predictions["02-p1"].choice = 2
-    assert predict.load() == {"02-p1": "three"}
+    assert predict.saved_predictions() == {"02-p1": "three"}
     again = predict.Prediction("02-p1", "Which?", ["three", "one", "two"])
     assert again.choice == 0, "an option is remembered by its words, not its place"
 
@@ -99,13 +99,13 @@ def test_reveal_tells_prediction_from_result(lesson, choice, words):
 
 
 def test_a_broken_file_of_predictions_is_named_and_kept_aside():
-    predict.save("02-p1", "one")
+    predict.save_prediction("02-p1", "one")
     path = predict.home() / "predictions.json"
     path.write_text('{"02-p1": "on')
     with pytest.warns(UserWarning, match=r"predictions\.json cannot be read.*\.bad"):
-        assert predict.load() == {}
-    predict.save("02-p2", "two")
-    assert predict.load() == {"02-p2": "two"}
+        assert predict.saved_predictions() == {}
+    predict.save_prediction("02-p2", "two")
+    assert predict.saved_predictions() == {"02-p2": "two"}
     assert path.with_name("predictions.json.bad").read_text() == '{"02-p1": "on'
 
 
@@ -113,20 +113,20 @@ def test_predictions_that_cannot_be_opened_are_set_aside_and_block_no_later_one(
     path = predict.home() / "predictions.json"
     path.mkdir(parents=True)
     with pytest.warns(UserWarning, match=r"kept as predictions\.json\.bad"):
-        predict.save("02-p1", "one")
-    assert predict.load() == {"02-p1": "one"}
+        predict.save_prediction("02-p1", "one")
+    assert predict.saved_predictions() == {"02-p1": "one"}
 
 
 def test_a_disk_that_cannot_be_written_is_said_and_stops_nothing(monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    predict.save("02-p1", "one")
+    predict.save_prediction("02-p1", "one")
     monkeypatch.setattr(files.os, "replace", full)
     question = predict.Prediction("02-p1", "Which?", ["one", "two"])
     question.choice = 1
     assert "No space left" in question.note
-    assert predict.load() == {"02-p1": "one"}
+    assert predict.saved_predictions() == {"02-p1": "one"}
     assert {path.name for path in predict.home().iterdir()} == {"predictions.json", ".locks"}
 
 
@@ -176,7 +176,7 @@ def stub(tensor): ...  # your code
 def test_a_wrong_answer_stops_nothing_and_is_shown_with_sign_and_role(lesson):
     for answer, status in ((stub, "not yet"), (lambda t: -t, "not right"), (raising, "not right")):
         shown = outputs(lesson.check, "02-e1", answer)[0]
-        assert shown[check.MIME]["status"] == status
+        assert shown[check.VERDICT]["status"] == status
         assert shown["text/plain"].startswith(check.LOOK[status][0])
         assert 'role="status"' in shown["text/html"]
 

@@ -127,7 +127,7 @@ def test_no_two_contestants_share_a_marker_or_a_dash():
     ],
 )
 def test_a_contestant_is_known_by_its_name(label, name):
-    assert looks.contestant(label) == name
+    assert looks.contestant_in(label) == name
 
 
 def test_a_look_hangs_on_the_name_and_not_on_the_place():

@@ -304,7 +304,7 @@ def test_a_book_with_an_address_has_whole_links_in_its_previews(tmp_path, monkey
     assert told["image"] == f"{site}og.png"
     assert told["url"] == f"{site}index.html"
     assert told["twitter:card"] == "summary_large_image"
-    size = pictures.CARD.read_bytes()[16:24]
+    size = pictures.SOCIAL.read_bytes()[16:24]
     assert (int(told["image:width"]), int(told["image:height"])) == struct.unpack(">II", size)
     assert told["description"].startswith("What a visitor reads")
 

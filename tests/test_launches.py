@@ -194,7 +194,7 @@ def test_the_page_on_speed_shows_the_picture_and_says_what_it_shows():
     drawn = re.findall(r">([^<>]+)</text>", shown)
     for words in ("not timed yet", "products, at the card's speed", f"{before}", f"{now}"):
         assert words in [text.strip() for text in drawn]
-    said = figure.words()
+    said = figure.launch_words()
     assert said in shown
     floor, *_ = parts = figure.times()["muonlab, timed"]
     memory = float(re.search(r"memory ([\d.]+) ms", said)[1])

@@ -178,7 +178,7 @@ def test_every_claim_of_the_stored_notebook_holds(lesson):
     data = [
         o.data for c in nbformat.read(path, 4).cells for o in c.get("outputs", []) if "data" in o
     ]
-    shown = [d["text/plain"] for d in data if claims.MIME in d]
+    shown = [d["text/plain"] for d in data if claims.CLAIM in d]
     assert shown == [repr(c) for c in stored], "the words have changed: run `make lessons`"
 
 
@@ -319,5 +319,5 @@ def test_unsolved_every_verdict_is_a_polite_not_yet(lesson):
 
 def statuses(notebook):
     outputs = [o for c in notebook.cells for o in c.get("outputs", []) if "data" in o]
-    verdicts = [o.data[check.MIME] for o in outputs if check.MIME in o.data]
+    verdicts = [o.data[check.VERDICT] for o in outputs if check.VERDICT in o.data]
     return {verdict["exercise"]: verdict["status"] for verdict in verdicts}

@@ -21,7 +21,7 @@ from muonlab.classroom.predict import Prediction
 from muonlab.classroom.quiz import Quiz
 from muonlab.classroom.widget import LESSONS, Widget, script
 from muonlab.data.load import load_corpus
-from muonlab.drawing.looks import TABLE
+from muonlab.drawing.looks import STYLES
 from muonlab.notebooks import STATE, VIEW
 from muonlab.records.store import RESULTS
 from muonlab.studies.races import RACE
@@ -650,7 +650,7 @@ def test_texts_and_lines_stand_out_in_light_and_dark(theme, page, tmp_path):
     options = page.locator(".muonlab-option")
     options.evaluate_all("nodes => nodes.forEach((node) => node.click())")
     kinds = [("who", "contestants"), ("series", "series")]
-    colours = [f"{kind}-{i}" for kind, part in kinds for i in range(len(TABLE[part]))]
+    colours = [f"{kind}-{i}" for kind, part in kinds for i in range(len(STYLES[part]))]
     for colour in colours:  # of the series, whether or not a picture needs all
         probe = f"<i class=colour style='color: var(--muonlab-{colour})'>"
         add = "(el, probe) => el.insertAdjacentHTML('beforeend', probe)"

@@ -20,7 +20,7 @@ from muonlab.studies.protocol import MATTERS
 from muonlab.studies.table1 import PAPER_ROWS, recovered, row_losses, row_name, widened
 from muonlab.sweeps.results import recorded
 from printing import book, gpu, paper
-from printing.claims import brief, claims_table, plain
+from printing.claims import brief, claims_table, literal
 from printing.paper import Paper
 
 PAGE = course() / "book" / "paper.md"
@@ -415,7 +415,7 @@ def test_there_is_a_row_for_each_result_and_the_strongest_stands_first():
     assert len(heads) == 4
     assert len(found) == len(items())
     assert [re.match(r"\*\*(.*?)\*\*: ", row[0])[1] for row in found] == [
-        plain(item["item"]) for item in whole.ranked()
+        literal(item["item"]) for item in whole.ranked()
     ]
     shares = [re.match(r"(\d+) of (\d+) reproduced", row[3]) for row in found]
     decided = [int(share[1]) / int(share[2]) for share in shares if share]

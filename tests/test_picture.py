@@ -31,7 +31,7 @@ def test_a_stored_picture_is_drawn_from_the_records(name):
 
 
 def test_the_social_picture_is_drawn_from_the_records():
-    stored = image.imread(pictures.CARD)
+    stored = image.imread(pictures.SOCIAL)
     assert stored.shape == (630, 1200, 4)
     drawn = image.imread(io.BytesIO(pictures.as_png()))
     assert np.abs(stored - drawn).max() < 0.01, "run `make lessons`"
@@ -53,7 +53,8 @@ def test_the_mark_is_a_gradients_ellipse_on_the_circle_of_muons_step():
 
 
 @pytest.mark.parametrize(
-    "drawn", [lambda: picture.race().axes, lambda: [f.axes[0] for f in picture.race_in_two()]]
+    "drawn",
+    [lambda: picture.first_result().axes, lambda: [f.axes[0] for f in picture.in_two()]],
 )
 def test_its_curves_are_the_means_of_the_measurements_and_its_bars_the_leads(drawn):
     left, right = drawn()
@@ -73,7 +74,7 @@ def test_its_curves_are_the_means_of_the_measurements_and_its_bars_the_leads(dra
 
 def test_the_map_has_two_marks_a_race_at_its_leads():
     points = comparisons.lead_map()
-    left, right = picture.lead_map().axes
+    left, right = picture.leads_mapped().axes
     for panel in (left, right):
         marks = {y for line in panel.lines[1:] for y in line.get_ydata()}
         wanted = {race["lead"][part][0] for race in points for part in ("overall", "tail")}

@@ -171,8 +171,8 @@ def computed(notebook: nbformat.NotebookNode) -> set[Decimal]:
         shown = set()
         for output in cell.outputs:
             data = output.get("data", {"text/plain": output.get("text", "")})
-            if claims.MIME in data:
-                parts = (v if isinstance(v, list) else [v] for v in data[claims.MIME]["value"])
+            if claims.CLAIM in data:
+                parts = (v if isinstance(v, list) else [v] for v in data[claims.CLAIM]["value"])
                 pool |= {Decimal(repr(value)) for part in parts for value in part}
             elif not any("widget" in mime for mime in data) and "recap()" not in cell.source:
                 shown |= values(re.sub(r"What happened: \*\*.*?\*\*", "", data["text/plain"]))
@@ -323,7 +323,7 @@ def test_what_a_cell_computed_counts_and_what_it_says_word_for_word_does_not():
         cells=[
             a_cell('lesson.say(f"{x:.2f} of 0.11")', "0.77 of 0.11"),
             a_cell("show(lr=0.55)", "94%, 1,536 and -2e-05"),
-            a_cell('lesson.claim("99-c1", x)', "It is 0.44.", **{claims.MIME: claim}),
+            a_cell('lesson.claim("99-c1", x)', "It is 0.44.", **{claims.CLAIM: claim}),
             a_cell("print(seconds)", "0.88", tags=["timing"]),
             a_cell("lesson.recap()", "0.66"),
             a_cell("lesson.reveal()", "What happened: **0.33**. It is 0.22."),

@@ -10,7 +10,7 @@ import pytest
 from muonlab.records import record
 from muonlab.studies import evidence
 from muonlab.studies.protocol import knobs, sides
-from muonlab.studies.races import MEMORIES, RACE, found_since
+from muonlab.studies.races import RACE, VO_FFN, found_since
 from muonlab.sweeps.results import recorded
 from muonlab.sweeps.search import Knob, Search, expected_best, outcome
 from muonlab.sweeps.study import HERE, Place
@@ -42,7 +42,7 @@ def test_the_sides_of_the_race_have_as_many_knobs_whose_ranges_are_as_wide(steps
     assert len(widths) == 3
     assert len(widths[0]) == 5
     assert all(width == pytest.approx(widths[0]) for width in widths)
-    assert steps not in MEMORIES or MEMORIES[steps].rounds == RACE[steps].rounds
+    assert steps not in VO_FFN or VO_FFN[steps].rounds == RACE[steps].rounds
 
 
 def test_all_contestants_of_the_race_are_tried_at_the_same_places():

@@ -20,7 +20,7 @@ TOY = {
 }
 
 
-@pytest.mark.parametrize("name", small.STUDIES)
+@pytest.mark.parametrize("name", small.SMALL_STUDIES)
 def test_a_study_writes_its_parts_as_they_come(name, tmp_path):
     path = tmp_path / "some.json"
     small.run(name, path, **TOY[name])
@@ -45,7 +45,7 @@ SIZES = {
 
 
 def test_every_study_is_recorded_by_committed_code():
-    assert RECORDED.keys() == small.STUDIES.keys() == SIZES.keys() == TOY.keys()
+    assert RECORDED.keys() == small.SMALL_STUDIES.keys() == SIZES.keys() == TOY.keys()
     for study in RECORDED.values():
         assert not study["provenance"]["code"].endswith("-dirty")
 

@@ -24,7 +24,7 @@ import muonlab
 from muonlab import cli, files
 from muonlab.benchmark.bench import bench_report, read_bench
 from muonlab.classroom import claims, exercise, explore, predict, quiz
-from muonlab.classroom.predict import Prediction, load, save
+from muonlab.classroom.predict import Prediction, save_prediction, saved_predictions
 from muonlab.data.facts import load_facts
 from muonlab.distributed.processes import _answer
 from muonlab.files import cache_folder, course, prepare_file, replace_file
@@ -76,7 +76,7 @@ def test_an_option_is_escaped_where_it_was_chosen(tmp_path, monkeypatch):
 
 
 def test_a_stored_claim_holds_numbers_only(tmp_path):
-    data = {claims.MIME: {"id": "02-c1", "value": [[0.1, 0.0, 0.2, MARKUP]]}}
+    data = {claims.CLAIM: {"id": "02-c1", "value": [[0.1, 0.0, 0.2, MARKUP]]}}
     path = tmp_path / "02-x.ipynb"
     path.write_text(json.dumps({"cells": [{"outputs": [{"data": data}]}]}))
     (tmp_path / "claims").mkdir()
@@ -142,20 +142,20 @@ def test_predictions_of_any_form_stop_no_lesson(tmp_path, monkeypatch):
     monkeypatch.setenv("MUONLAB_HOME", str(tmp_path))
     (tmp_path / "predictions.json").write_text("[" * 100_000)
     with pytest.warns(UserWarning, match="cannot be read"):
-        assert predict.load() == {}
+        assert predict.saved_predictions() == {}
 
 
 def test_half_a_character_in_an_option_is_kept(tmp_path, monkeypatch):
     monkeypatch.setenv("MUONLAB_HOME", str(tmp_path))
-    save("02-p1", "half \ud800")
-    save("02-p2", "whole")
-    assert load() == {"02-p1": "half \ud800", "02-p2": "whole"}
+    save_prediction("02-p1", "half \ud800")
+    save_prediction("02-p2", "whole")
+    assert saved_predictions() == {"02-p1": "half \ud800", "02-p2": "whole"}
 
 
 def test_what_processes_save_at_once_is_all_kept(tmp_path):
     code = (
         "import sys; from muonlab.classroom import predict\n"
-        "for n in range(15): predict.save(f'02-p{sys.argv[1]}{n}', 'one')"
+        "for n in range(15): predict.save_prediction(f'02-p{sys.argv[1]}{n}', 'one')"
     )
     (tmp_path / "elsewhere.json").write_text("{}")
     (tmp_path / "predictions.json").symlink_to("elsewhere.json")

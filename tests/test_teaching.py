@@ -144,7 +144,7 @@ def test_a_link_is_nobodys_work(linked, tmp_path):
 
 def test_a_helper_may_stand_right_below_its_exercise():
     tasks = {id: task(id, "a") for id in book_tasks("02")}
-    notebook = export.source("02", tasks, "a")
+    notebook = export.exercises_notebook("02", tasks, "a")
     cells = [cell.metadata.nbgrader.grade_id for cell in notebook.cells]
     below = nbformat.v4.new_code_cell("helper = 1")
     notebook.cells.insert(cells.index("02-e1") + 1, below)
@@ -274,7 +274,7 @@ def test_both_judges_call_a_right_answer_right_however_its_cell_is_dressed(lesso
     for dress in DRESSED.values():
         names = {}
         exec(asked.setup, names)
-        cells.run(cells.compiled(dress.format(answer), "<cell>"), names)
+        cells.run_code(cells.compiled(dress.format(answer), "<cell>"), names)
         assert callable(names[asked.name])
     assert asked.judge(names[asked.name]).status == "right"
 
@@ -327,7 +327,7 @@ def test_what_nbgrader_cannot_do_leaves_no_half_assignment(monkeypatch, tmp_path
 
 def test_a_source_has_set_up_answers_and_tests_apart():
     tasks = {id: task(id, "a") for id in book_tasks("02")}
-    cells = export.source("02", tasks, "a").cells
+    cells = export.exercises_notebook("02", tasks, "a").cells
     ids = [cell.metadata.nbgrader.grade_id for cell in cells]
     assert ids[:5] == ["02-start", "02-setup", "02-e1-text", "02-e1", "02-e1-test"]
     for cell in cells:
@@ -341,14 +341,16 @@ def test_a_source_has_set_up_answers_and_tests_apart():
 
 def test_a_study_of_ones_own_is_graded_by_a_person():
     tasks = {id: task(id, "a") for id in book_tasks("16")}
-    cells = {c.metadata.nbgrader.grade_id: c for c in export.source("16", tasks, "a").cells}
+    cells = {
+        c.metadata.nbgrader.grade_id: c for c in export.exercises_notebook("16", tasks, "a").cells
+    }
     assert cells["16-e4"].metadata.nbgrader.points == tasks["16-e4"].minutes
     assert "16-e4-test" not in cells
 
 
 def test_a_hidden_test_grades_in_a_kernel_of_another_course_too(tmp_path, monkeypatch):
     asked = task("00-e2", "a")
-    notebook = export.source("00", {"00-e2": asked}, "a")
+    notebook = export.exercises_notebook("00", {"00-e2": asked}, "a")
     nbformat.write(notebook, tmp_path / "00-a.ipynb")
     monkeypatch.chdir(tmp_path)
     grading.grade("00-e2", "a")

@@ -18,16 +18,16 @@ from test_live_figures import opened
 from muonlab import cli
 from muonlab.checks import printable
 from muonlab.classroom import Lesson, handin, predict
-from muonlab.classroom.handin import HandIn, parse
+from muonlab.classroom.handin import HandIn, read_hand_in
 from muonlab.files import course
 from muonlab.teaching import collected, together
 from muonlab.teaching.collected import collect
-from muonlab.teaching.together import page, stored, summary, write_page
+from muonlab.teaching.together import class_summary, page, stored_lesson, write_page
 
 browser = browser  # the fixture of test_browser
 LESSONS = sorted(path.name[:2] for path in (course() / "lessons").glob("[0-9][0-9]-*.ipynb"))
 HOSTILE = "</script><img src=x onerror=alert(1)>\x1b[2J\u202e\ud800&amp;$data{{}}"
-known = cache(stored)
+known = cache(stored_lesson)
 
 
 @pytest.fixture(autouse=True)
@@ -76,7 +76,7 @@ def test_a_lesson_hands_in_what_was_chosen_and_checked_and_no_name(tmp_path):
     told = outputs(lesson.hand_in)[0]["text/plain"]
     (path,) = (tmp_path / "work").iterdir()
     assert told.startswith(f"{path.name}: predictions: 1; exercises checked: 1, right: 0; no name")
-    found = parse(path.read_bytes())
+    found = read_hand_in(path.read_bytes())
     assert found.predictions == {
         "02-p2": {"question": "Which?", "options": ["one", "two"], "choice": 1}
     }
@@ -85,7 +85,7 @@ def test_a_lesson_hands_in_what_was_chosen_and_checked_and_no_name(tmp_path):
     assert path.stat().st_size < 1_000
     outputs(lesson.hand_in, "Ada")
     assert [each.name for each in (tmp_path / "work").iterdir()] == [path.name]
-    again = parse(path.read_bytes())
+    again = read_hand_in(path.read_bytes())
     assert (again.name, again.learner) == ("Ada", found.learner)
 
 
@@ -189,7 +189,7 @@ def said(**fields):
 )  # fmt: skip
 def test_a_file_of_another_form_is_refused_in_words_of_ours(content, message):
     with pytest.raises(ValueError, match=message):
-        parse(content)
+        read_hand_in(content)
 
 
 # --- a folder that nobody can trust ------------------------------------------------------------
@@ -266,7 +266,7 @@ def test_a_folder_without_a_hand_in_is_refused_with_the_first_reason(folder, mon
         collect(folder)
     assert cli.main(["teach", "class", str(folder / "nowhere")]) == 2
     assert "expected a folder with the files of a class, got" in capsys.readouterr().err
-    monkeypatch.setattr(collected, "MOST", 0)
+    monkeypatch.setattr(collected, "FILES", 0)
     with pytest.raises(ValueError, match="more than 0 files: name the one of the class"):
         collect(folder)
 
@@ -274,7 +274,7 @@ def test_a_folder_without_a_hand_in_is_refused_with_the_first_reason(folder, mon
 def test_five_hundred_files_are_counted_as_a_second_count_finds_them(folder):
     for i in range(500):
         put(folder, f"{i % 7}/{i}.json", answers(i, choice=i * i % 3, made=i % 60))
-    shown = summary(collect(folder))
+    shown = class_summary(collect(folder))
     (lesson,) = shown["lessons"]
     wanted = Counter(i * i % 3 for i in range(500))
     for asked in lesson["asked"]:
@@ -299,7 +299,7 @@ def test_answers_to_another_version_are_counted_apart(folder):
     ):
         put(folder, f"{number}.json", answers(number, predictions={"02-p2": one}))
     put(folder, "9.json", answers(9, predictions={"02-p88": first}, checks={"02-e88": "right"}))
-    (lesson,) = summary(collect(folder))["lessons"]
+    (lesson,) = class_summary(collect(folder))["lessons"]
     asked = lesson["asked"][0]
     assert (asked["votes"], asked["others"]) == ([2, 0, 0], 3)
     assert lesson["unknown"] == 1
@@ -524,7 +524,7 @@ def test_a_page_of_the_book_saves_the_same_file(browser, tmp_path):
     with page.expect_download() as download:
         button.click()
     download.value.save_as(tmp_path / "one.json")
-    found = parse((tmp_path / "one.json").read_bytes())
+    found = read_hand_in((tmp_path / "one.json").read_bytes())
     assert found.predictions == {
         "02-p2": {"question": "Which?", "options": ["one", "two"], "choice": 1}
     }
@@ -535,7 +535,7 @@ def test_a_page_of_the_book_saves_the_same_file(browser, tmp_path):
     with page.expect_download() as download:
         button.click()
     download.value.save_as(tmp_path / "two.json")
-    again = parse((tmp_path / "two.json").read_bytes())
+    again = read_hand_in((tmp_path / "two.json").read_bytes())
     assert (again.name, again.learner) == ("Grace <b>", found.learner)
     assert page.evaluate("document.documentElement.scrollWidth") <= 375
     assert page.faults == []

@@ -187,4 +187,4 @@ def test_every_page_has_a_name_and_a_preview():
         assert (path.parent / icon).read_bytes() == pictures.mark()
         names.setdefault(title, []).append(path.stem)
     assert [both for both in names.values() if len(both) > 1] == []
-    assert (HTML / "og.png").read_bytes() == pictures.CARD.read_bytes()
+    assert (HTML / "og.png").read_bytes() == pictures.SOCIAL.read_bytes()

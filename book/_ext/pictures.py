@@ -12,12 +12,12 @@ from matplotlib.patches import Ellipse
 from muonlab.drawing import axes
 from muonlab.drawing.looks import CONTESTANTS, DARK
 from muonlab.files import course, replace_file
-from printing.picture import GRADIENT, NAMES, PICTURES, as_svg, draw_leads, draw_losses
+from printing.picture import BOTH, GRADIENT, PICTURES, as_svg, draw_leads, draw_losses
 
 ASSETS = course() / "book" / "assets"
 MARK = course() / "book" / "static" / "mark.svg"
-CARD = ASSETS / "og.png"
-TITLE = "Does Muon train language models\nbetter than Adam, and why?"
+SOCIAL = ASSETS / "og.png"
+HEADLINE = "Does Muon train language models\nbetter than Adam, and why?"
 
 
 def ellipse() -> tuple[tuple[float, float], float]:
@@ -34,7 +34,7 @@ def mark() -> bytes:
     """Returns the course's mark as SVG: a gradient's ellipse, and the circle that Muon makes."""
     (long, short), turn = ellipse()
     size = 10  # of the circle, in a square of 32
-    rules = {name: CONTESTANTS[name]["light"] for name in NAMES}
+    rules = {name: CONTESTANTS[name]["light"] for name in BOTH}
     light = "".join(f".{name}{{stroke:{colour}}}" for name, colour in rules.items())
     dark = "".join(f".{name}{{stroke:{DARK[colour]}}}" for name, colour in rules.items())
     return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="-16 -16 32 32" fill="none">
@@ -72,7 +72,7 @@ def as_png() -> bytes:
     for name, (wide, high), width in (("Muon", (1, 1), 7), ("AdamW", (long, short), 4.5)):
         look = {"edgecolor": CONTESTANTS[name]["light"], "linewidth": width, "fill": False}
         badge.add_patch(Ellipse((0, 0), 2 * wide, 2 * high, angle=turn, **look))
-    figure.text(0.16, 0.96, TITLE, fontsize=21, fontweight="bold", va="top", linespacing=1.25)
+    figure.text(0.16, 0.96, HEADLINE, fontsize=21, fontweight="bold", va="top", linespacing=1.25)
     subtitle = "muonlab: a course, and its measurements. Both sides tuned."
     figure.text(0.16, 0.745, subtitle, fontsize=12, va="top", color="#4d5870")
     buffer = io.BytesIO()
@@ -88,8 +88,8 @@ def main() -> None:
         replace_file(ASSETS / f"{name}.svg", as_svg(name))
         print(f"{name}.svg: written")
     replace_file(MARK, mark())
-    replace_file(CARD, as_png())
-    print(f"{MARK.name}, {CARD.name}: written")
+    replace_file(SOCIAL, as_png())
+    print(f"{MARK.name}, {SOCIAL.name}: written")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from sphinx.cmd.build import build_main
 
-from muonlab.classroom.claims import MIME as CLAIM
+from muonlab.classroom.claims import CLAIM as CLAIM
 from muonlab.files import course
 from muonlab.notebooks import STATE, VIEW, released
 from printing.book import HEADER

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from muonlab.classroom.asking import shown
+from muonlab.classroom.asking import as_call
 from muonlab.classroom.exercise import Answer, Look, Wrong, call, compare, rough
 from muonlab.classroom.kinds import array
 
@@ -166,7 +166,7 @@ def e4(answer: Answer) -> None:
     _case(answer, "factors", factors, _corner, _entry_gain)
     G = torch.tensor([[3.0, 4.0], [0.0, 0.0], [0.0, -2.0]])  # a token that no input of the batch held
     D = call(answer, "one-hot", G, returns=array)
-    example = f"Try `{shown(answer, ('one-hot', G))}`."
+    example = f"Try `{as_call(answer, ('one-hot', G))}`."
     if D.shape != G.shape or not D.isfinite().all():
         raise Wrong("one-hot: a row of G may be 0, as that of a token that did not occur. Do not divide by 0.", example)
     if (D - torch.tensor([[0.6, 0.8], [0, 0], [0, -1]]))[[0, 2]].abs().max() > 1e-4 or D[1].norm() > 1 + 1e-4:

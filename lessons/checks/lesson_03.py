@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from muonlab import newton_schulz, polar
-from muonlab.classroom.asking import shown
+from muonlab.classroom.asking import as_call
 from muonlab.classroom.exercise import Answer, Look, Wrong, call, compare, rough
 from muonlab.classroom.kinds import array, word, yes
 
@@ -72,7 +72,7 @@ def _piece(
         compare(_in_place(answer, wanted), cases, look, returns=array, within=1e-3, otherwise=otherwise)
     except Wrong as wrong:
         told = wrong.example.partition("expected ")[2]
-        case = next((c for c in cases if shown(answer, c) in wrong.example), cases[0])
+        case = next((c for c in cases if as_call(answer, c) in wrong.example), cases[0])
         values = [v.tolist() if isinstance(v, Tensor) else v for v in case]
         rounded = [[[round(x, 1) for x in row] for row in v] if isinstance(v, list) else v for v in values]
         given = ", ".join(

@@ -24,12 +24,12 @@ from torch.utils.flop_counter import FlopCounterMode
 from muonlab.classroom.kinds import Kind, Wrong, code, described
 
 SECONDS = 20.0  # a right answer takes milliseconds
-BEGIN = "Write your code in place of the dots, then run this cell."
+NOT_BEGUN = "Write your code in place of the dots, then run this cell."
 PACKAGE = str(Path(__file__).parents[1])
 JUDGES = tuple(str(Path(PACKAGE, room)) for room in ("classroom", "teaching"))
-LIBRARIES = (PACKAGE, "<frozen", *(sysconfig.get_path(p) for p in ("stdlib", "purelib", "platlib")))
-PLAIN = (int, float, str, set, torch.dtype, torch.device)
-STATE: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
+NOT_OWN = (PACKAGE, "<frozen", *(sysconfig.get_path(p) for p in ("stdlib", "purelib", "platlib")))
+SIMPLE = (int, float, str, set, torch.dtype, torch.device)
+RESTORED: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
     (torch.get_rng_state, torch.set_rng_state),
     (np.random.get_state, np.random.set_state),
     (random.getstate, random.setstate),
@@ -96,7 +96,7 @@ def call(answer: Any, *args: Any, returns: Kind | None = None, none: bool = Fals
         result = _run(answer, given)
         blank = result is None and getattr(_code(answer), "co_code", "") in BLANK
         if blank or result is Ellipsis:
-            raise NotYet(BEGIN)
+            raise NotYet(NOT_BEGUN)
         if result is None and not none:
             raise Wrong(
                 "Here your function returned None. Does each way through it end with return?"
@@ -106,11 +106,11 @@ def call(answer: Any, *args: Any, returns: Kind | None = None, none: bool = Fals
                 raise Wrong(f"Your function changed its argument {place} in place. Work on a copy.")
         return result if returns is None or result is None else returns(result)
     except Wrong as wrong:
-        wrong.example = wrong.example or f"Try `{shown(answer, args)}`."
+        wrong.example = wrong.example or f"Try `{as_call(answer, args)}`."
         raise
 
 
-def shown(answer: Any, args: tuple[Any, ...]) -> str:
+def as_call(answer: Any, args: tuple[Any, ...]) -> str:
     """Returns the call as a learner may type it."""
     name = getattr(answer, "__name__", "f")
     return f"{name if name.isidentifier() else 'f'}({', '.join(map(code, args))})"
@@ -175,7 +175,7 @@ def _run(answer: Callable, given: tuple[Any, ...]) -> Any:
         ) from error
     except BaseException as error:
         if type(error) is NotImplementedError and not error.args:  # what stubs raise
-            raise NotYet(BEGIN) from error
+            raise NotYet(NOT_BEGUN) from error
         raise Wrong(_raised(answer, error)) from error
 
 
@@ -199,11 +199,11 @@ def _limited(seconds: float) -> Iterator[None]:
 
 @contextmanager
 def _untouched() -> Iterator[None]:
-    before = [get() for get, _ in STATE]
+    before = [get() for get, _ in RESTORED]
     try:
         yield
     finally:
-        for (get, put), value in zip(STATE, before, strict=True):
+        for (get, put), value in zip(RESTORED, before, strict=True):
             if not same(value, get()):
                 put(value)
 
@@ -222,7 +222,7 @@ def _accepts(answer: Callable, args: tuple[Any, ...]) -> None:
 
 def same(before: Any, after: Any) -> bool:
     """Whether nothing in a function's argument has changed."""
-    if isinstance(before, PLAIN):  # first, for a state of `random` holds hundreds
+    if isinstance(before, SIMPLE):  # first, for a state of `random` holds hundreds
         return before == after
     if isinstance(before, torch.nn.Module):
         flags = ([(p, p.requires_grad) for p in m.parameters()] for m in (before, after))
@@ -245,7 +245,7 @@ def _raised(answer: Any, error: BaseException) -> str:
     """Returns the exception with the last line of the learner's that led to it."""
     text = f"{type(error).__name__}: {error}".rstrip(": .") + "."
     frames = traceback.walk_tb(error.__traceback__)
-    own = [(f.f_code, n) for f, n in frames if not f.f_code.co_filename.startswith(LIBRARIES)]
+    own = [(f.f_code, n) for f, n in frames if not f.f_code.co_filename.startswith(NOT_OWN)]
     if not own:
         return f"Your function raised {text}"
     place, number = own[-1]

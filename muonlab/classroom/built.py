@@ -20,11 +20,11 @@ from muonlab.classroom.predict import home
 from muonlab.files import replace_file
 
 PREFIX = "my_"
-KNOWN = {name: getattr(muonlab, name) for name in muonlab.__all__} | {"torch": torch, "math": math}
+GIVEN = {name: getattr(muonlab, name) for name in muonlab.__all__} | {"torch": torch, "math": math}
 DEFINES = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Assign)
 
 
-def keep(exercise: str, answer: Callable[..., Any]) -> str:
+def keep_answer(exercise: str, answer: Callable[..., Any]) -> str:
     """Keeps a right answer called my_NAME; returns a line on what came of it, or "" for others.
 
     Kept is what the answer's cell defines without a call, if the check accepts it alone, too.
@@ -84,7 +84,7 @@ def _definitions(answer: Callable[..., Any]) -> Iterator[str]:
 
 def _run(source: str, path: Path, **given: Any) -> Callable[..., Any]:
     """Returns the function of a kept source; it knows what the course's lessons import."""
-    names = {**KNOWN, **given, "__name__": path.stem}
+    names = {**GIVEN, **given, "__name__": path.stem}
     read = {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
     others = {n: _path(n.removeprefix(PREFIX)) for n in read if n.startswith(PREFIX)}
     for name, other in others.items():

@@ -30,14 +30,14 @@ from muonlab.classroom.output import Table
 from muonlab.classroom.widget import LESSONS
 from muonlab.statistics import Interval, verdict
 
-EVIDENCE = "evidence"  # the folder, in that of the lessons, of what only a referee asks
-MIME = "application/vnd.muonlab.claim+json"
-LOOK = "border-left:4px solid {};padding:0.2em 0.8em;margin:0.4em 0"
+EVIDENCE_FOLDER = "evidence"  # the folder, in that of the lessons, of what only a referee asks
+CLAIM = "application/vnd.muonlab.claim+json"
+BORDER = "border-left:4px solid {};padding:0.2em 0.8em;margin:0.4em 0"
 VERDICTS = ("reproduced", "partly", "not", "open", "other experiment")
-HEADS = ("claim", "verdict", "sentence", "measured", "in the paper")
-TEXTS = ("sentence", "unit", "source", "paper", "verdict")
+COLUMNS = ("claim", "verdict", "sentence", "measured", "in the paper")
+WORDS = ("sentence", "unit", "source", "paper", "verdict")
 BOUNDS = ("at_least", "at_most", "within")
-KEYS = dict.fromkeys(TEXTS, str) | dict.fromkeys(("size", *BOUNDS), int | float) | {"within": list}
+KEYS = dict.fromkeys(WORDS, str) | dict.fromkeys(("size", *BOUNDS), int | float) | {"within": list}
 
 
 class ClaimDoesNotHold(AssertionError):
@@ -137,7 +137,7 @@ class Claim:
         notes = {"value": self.measured, "bound": self.bound, "source": self.source}
         notes |= {"paper": self.paper, "the paper's result": self.told}
         facts = [f"{name} <b>{escape(text)}</b>" for name, text in notes.items() if text]
-        look = LOOK.format("#949494" if self.open else "#029e73")
+        look = BORDER.format("#949494" if self.open else "#029e73")
         id = escape(self.id)
         return (
             f'<div id="claim-{id}" style="{look}"><b>{self.sign}</b> · '
@@ -181,7 +181,7 @@ def _defined(lesson: str, id: str, table: dict[str, Any]) -> Claim:
     if odd := [key for key, value in table.items() if not isinstance(value, KEYS.get(key, ()))]:
         message = f"{odd[0]!r} is no key, or takes no such value: {', '.join(KEYS)}"
         raise ValueError(f"{where}: {message}")
-    words = {key: table[key] for key in TEXTS if key in table}
+    words = {key: table[key] for key in WORDS if key in table}
     size, bounds, judgement = table.get("size", 0), table.keys() & BOUNDS, words.get("verdict", "")
     ends = table.get("within", [table.get("at_least", -math.inf), table.get("at_most", math.inf)])
     numbers = [*table.values(), *table.get("within", [])]
@@ -232,7 +232,7 @@ def claim(id: str, value: Any, folder: Path = LESSONS) -> Claim:
 
 def as_table(claims: Iterable[Claim]) -> Table:
     """Returns the claims as a table."""
-    return Table(HEADS, [claim.row for claim in claims], "claims")
+    return Table(COLUMNS, [claim.row for claim in claims], "claims")
 
 
 def collect(path: Path) -> list[Claim]:
@@ -244,7 +244,7 @@ def collect(path: Path) -> list[Claim]:
     try:
         cells = json.loads(text)["cells"]
         outputs = [output.get("data", {}) for cell in cells for output in cell.get("outputs", [])]
-        stored = [(data[MIME]["id"], [*data[MIME]["value"]]) for data in outputs if MIME in data]
+        stored = [(data[CLAIM]["id"], [*data[CLAIM]["value"]]) for data in outputs if CLAIM in data]
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"expected a notebook in {path}, got something else: {error!r}") from error
     return [claim(id, [*map(_read, values)], _course(path)) for id, values in stored]
@@ -252,7 +252,7 @@ def collect(path: Path) -> list[Claim]:
 
 def _course(notebook: Path) -> Path:
     """Returns the folder of the lessons, which holds claims/, of a lesson or an evidence page."""
-    return notebook.parent.parent if notebook.parent.name == EVIDENCE else notebook.parent
+    return notebook.parent.parent if notebook.parent.name == EVIDENCE_FOLDER else notebook.parent
 
 
 def _read(value: Any) -> Any:
@@ -270,12 +270,12 @@ def stored_claims(lessons: Path | str, before: str = "99") -> dict[str, tuple[Cl
     """
     checks.word("a lesson, by two digits,", before, "02", r"\d\d")
     known = pages(Path(lessons))
-    if all(page.startswith(EVIDENCE) for page in known):
+    if all(page.startswith(EVIDENCE_FOLDER) for page in known):
         raise FileNotFoundError(f"expected the folder of the lessons, got {lessons}: none is there")
     stored = (
         (claim, page)
         for page, path in known.items()
-        if page < before or page.startswith(EVIDENCE)
+        if page < before or page.startswith(EVIDENCE_FOLDER)
         for claim in collect(path)
     )
     return {claim.id: (claim, page) for claim, page in stored if claim.id < before}
@@ -284,12 +284,12 @@ def stored_claims(lessons: Path | str, before: str = "99") -> dict[str, tuple[Cl
 def pages(lessons: Path) -> dict[str, Path]:
     """Returns the notebooks of lessons and evidence by page, as "04-nanogpt", "evidence/race"."""
     own = {path.stem: path for path in sorted(lessons.glob("[0-9][0-9]-*.ipynb"))}
-    return own | {f"{EVIDENCE}/{path.stem}": path for path in evidence(lessons)}
+    return own | {f"{EVIDENCE_FOLDER}/{path.stem}": path for path in evidence(lessons)}
 
 
 def evidence(lessons: Path) -> list[Path]:
     """Returns the notebooks of evidence beside the lessons."""
-    return sorted(lessons.glob(f"{EVIDENCE}/*.ipynb"))
+    return sorted(lessons.glob(f"{EVIDENCE_FOLDER}/*.ipynb"))
 
 
 def missing(path: Path) -> list[str]:

@@ -11,11 +11,11 @@ from typing import Any
 import torch
 
 from muonlab import checks as given
-from muonlab.classroom.asking import NotYet, call, shown, watched
+from muonlab.classroom.asking import NotYet, as_call, call, watched
 from muonlab.classroom.kinds import Kind, Wrong, apart, equal, rounded, shape
 from muonlab.files import course
 
-MIME = "application/vnd.muonlab.verdict+json"
+VERDICT = "application/vnd.muonlab.verdict+json"
 UNREADABLE = "The check could not use what your function returned"
 ENOUGH = 1_000  # times as many numbers as are right: no mistake of the lists makes so many
 GENERIC = "This does not fit."
@@ -142,7 +142,7 @@ def compare(
         message = _diagnosis(table, came, wrong, within, borrowed)
         message = message or (otherwise if isinstance(otherwise, str) else otherwise(value, *case))
         pair = apart(table[wrong[0]][0], value)
-        example = f"Try `{shown(answer, case)}`: expected {pair[0]}, got {pair[1]}."
+        example = f"Try `{as_call(answer, case)}`: expected {pair[0]}, got {pair[1]}."
         raise Wrong(message, example)
     if borrowed:
         raise Wrong(f"The result is right, and {borrowed} made it. {BY_HAND}")

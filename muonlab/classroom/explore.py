@@ -23,7 +23,7 @@ from muonlab.classroom.widget import LESSONS, Widget, script
 from muonlab.drawing import looks
 
 FOLDER = LESSONS / "explorers"
-KINDS = (
+SPECS = (
     {"label", "value", "options"},
     {"label", "value", "min", "max", "step"},
     {"label", "value", "cells"},
@@ -53,7 +53,7 @@ def controls(name: str) -> list[dict[str, Any]]:
     checks.choice("explorer", name, names())
     declared = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
     for control, spec in declared.items():
-        if spec.keys() not in KINDS:
+        if spec.keys() not in SPECS:
             expected = "label, value, and options, or min, max and step, or cells"
             raise ValueError(f"{name}.toml: {control} needs {expected}; {', '.join(spec)} came")
     return [{"name": control, **spec} for control, spec in declared.items()]

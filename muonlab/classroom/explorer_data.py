@@ -19,9 +19,9 @@ from muonlab.theory.spectra import Isotropy
 from muonlab.training.config import TrainConfig
 
 MATRICES = {"Q": "q", "K": "k", "V": "v", "O": "o", "W_in": "w_in", "W_out": "w_out"}
-PARTS = ("overall", "head", "tail")
-NAMES = ("AdamW", "Muon")
-DIGITS = 4
+OF_LOSS = ("overall", "head", "tail")
+PAIR = ("AdamW", "Muon")
+ROUNDING = 4
 Runs = list[Record]
 
 
@@ -36,15 +36,15 @@ def trials_data(search: Search, at: Place = HERE) -> dict[str, Any]:
     return {
         contestant(runs[0].config): _tried(search, runs)
         for runs in ([r for part in rounds for r in part] for rounds in search.trials(at).values())
-        if contestant(runs[0].config) in NAMES
+        if contestant(runs[0].config) in PAIR
     }
 
 
 def _tried(search: Search, runs: Runs) -> dict[str, Any]:
     configs = [TrainConfig(**run.config) for run in runs]
     knobs = search.knobs(configs[0])
-    values = [[float(f"{knob.value(c):.{DIGITS}g}") for c in configs] for knob in knobs]
-    return {"knobs": values, **{part: [r.held_out[-1][part] for r in runs] for part in PARTS}}
+    values = [[float(f"{knob.value(c):.{ROUNDING}g}") for c in configs] for knob in knobs]
+    return {"knobs": values, **{part: [r.held_out[-1][part] for r in runs] for part in OF_LOSS}}
 
 
 def facts_data(records: Iterable[Record], text: Facts) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def facts_data(records: Iterable[Record], text: Facts) -> dict[str, Any]:
     steps = [at["step"] for at in first.held_out]
     return {
         "steps": steps,
-        "seen": [[float(f"{n * step * passes:.{DIGITS}g}") for n in chosen] for step in steps],
+        "seen": [[float(f"{n * step * passes:.{ROUNDING}g}") for n in chosen] for step in steps],
         "accuracy": {
             who: [[at["accuracy"] for at in run.held_out] for run in runs]
             for who, runs in runs_of.items()
@@ -145,7 +145,7 @@ def _bands(runs: Runs) -> dict[str, Any]:
 
 def _band(by_seed: Tensor) -> dict[str, list[float]]:
     ends = {"mean": by_seed.mean(0), "low": by_seed.amin(0), "high": by_seed.amax(0)}
-    return {name: [float(f"{v:.{DIGITS}g}") for v in row.tolist()] for name, row in ends.items()}
+    return {name: [float(f"{v:.{ROUNDING}g}") for v in row.tolist()] for name, row in ends.items()}
 
 
 def measured_spectra(

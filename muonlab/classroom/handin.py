@@ -23,15 +23,15 @@ from muonlab.classroom.exercise import LOOK
 from muonlab.classroom.predict import Prediction, home
 from muonlab.files import replace_file
 
-FORMAT = "muonlab answers 1"
-LARGEST = 65_536  # bytes of a file; a lesson's is about one thousand
-MOST, LONGEST = 40, 1_000  # predictions, checks or options; characters of a text
-NAME = 80  # characters
-TEXTS = {
-    "format": re.escape(FORMAT),
+SIGN = "muonlab answers 1"
+MOST_BYTES = 65_536  # bytes of a file; a lesson's is about one thousand
+ENTRIES, LETTERS = 40, 1_000  # predictions, checks or options; characters of a text
+NAME_LETTERS = 80  # characters
+FIELDS = {
+    "format": re.escape(SIGN),
     "lesson": r"\d\d",
     "learner": r"[0-9a-f]{16}",
-    "name": rf"(?s:.{{0,{NAME}}})",
+    "name": rf"(?s:.{{0,{NAME_LETTERS}}})",
     "made": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ",
 }
 
@@ -50,11 +50,11 @@ class HandIn:
     @property
     def content(self) -> bytes:
         """The file."""
-        fields = {"format": FORMAT, **asdict(self)}
+        fields = {"format": SIGN, **asdict(self)}
         return json.dumps(fields, ensure_ascii=False, indent=1).encode()
 
 
-def write(
+def write_hand_in(
     lesson: str, name: str, predictions: Mapping[str, Prediction], checks: Mapping[str, str]
 ) -> tuple[Path, HandIn]:
     """Writes the file into the current folder, over an older one of this learner and lesson.
@@ -73,8 +73,8 @@ def write(
             "nothing to hand in: choose a prediction or check an exercise, and run the cells of "
             "the lesson once more if you have just opened it"
         )
-    if len(name) > NAME:
-        raise ValueError(f"expected a name of {NAME} characters at most; {len(name)} came")
+    if len(name) > NAME_LETTERS:
+        raise ValueError(f"expected a name of {NAME_LETTERS} characters at most; {len(name)} came")
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     new = HandIn(lesson, _learner(), name, now, said, dict(checks))
     path = Path(f"muonlab-{lesson}-{new.learner[:8]}.json")
@@ -82,23 +82,23 @@ def write(
     return path, new
 
 
-def parse(content: bytes) -> HandIn:
+def read_hand_in(content: bytes) -> HandIn:
     """Returns what a file holds; ValueError says what is wrong, in words of ours alone."""
     try:
         fields = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise ValueError("it is no JSON, or not the whole file") from error
-    if not isinstance(fields, dict) or fields.get("format") != FORMAT:
-        raise ValueError(f"it is not a file of lesson.hand_in(): its format is not {FORMAT!r}")
+    if not isinstance(fields, dict) or fields.get("format") != SIGN:
+        raise ValueError(f"it is not a file of lesson.hand_in(): its format is not {SIGN!r}")
     _expect(
-        fields.keys() == {*TEXTS, "predictions", "checks"}, "it has other fields than it should"
+        fields.keys() == {*FIELDS, "predictions", "checks"}, "it has other fields than it should"
     )
-    for field, pattern in TEXTS.items():
+    for field, pattern in FIELDS.items():
         right = isinstance(fields[field], str) and re.fullmatch(pattern, fields[field])
         _expect(right, f"its {field} is not as it should be")
     for field, letter in (("predictions", "p"), ("checks", "e")):
         entries, id = fields[field], re.compile(rf"{fields['lesson']}-{letter}\d{{1,3}}")
-        short = isinstance(entries, dict) and len(entries) <= MOST
+        short = isinstance(entries, dict) and len(entries) <= ENTRIES
         _expect(short, f"its {field} are no short list by id")
         _expect(all(map(id.fullmatch, entries)), f"an id in its {field} is not of this lesson")
     _expect(all(map(_is_prediction, fields["predictions"].values())), "a prediction is not whole")
@@ -111,9 +111,9 @@ def _is_prediction(said: Any) -> bool:
     if not isinstance(said, dict) or said.keys() != {"question", "options", "choice"}:
         return False
     options, choice = said["options"], said["choice"]
-    if not isinstance(options, list) or not 2 <= len(options) <= MOST:
+    if not isinstance(options, list) or not 2 <= len(options) <= ENTRIES:
         return False
-    texts = all(isinstance(t, str) and len(t) <= LONGEST for t in (said["question"], *options))
+    texts = all(isinstance(t, str) and len(t) <= LETTERS for t in (said["question"], *options))
     return texts and type(choice) is int and 0 <= choice < len(options)
 
 
@@ -126,7 +126,7 @@ def _learner() -> str:
     """Returns the name that chance gave to this folder of a learner's data."""
     path = home() / "learner"
     try:
-        if re.fullmatch(TEXTS["learner"], known := path.read_text(encoding="ascii")):
+        if re.fullmatch(FIELDS["learner"], known := path.read_text(encoding="ascii")):
             return known
     except (OSError, ValueError):  # none yet, or damaged: a new one
         pass

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 Kind = Callable[[Any], Any]
-SMALL = 40  # entries of a tensor that a message still shows
+FEW = 40  # entries of a tensor that a message still shows
 
 
 class Wrong(Exception):
@@ -134,7 +134,7 @@ def described(value: Any) -> str:
 def told(value: Any, digits: int = 4) -> str:
     """Returns a value as a message shows it: numbers with so many digits, of many the shape."""
     in_lists = plain(value)
-    if isinstance(in_lists, list) and sum(1 for _ in _leaves(in_lists)) > SMALL:
+    if isinstance(in_lists, list) and sum(1 for _ in _leaves(in_lists)) > FEW:
         return f"{shape(in_lists)} numbers, the first {told(next(_leaves(in_lists)), digits)}"
     if isinstance(in_lists, list):
         return f"[{', '.join(told(v, digits) for v in in_lists)}]"
@@ -150,7 +150,7 @@ def apart(expected: Any, came: Any) -> tuple[str, str]:
 def code(value: Any) -> str:
     """Returns Python that makes the value again, where it is small; else what it is."""
     if isinstance(value, Tensor):
-        if value.numel() > SMALL:
+        if value.numel() > FEW:
             return f"<{described(value)}>"
         dtype = f", dtype={value.dtype}" if value.dtype == torch.float64 else ""
         return f"torch.tensor({code(value.tolist())}{dtype})"

@@ -24,7 +24,7 @@ from muonlab.records.runs import Contrast, by_contestant, contrasted
 from muonlab.statistics import Interval, mean_interval
 
 SEED = 0
-Rows = Iterable[Iterable[Any]] | Mapping[Any, Iterable[Any]]
+Cells = Iterable[Iterable[Any]] | Mapping[Any, Iterable[Any]]
 
 
 def start(lesson: str) -> "Lesson":
@@ -92,7 +92,7 @@ class Lesson:
         checks.kind("a matplotlib Figure", figure, Figure)
         output.show(f"Figure: {alt}", html=svg.inline(figure, alt))
 
-    def table(self, heads: Iterable[Any], rows: Rows, digits: int = 3) -> None:
+    def table(self, heads: Iterable[Any], rows: Cells, digits: int = 3) -> None:
         """Shows a table; `rows` are lists, or by their first cell the lists of the others.
 
         A number with a fraction is written with `digits` after the point, all else as it prints.
@@ -161,7 +161,7 @@ class Lesson:
         new = claims.claim(id, value)
         new.demand()
         self.claims[id] = new
-        output.show(repr(new), {claims.MIME: new.as_json()}, html=new.html)
+        output.show(repr(new), {claims.CLAIM: new.as_json()}, html=new.html)
 
     def check(self, id: str, answer: Any, grade: bool = False) -> None:
         """Shows a verdict on an answer to an exercise; a wrong answer stops nothing.
@@ -175,8 +175,8 @@ class Lesson:
         if grade and verdict.status != "right":
             raise exercise.NotRight(verdict)
         self.checks[id] = verdict.status
-        output.show(repr(verdict), {exercise.MIME: asdict(verdict)}, html=verdict.html)
-        if verdict.status == "right" and not grade and (kept := built.keep(id, answer)):
+        output.show(repr(verdict), {exercise.VERDICT: asdict(verdict)}, html=verdict.html)
+        if verdict.status == "right" and not grade and (kept := built.keep_answer(id, answer)):
             self.say(kept)
 
     def mine(self, name: str, library: Callable[..., Any], **names: Any) -> Callable[..., Any]:
@@ -211,7 +211,7 @@ class Lesson:
 
         It holds no name unless you give one: `lesson.hand_in("Ada")`.
         """
-        path, made = handin.write(self.id, name, self.predictions, self.checks)
+        path, made = handin.write_hand_in(self.id, name, self.predictions, self.checks)
         right = sum(status == "right" for status in made.checks.values())
         whose = "your name" if name else "no name"
         output.show(

@@ -9,7 +9,7 @@ from IPython.display import display
 
 from muonlab.records.table import table
 
-SHORT, LONG = 16, 40  # characters: a name, a number or a verdict; a sentence
+WORD, SENTENCE = 16, 40  # characters: a name, a number or a verdict; a sentence
 
 
 @dataclass(frozen=True)
@@ -56,5 +56,5 @@ class Table:
 
     def _look(self, cell: str) -> str:
         """What is short stays on one line; a sentence keeps a width that can be read on a phone."""
-        wide = ";min-width:12em" if len(cell) >= LONG and not self.name else ""  # else by its class
-        return f'style="text-align:left{";white-space:nowrap" if len(cell) <= SHORT else wide}"'
+        wide = ";min-width:12em" if len(cell) >= SENTENCE and not self.name else ""  # its class has
+        return f'style="text-align:left{";white-space:nowrap" if len(cell) <= WORD else wide}"'

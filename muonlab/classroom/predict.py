@@ -22,7 +22,7 @@ def home() -> Path:
     return own_folder("MUONLAB_HOME", platformdirs.user_data_dir)
 
 
-def load() -> dict[str, str]:
+def saved_predictions() -> dict[str, str]:
     """Returns the recorded options by prediction id; a broken file is set aside as .bad."""
     path = home() / "predictions.json"
     try:
@@ -43,11 +43,11 @@ def load() -> dict[str, str]:
     return recorded
 
 
-def save(id: str, option: str) -> None:
+def save_prediction(id: str, option: str) -> None:
     """Records one choice; the file is never half-written, and other processes wait."""
     path = home() / "predictions.json"
     with lock(path, "save"):
-        recorded = {**load(), id: option}
+        recorded = {**saved_predictions(), id: option}
         text = json.dumps(recorded, ensure_ascii=False, indent=1, sort_keys=True)
         replace_file(path, text.encode(errors="backslashreplace"))  # half a character, as JSON
 
@@ -70,7 +70,7 @@ class Prediction(Widget):
         if not texts or not 2 <= len({*options}) == len(options):
             needs = "two options or more, each another text"
             raise ValueError(f"prediction {id} needs {needs}; {options!r} came")
-        recorded = load().get(id)
+        recorded = saved_predictions().get(id)
         choice = options.index(recorded) if recorded in options else -1
         note = SAVED if choice >= 0 else ""
         super().__init__(id=id, question=question, options=options, choice=choice, note=note)
@@ -85,7 +85,7 @@ class Prediction(Widget):
         if change["new"] < 0:
             return
         try:
-            save(self.id, self.options[change["new"]])
+            save_prediction(self.id, self.options[change["new"]])
             self.note = SAVED
         except OSError as error:  # a full or read-only disk must not stop the lesson
             self.note = f"Not saved: {error.strerror}. Set MUONLAB_HOME to a folder you can write."

@@ -31,7 +31,7 @@ from muonlab.sweeps.study import Place
 from muonlab.training.config import TrainConfig
 
 WHERE = "code muonlab torch python device threads precision processes system corpus corpus_sha256"
-KNOBS = ("side", "knob", "range", "best", "where in it")
+TUNED = ("side", "knob", "range", "best", "where in it")
 Sides = dict[str, dict[int, Record]]  # the runs of both sides, by name and seed
 Tuned = tuple[Search, Place]  # the search that chose what the hypothesis leaves open, and where
 
@@ -87,7 +87,7 @@ def page(
     )
 
 
-def prepare(path: Path) -> None:
+def prepare_page(path: Path) -> None:
     """Raises OSError unless a page can be written there; FileNotFoundError for a missing folder."""
     if path.suffix != ".html":  # records, notes: nothing of another kind is overwritten
         raise ValueError(f"a page is called like 'report.html'; got {path.name!r}")
@@ -98,7 +98,7 @@ def prepare(path: Path) -> None:
 
 def write(html: str, path: Path) -> None:
     """Puts a page at `path`, whole or not at all; OSError as in `prepare`."""
-    prepare(path := Path(path))
+    prepare_page(path := Path(path))
     replace_file(path, html.encode())
 
 
@@ -203,7 +203,7 @@ def _tuning(hypothesis: Hypothesis, search: Search, at: Place) -> str:
         f"{len(counts)} trials of each side at seed 0, which does not count; {again}{failed} "
         "diverged. A curve that still falls at its end says that more may change the difference."
     )
-    chosen = _table("What the search chose", KNOBS, tuning(hypothesis, search, at))
+    chosen = _table("What the search chose", TUNED, tuning(hypothesis, search, at))
     return f"{chosen}{svg.inline(figure, words)}<p>{budget_spent}</p>"
 
 

@@ -4,23 +4,23 @@ from pathlib import Path
 
 import anywidget
 
-from muonlab.drawing.looks import TABLE
+from muonlab.drawing.looks import STYLES
 from muonlab.files import course
 
-FOLDER = Path(__file__).parent / "widgets"
+SCRIPT_FOLDER = Path(__file__).parent / "widgets"
 LESSONS = course() / "lessons"
 
 
 def script(*names: str) -> str:
     """Returns the named files of widgets/ as one ES module, in order."""
-    return "\n".join((FOLDER / name).read_text(encoding="utf-8") for name in names)
+    return "\n".join((SCRIPT_FOLDER / name).read_text(encoding="utf-8") for name in names)
 
 
 def colours() -> str:
     """Returns the colours of optimizers.json as CSS variables, for light pages and dark ones."""
 
     def variables(theme: str) -> str:
-        named = [("who", TABLE["contestants"]), ("series", TABLE["series"])]
+        named = [("who", STYLES["contestants"]), ("series", STYLES["series"])]
         return " ".join(
             f"--muonlab-{kind}-{number}: {look[theme]};"
             for kind, looks in named

@@ -120,7 +120,7 @@ def scales(axes: Axes, logx: bool, logy: bool) -> None:
         low, high = axis.get_view_interval()
         between = (1.0,) if high > 300 * low else (1.0, 2.0, 5.0)
         axis.set_major_locator(LogLocator(subs=between, numticks=7))
-        axis.set_major_formatter(FuncFormatter(plain))
+        axis.set_major_formatter(FuncFormatter(tick))
         axis.set_minor_formatter(NullFormatter())
     if logx and len(drawn) <= 10:  # a few sizes: name each, instead of powers of ten
         named = [x for before, x in zip([0.0, *drawn], drawn, strict=False) if x > 1.2 * before]
@@ -154,10 +154,10 @@ def minus(value: object, place: Any = None) -> str:
     return text.replace("-", "−")
 
 
-def plain(value: float, place: Any = None) -> str:
+def tick(value: float, place: Any = None) -> str:
     """Returns a number of a log axis as text that any font has.
 
-    >>> plain(0.01), plain(1e-6), plain(2000)
+    >>> tick(0.01), tick(1e-6), tick(2000)
     ('0.01', '10⁻⁶', '2000')
     """
     if 1e-3 <= value < 1e5 or not value:

@@ -29,7 +29,7 @@ from muonlab.drawing.axes import (
 from muonlab.drawing.looks import INK, looks
 from muonlab.statistics import Interval, mean_interval
 
-ROW = 26  # characters in a line of a row's name: the axis needs the other half
+NAME_WIDTH = 26  # characters in a line of a row's name: the axis needs the other half
 
 
 def lines(
@@ -247,7 +247,7 @@ def timelines(steps: Mapping[str, Sequence[Part]]) -> Figure:
 
 
 def _size(rows: Mapping[str, Any], deep: int) -> tuple[float, float]:
-    deep += max(fill(name, ROW).count("\n") for name in rows)
+    deep += max(fill(name, NAME_WIDTH).count("\n") for name in rows)
     return WIDTH, 1.15 + (0.14 + 0.17 * deep) * len(rows)
 
 
@@ -256,7 +256,7 @@ def name_rows(axes: Axes, names: list[str], below: list[str] | None = None) -> N
     axes.set_yticks([])
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.spines["left"].set_visible(False)
-    folded = [fill(name, ROW).splitlines() for name in names]
+    folded = [fill(name, NAME_WIDTH).splitlines() for name in names]
     # more ticks run into each other on a phone
     axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
     at: dict[str, Any] = {"ha": "right", "textcoords": "offset points"}

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 TEXT = (Path(__file__).parent / "optimizers.json").read_text("utf-8")
-TABLE = json.loads(TEXT)
-CONTESTANTS = {look["name"]: look for look in TABLE["contestants"]}
-SERIES = TABLE["series"]
-KNOWN = {alias: name for name, look in CONTESTANTS.items() for alias in (name, *look["also"])}
+STYLES = json.loads(TEXT)
+CONTESTANTS = {look["name"]: look for look in STYLES["contestants"]}
+SERIES = STYLES["series"]
+ALIASES = {alias: name for name, look in CONTESTANTS.items() for alias in (name, *look["also"])}
 INK = "#010203"  # stands for the colour of the page's text
-DARK = {look["light"]: look["dark"] for look in (*TABLE["contestants"], *SERIES)}
+DARK = {look["light"]: look["dark"] for look in (*STYLES["contestants"], *SERIES)}
 MARKERS = {
     "circle": "o",
     "square": "s",
@@ -26,15 +26,15 @@ MARKERS = {
 }
 
 
-def contestant(label: str) -> str | None:
+def contestant_in(label: str) -> str | None:
     """Returns the contestant that a label names, or None: the name it begins with comes first.
 
-    >>> contestant("AdamW, VO and FFN slower"), contestant("latent, 16 experts, Muon")
+    >>> contestant_in("AdamW, VO and FFN slower"), contestant_in("latent, 16 experts, Muon")
     ('AdamW', 'Muon')
     """
-    longest = sorted(KNOWN, key=len, reverse=True)
+    longest = sorted(ALIASES, key=len, reverse=True)
     tried = ((k, rf"{where}{re.escape(k)}(?!\w)") for where in ("^", "[,:] ") for k in longest)
-    return next((KNOWN[known] for known, pattern in tried if re.search(pattern, label)), None)
+    return next((ALIASES[known] for known, pattern in tried if re.search(pattern, label)), None)
 
 
 def looks(labels: Iterable[str]) -> list[dict[str, Any]]:
@@ -45,7 +45,7 @@ def looks(labels: Iterable[str]) -> list[dict[str, Any]]:
     styles: list[dict[str, Any]] = []
     others = iter(SERIES * 9)
     for label in labels:
-        name = contestant(label)
+        name = contestant_in(label)
         look = CONTESTANTS[name] if name else next(others)
         alike = [style for style in styles if style["color"] == look["light"]]
         taken = {style["marker"] for style in alike}, {style["linestyle"] for style in alike}

@@ -72,7 +72,7 @@ FULL = (ALL_GROUPS, (), ("VO", "FFN"), ("O", "FFN"), *SINGLES)
 GATED = (ALL_GROUPS, (), ("VO", "FFN"))
 
 
-def table(at: Place) -> Grid:
+def both_ends(at: Place) -> Grid:
     """Returns the rows that carry the answer, and with gates the three that it hangs on, twice.
 
     Once with Muon's rate and average of embedding and head, and its β2, then with AdamW's.
@@ -92,8 +92,8 @@ def own_knobs(config: TrainConfig) -> tuple[Knob, ...]:
     return MUON if config.muon else ADAMW
 
 
-NEAR: dict[str, Any] = {"around": ("best",)}  # what a search of few trials does at once
-TABLE = Search("table-1200", table, own_knobs, ("gated", "muon"), rounds=(4,), **NEAR)
+CLOSE_BY: dict[str, Any] = {"around": ("best",)}  # what a search of few trials does at once
+TABLE = Search("table-1200", both_ends, own_knobs, ("gated", "muon"), rounds=(4,), **CLOSE_BY)
 
 
 def other_ends(at: Place) -> Grid:
@@ -141,32 +141,32 @@ def taller(at: Place) -> Grid:
 NORMUON = Search("normuon", taller, knobs, ("muon", "rule"), rounds=(8, 8), around=("best",))
 
 # Do four Newton-Schulz steps train as well as five? Both are tuned again, around Muon's best.
-FOUR: dict[str, Any] = {"ns_coefficients": "four", "ns_steps": 4, "ns_norm": "schatten4"}
+FOUR_STEPS: dict[str, Any] = {"ns_coefficients": "four", "ns_steps": 4, "ns_norm": "schatten4"}
 
 
 def five_and_four(at: Place) -> Grid:
     """Returns Muon of the race with five steps, and with four."""
-    return [replace(RACE[1200].best(at)[1], **kind) for kind in ({}, FOUR)]
+    return [replace(RACE[1200].best(at)[1], **kind) for kind in ({}, FOUR_STEPS)]
 
 
-FEWER = Search("four", five_and_four, knobs, ("ns_coefficients",), rounds=(8,), **NEAR)
+FEWER = Search("four", five_and_four, knobs, ("ns_coefficients",), rounds=(8,), **CLOSE_BY)
 
 # Latent attention, experts, or both: does Muon's lead change with the architecture? Each attention
 # has its usual norms. If queries and the shared key were normed in latents as well, the position's
 # part of a logit could not exceed p/√(h+p) = 2.3; in multi-head attention all of it can be 5.7.
-KINDS: list[dict[str, Any]] = [{"attention": "multi-head"}]
-KINDS += [{"attention": "latent", "qk_norm": False}]
+ATTENTIONS: list[dict[str, Any]] = [{"attention": "multi-head"}]
+ATTENTIONS += [{"attention": "latent", "qk_norm": False}]
 
 
 def architectures(at: Place) -> Grid:
     """Returns AdamW and Muon of the race in each kind of model, half as long."""
-    models = product(RACE[1200].best(at)[:2], KINDS, (0, 16))
+    models = product(RACE[1200].best(at)[:2], ATTENTIONS, (0, 16))
     plan = {"steps": 600, "eval_every": 600}
     return [replace(c, **plan, **kind, experts=experts) for c, kind, experts in models]
 
 
 KIND = ("attention", "experts", "muon")
-LATENT = Search("latent-600", architectures, knobs, KIND, rounds=(8, 8, 8), runoff=3, **NEAR)
+LATENT = Search("latent-600", architectures, knobs, KIND, rounds=(8, 8, 8), runoff=3, **CLOSE_BY)
 
 # Batches: the same tokens in fewer steps, or the same steps with more tokens. After two rounds a
 # reader found AdamW far better at the race's settings: the third looks around them, for both.
@@ -194,13 +194,13 @@ BATCH = Search(
 
 
 # A task without head or tail, long enough to be learned: linear regression in context.
-REGRESSION = TrainConfig(
+LINEAR = TrainConfig(
     corpus="regression-4", steps=600, batch=16, context=20, eval_every=600, eval_tokens=20_480
 )
 REGRESSION_OUTER = (Knob("adamw_lr", 0.001, 0.016), *OUTER[1:])
 REGRESSION_SIDES = [
-    replace(REGRESSION, muon=(), adamw_matrix_lr=0.0005, adamw_matrix_beta1=0.9),
-    REGRESSION,
+    replace(LINEAR, muon=(), adamw_matrix_lr=0.0005, adamw_matrix_beta1=0.9),
+    LINEAR,
 ]
 
 
@@ -237,17 +237,17 @@ DECAYING = Search(
     lambda config: (*knobs(config), DECAY),
     RIVALS,
     rounds=(8,),
-    **NEAR,
+    **CLOSE_BY,
 )
 
 
 # Does the optimizer that pretrained a model matter for the one that moves it on to code?
-MOVED = {"corpus": "code-512", "pretraining": 1200, "steps": 300, "eval_every": 300}
+ON_CODE = {"corpus": "code-512", "pretraining": 1200, "steps": 300, "eval_every": 300}
 
 
 def movers(at: Place) -> Grid:
     """Returns both optimizers on the models of both, at a quarter of the rates of the race."""
-    adamw, muon, _ = cross(RACE[1200].best(at), **MOVED)
+    adamw, muon, _ = cross(RACE[1200].best(at), **ON_CODE)
     rates_of = {adamw: ("adamw_lr", "adamw_matrix_lr"), muon: ("adamw_lr", "lr")}
     slower = [replace(c, **{n: getattr(c, n) / 4 for n in names}) for c, names in rates_of.items()]
     return cross(slower, pretrained_by=["AdamW", "Muon"])

@@ -8,7 +8,7 @@ from muonlab.records.record import Record
 from muonlab.studies import contests, facts, races
 from muonlab.studies.lead import LEAD, LEAD_SEARCHES
 from muonlab.studies.protocol import knobs, pilot, rounds_of, tuned
-from muonlab.studies.races import MAPPING, RACE, RACES, RATES, judging, mapped, race
+from muonlab.studies.races import ALL_RACES, MAPPING, RACE, RATES, judging, mapped, race
 from muonlab.studies.table1 import ALL_GROUPS
 from muonlab.sweeps.search import Knob, Search
 from muonlab.sweeps.study import Place, Study, Tuning, badness
@@ -32,10 +32,10 @@ def rates_of(config: TrainConfig) -> tuple[Knob, ...]:
     return tuple(knob for knob in knobs_of(config) if not knob.average)
 
 
-FIRST = (RACE[1200],)
+AFTER_RACE = (RACE[1200],)
 FIRST_SEARCHES = {
     s.name: s
-    for s in (*RACES, *contests.ON_TEXT, *facts.LEARNING, *contests.FURTHER)  # in this order
+    for s in (*ALL_RACES, *contests.ON_TEXT, *facts.LEARNING, *contests.FURTHER)  # in this order
 }
 
 
@@ -59,13 +59,13 @@ def gained_beyond(
 EVIDENCE = {
     "pilot": Study((), {"pilot": pilot}),
     **{f"race-{steps}": race(steps) for steps in RACE},
-    "race-again": tuned(races.AGAIN, seeds=10, first=11, before=FIRST),
-    "rates-1200": tuned(RATES[1200], seeds=10, before=FIRST),
+    "race-again": tuned(races.AGAIN, seeds=10, first=11, before=AFTER_RACE),
+    "rates-1200": tuned(RATES[1200], seeds=10, before=AFTER_RACE),
     # These trials found nothing below the best with one rate, whose five seeds the race has.
-    "rates-4800": Study(rounds_of(*FIRST, RACE[4800], *RATES.values()), {}),
+    "rates-4800": Study(rounds_of(*AFTER_RACE, RACE[4800], *RATES.values()), {}),
     "knobs": Study((*RACE[150].tunings[:2], *RACE[1200].tunings, *MAPPING), {"knobs": mapped}),
     "isotropy": Study(
-        rounds_of(*FIRST, contests.ISOTROPY),
+        rounds_of(*AFTER_RACE, contests.ISOTROPY),
         {
             "isotropy-equal": contests.equal_rates,
             "isotropy-doses": contests.doses,
@@ -73,18 +73,18 @@ EVIDENCE = {
         },
     ),
     # `first`: the seeds before it were looked at before a round was added, so they do not count.
-    "vocabulary-1200": tuned(races.VOCABULARY, seeds=10, first=16, before=FIRST),
+    "vocabulary-1200": tuned(races.VOCABULARY, seeds=10, first=16, before=AFTER_RACE),
     "table-1200": Study(
-        rounds_of(*FIRST, contests.TABLE),
+        rounds_of(*AFTER_RACE, contests.TABLE),
         {**tuned(contests.TABLE, seeds=5).finals, "table-1200-ends": contests.other_ends},
     ),
     "table-1200-wide": Study(
-        rounds_of(*FIRST, contests.TABLE, contests.WIDE),
+        rounds_of(*AFTER_RACE, contests.TABLE, contests.WIDE),
         {"table-1200-wide": contests.better_when_wide},
     ),
-    "normuon": tuned(contests.NORMUON, seeds=10, first=11, before=FIRST),
-    "four": tuned(contests.FEWER, seeds=10, before=FIRST),
-    "latent-600": tuned(contests.LATENT, seeds=5, first=6, before=FIRST),
+    "normuon": tuned(contests.NORMUON, seeds=10, first=11, before=AFTER_RACE),
+    "four": tuned(contests.FEWER, seeds=10, before=AFTER_RACE),
+    "latent-600": tuned(contests.LATENT, seeds=5, first=6, before=AFTER_RACE),
     "batch": replace(
         tuned(contests.BATCH, seeds=6, first=7),
         tunings=(*race(150).tunings, *contests.BATCH.tunings),
@@ -96,30 +96,30 @@ EVIDENCE = {
     "facts-1200": tuned(facts.FACTS_1200, seeds=5, first=6, before=(facts.FACTS_400,)),
     "imbalance": tuned(facts.IMBALANCE, seeds=5, first=16, before=(facts.FACTS_400,)),
     "decay-1200": Study(RACE[1200].tunings, {"decay-1200": contests.decayed}),
-    "decay-tuned": tuned(contests.DECAYING, seeds=10, before=FIRST),
+    "decay-tuned": tuned(contests.DECAYING, seeds=10, before=AFTER_RACE),
     "regression-600": tuned(contests.IN_CONTEXT, contests.ROUTES, seeds=10, first=11),
-    "finetuning": tuned(contests.MOVING, seeds=10, first=11, before=FIRST),
+    "finetuning": tuned(contests.MOVING, seeds=10, first=11, before=AFTER_RACE),
     "beyond": Study((), {"beyond": lambda at: [*further(at)]}),  # when all searches have ended
 }
 
 # How far does Muon come in the time of AdamW's steps? Its best settings, planned for so many parts
 # of their steps as a longer step may leave: with 1,024 tokens it takes 1.1 to 1.25 times as long as
 # AdamW's, with half of them up to 1.44 times, with experts up to 1.8 times.
-PARTS = (0.75, 0.85)
+FRACTIONS = (0.75, 0.85)
 FEWER_STEPS: dict[str, tuple[Search, dict[str, int], range, tuple[float, ...]]] = {
-    "race": (RACE[1200], {}, judging(1200), PARTS),
-    "race-4800": (RACE[4800], {}, judging(4800), PARTS),
-    "rates": (RATES[1200], {}, judging(1200), PARTS),
-    "vocabulary": (races.VOCABULARY, {}, range(16, 26), PARTS),
-    "latent-600": (contests.LATENT, {}, range(6, 11), (0.55, *PARTS)),
+    "race": (RACE[1200], {}, judging(1200), FRACTIONS),
+    "race-4800": (RACE[4800], {}, judging(4800), FRACTIONS),
+    "rates": (RATES[1200], {}, judging(1200), FRACTIONS),
+    "vocabulary": (races.VOCABULARY, {}, range(16, 26), FRACTIONS),
+    "latent-600": (contests.LATENT, {}, range(6, 11), (0.55, *FRACTIONS)),
     "batch": (contests.BATCH, {"batch": 8, "steps": 1600}, range(7, 13), (0.65, 0.8)),
     "batch-100": (contests.BATCH, {"batch": 8, "steps": 100}, range(7, 13), (0.65, 0.8)),
     "batch-128": (contests.BATCH, {"batch": 128}, range(7, 13), (0.9,)),
-    "facts-400": (facts.FACTS_400, {}, range(6, 11), PARTS),
+    "facts-400": (facts.FACTS_400, {}, range(6, 11), FRACTIONS),
     "facts-1200": (facts.FACTS_1200, {}, range(6, 11), (0.85,)),
-    "decay-tuned": (contests.DECAYING, {}, range(1, 11), PARTS),
-    "regression-600": (contests.IN_CONTEXT, {}, range(11, 21), (0.55, *PARTS)),
-    "finetuning": (contests.MOVING, {}, range(11, 21), PARTS),
+    "decay-tuned": (contests.DECAYING, {}, range(1, 11), FRACTIONS),
+    "regression-600": (contests.IN_CONTEXT, {}, range(11, 21), (0.55, *FRACTIONS)),
+    "finetuning": (contests.MOVING, {}, range(11, 21), FRACTIONS),
 }
 EVIDENCE |= {
     f"{name}-shorter": Study(

@@ -21,7 +21,7 @@ OUTER_RATES = [0.01, 0.02, 0.04, 0.08]  # AdamW's, of the embedding and the head
 ADAMW_RATES = [0.00025, 0.0005, 0.001, 0.002]  # of the matrices under AdamW
 MUON_RATES = [0.0025, 0.005, 0.01, 0.02]  # of the matrices under Muon
 LOW_MUON_RATES = [0.00125, 0.0025, 0.005, 0.01]
-SEEDS = 5
+NEW_SEEDS = 5
 
 
 def two_rates(base: TrainConfig, outer: Rates, adamw: Rates, muon: Rates) -> Grid:
@@ -99,7 +99,7 @@ RETUNING = Tuning("cpu-retuning", _each_row, ("gated", "muon"))
 # Lesson 04's trials of both optimizers, with 0.8 for AdamW's first average. They were added after
 # that average had turned out to weigh more than lesson 04's lead. In Muon's runs it belongs to
 # embedding and head.
-AVERAGES = Tuning(
+LESSON_16 = Tuning(
     "lesson-16-averages-tuning", lambda at: cross(LESSON_04.grid(at), betas=(0.8, 0.95)), ("muon",)
 )
 
@@ -121,17 +121,17 @@ def biographies(name: str, base: TrainConfig) -> Study:
     """Returns AdamW, with one rate for all parameters as in the paper, and others beside it."""
     adamw = Tuning(f"{name}-tuning-adamw", one_rate(base, [0.004, 0.008, 0.016, 0.032]), ("gated",))
     others = beside(adamw, f"{name}-tuning", BESIDE_ADAMW)
-    finals = lambda at: [c for t in (adamw, others) for c in t.at_new_seeds(SEEDS)(at)]  # noqa: E731
+    finals = lambda at: [c for t in (adamw, others) for c in t.at_new_seeds(NEW_SEEDS)(at)]  # noqa: E731
     return Study((adamw, others), {name: finals})
 
 
 STUDIES = EVIDENCE | {
-    "lesson-03": Study((LESSON_03,), {"lesson-03-seeds": SEEDS}),
+    "lesson-03": Study((LESSON_03,), {"lesson-03-seeds": NEW_SEEDS}),
     "lesson-04": Study((LESSON_04,), {"lesson-04-seeds": 10, "lesson-04-longer": LESSON_04_LONGER}),
     "facts-paper": biographies("facts-paper", FACTS_PAPER),
     **{name: by_the_paper(name) for name in TIERS},
     "cpu-retuned": Study((LESSON_04, RETUNING), {"cpu-retuned": len(TABLE_SEEDS)}),
-    "lesson-16-averages": Study((AVERAGES,), {"lesson-16-averages": 10}),
+    "lesson-16-averages": Study((LESSON_16,), {"lesson-16-averages": 10}),
 }
 PHASES = {name: phase for study in STUDIES.values() for name, phase in study.phases().items()}
 PRESETS: dict[str, Callable[[], Grid]] = {name: partial(p, HERE) for name, p in PHASES.items()}

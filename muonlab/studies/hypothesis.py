@@ -21,10 +21,13 @@ from muonlab.sweeps.search import Knob, Search
 from muonlab.sweeps.study import Grid, Place, cross
 from muonlab.training.config import TrainConfig
 
-STATEMENT, RUNS = "hypothesis.json", "runs.jsonl"
+STATEMENT, FINAL_RUNS = "hypothesis.json", "runs.jsonl"
 PLAN = ("trials a side", "pairs", "spread", "truth", "hours")  # what is planned
-TOKENS = ("overall", "head", "middle", "tail")
-LOSSES = (*TOKENS, *(f"unseen_{name}" for name in TOKENS))  # all of a text; what is new in it
+TOKEN_CLASSES = ("overall", "head", "middle", "tail")
+LOSSES = (
+    *TOKEN_CLASSES,
+    *(f"unseen_{name}" for name in TOKEN_CLASSES),
+)  # all of a text; what is new in it
 MEASURED = {"facts": ("overall", r"accuracy \d+"), "regression": ("overall",)}
 PLANNED = ("steps", "batch", "context", "warmup", "decay", "pretraining")  # alike, in a fair plan
 Setting = Mapping[str, Any]  # some fields of TrainConfig
@@ -285,7 +288,7 @@ class Statement:
     @property
     def runs(self) -> Path:
         """The file of its final runs."""
-        return self.folder / RUNS
+        return self.folder / FINAL_RUNS
 
 
 def state(hypothesis: Hypothesis, folder: Path, **plan: float) -> Statement:

@@ -118,7 +118,7 @@ LADDER_KNOBS = {
     (): (replace(ADAMW[0], low=0.0001), ADAMW[1], *OUTER),
     ALL_GROUPS: (replace(MUON[0], low=0.00025), MUON[1], *OUTER),
 }
-RUNGS: dict[str, dict[str, Any]] = {
+ON_LAPTOP: dict[str, dict[str, Any]] = {
     # the laptop's model, with as many tokens in a step as on the GPU
     "ladder-tokens": {"corpus": "docs-512", "size": "tiny", "batch": 128, "steps": 500},
     # the GPU's model, with as few tokens in a step as on the laptop
@@ -130,7 +130,7 @@ RUNGS: dict[str, dict[str, Any]] = {
 }
 LADDER = {
     name: Search(name, protocol.sides(**rung)[:2], lambda c: LADDER_KNOBS[c.muon], RIVALS)
-    for name, rung in RUNGS.items()
+    for name, rung in ON_LAPTOP.items()
 }
 
 

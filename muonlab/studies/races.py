@@ -62,7 +62,7 @@ RACE[4800] = Search(
 AGAIN = Search("race-again", RACE[1200].best, knobs, RIVALS, (8,), around=("best",), runoff=3)
 
 
-def memories(steps: int) -> Search:
+def vo_ffn(steps: int) -> Search:
     """Returns the search for Muon on VO and FFN: Q and K stay with AdamW, at its best setting."""
 
     def side(at: Place) -> Grid:
@@ -73,7 +73,7 @@ def memories(steps: int) -> Search:
     return Search(f"{first.name}-vo-ffn", side, knobs, RIVALS, first.rounds, first.around[:2])
 
 
-MEMORIES = {steps: memories(steps) for steps in (150, 1200)}  # 4,800 ask for growth alone
+VO_FFN = {steps: vo_ffn(steps) for steps in (150, 1200)}  # 4,800 ask for growth alone
 
 
 def judging(steps: int) -> range:
@@ -84,7 +84,7 @@ def judging(steps: int) -> range:
 
 def race(steps: int) -> Study:
     """Returns the race; at 4,800 steps without NorMuon, and without Muon on VO and FFN alone."""
-    partial, seeds = [MEMORIES[steps]] if steps in MEMORIES else [], judging(steps)
+    partial, seeds = [VO_FFN[steps]] if steps in VO_FFN else [], judging(steps)
     before = RACE[1200].tunings if steps != 1200 else ()
     own = RACE[steps].tunings
     own = (*own[:2], *before, KNOBS, own[2]) if steps == 150 else before + own
@@ -143,7 +143,7 @@ def shorter(
 # Who wins where, as a map: AdamW by its first average, Muon by its momentum, three lengths. At each
 # place the rate of the matrices is tuned again. AdamW's average is the same for all its parameters,
 # as people set it; what else the two have is the best of the race.
-AVERAGES = (0.5, 0.8, 0.9, 0.95)
+ON_MAP = (0.5, 0.8, 0.9, 0.95)
 TUNED_AT = {150: (150, 2), 600: (1200, 3), 1200: (1200, 3)}  # length: a race's, and its rounds
 
 
@@ -152,7 +152,7 @@ def places(at: Place, factors: tuple[float, ...] = (0.5, 1, 2)) -> Grid:
     settings: Grid = []
     for steps, (length, rounds) in TUNED_AT.items():
         adamw, muon, _ = cross(RACE[length].best(at, rounds), steps=steps, eval_every=steps)
-        for average, factor in product(AVERAGES, factors):
+        for average, factor in product(ON_MAP, factors):
             rate = adamw.adamw_matrix_lr or adamw.adamw_lr
             betas = (average, adamw.betas[1])
             adamw = replace(adamw, betas=betas, adamw_matrix_beta1=None)
@@ -188,4 +188,4 @@ VOCABULARY = Search(
     runoff=3,
 )
 
-RACES = (*RACE.values(), AGAIN, *MEMORIES.values(), *RATES.values(), VOCABULARY)
+ALL_RACES = (*RACE.values(), AGAIN, *VO_FFN.values(), *RATES.values(), VOCABULARY)

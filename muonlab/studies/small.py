@@ -30,7 +30,7 @@ from muonlab.optim.routing import route
 from muonlab.records.provenance import provenance
 from muonlab.records.store import RESULTS
 from muonlab.studies import toys
-from muonlab.studies.toys import Found, short
+from muonlab.studies.toys import Parts, short
 from muonlab.sweeps.results import recorded
 from muonlab.sweeps.study import best_trial
 from muonlab.training.config import TrainConfig
@@ -41,7 +41,7 @@ PATH = RESULTS / "mechanism.json"
 
 def hunt(
     seeds: int = 6, steps: int = 60, rates: Sequence[float] = (0.0031, 0.005, 0.0062, 0.0125, 0.025)
-) -> Found:
+) -> Parts:
     """Lesson 03's bug hunt, one rate for all: mean training loss of the last ten steps."""
     corpus: Any = load_corpus("docs")
     bugs = ("none", "never orthogonalizes", "one axis", "momentum overwritten", "head under Muon")
@@ -77,7 +77,7 @@ def _suspect(corpus: Any, bug: str, rate: float, seed: int, steps: int) -> float
 
 def tail(
     seeds: int = 2, steps: int = 150, rates: Sequence[float] = (1, 2, 4, 8, 16, 32, 64)
-) -> Found:
+) -> Parts:
     """Lesson 06's run: held-out loss on all tokens, head and tail, along training, by the rate.
 
     The rate is that of embedding and last matrix, in units of 0.00125; the lesson has 16 and 1.
@@ -114,7 +114,7 @@ def _tuned(muon: bool) -> TrainConfig:
     return TrainConfig(**best_trial(trials).config | {"device": "cpu"})
 
 
-def angles(seeds: int = 3, steps: int = 100, texts: int = 256) -> Found:
+def angles(seeds: int = 3, steps: int = 100, texts: int = 256) -> Parts:
     """Lesson 05's keys: by step, seed and layer, their mean angle and the mean key's energy.
 
     At the lesson's rates, the same for both, and at each one's tuned rates.
@@ -139,7 +139,7 @@ def _alike(keys: torch.Tensor) -> list[float]:
     return short([pair_angles(keys).mean().item(), common.item()])
 
 
-def logits(seeds: int = 3, steps: int = 600) -> Found:
+def logits(seeds: int = 3, steps: int = 600) -> Parts:
     """Lesson 13's logits: of each arm rate, mean Frobenius and spectral step of W_q, logits, loss.
 
     Muon runs at its rate of the lesson, then at the rates where its steps are as long as AdamW's,
@@ -158,7 +158,7 @@ def logits(seeds: int = 3, steps: int = 600) -> Found:
                 yield f"Muon, {norm} of AdamW {rate:g}, seed {seed}", arm
 
 
-def clipped(seeds: int = 3, steps: int = 600, tau: float = 10.0) -> Found:
+def clipped(seeds: int = 3, steps: int = 600, tau: float = 10.0) -> Parts:
     """Lesson 13's QK-Clip: Muon at its rate of `logits`, with its logits held at tau."""
     corpus: Any = load_corpus("docs-512")
     for seed in range(seeds):
@@ -193,14 +193,14 @@ def _arm(
 
 
 TOYS = (toys.rotations, toys.race, toys.unequal, toys.many, toys.balance)
-STUDIES = {study.__name__: study for study in (*TOYS, hunt, tail, angles, logits, clipped)}
+SMALL_STUDIES = {study.__name__: study for study in (*TOYS, hunt, tail, angles, logits, clipped)}
 
 
 def run(name: str, path: Path = PATH, **sizes: Any) -> None:
     """Runs a study, and writes each part as it comes."""
     began, origin = time.perf_counter(), provenance()
     parts: dict[str, Any] = {}
-    for part, value in STUDIES[name](**sizes):
+    for part, value in SMALL_STUDIES[name](**sizes):
         parts[part] = value
         written = json.loads(path.read_text()) if path.exists() else {}
         seconds = round(time.perf_counter() - began)

@@ -18,7 +18,7 @@ from muonlab.optim.muon import Muon
 from muonlab.optim.orthogonalize import polar
 from muonlab.theory import embeddings, memory
 
-Found = Iterator[tuple[str, Any]]
+Parts = Iterator[tuple[str, Any]]
 
 
 def short(values: Any) -> Any:
@@ -26,7 +26,7 @@ def short(values: Any) -> Any:
     return [*map(short, values)] if isinstance(values, list) else float(f"{values:.5g}")
 
 
-def rotations(draws: int = 100) -> Found:
+def rotations(draws: int = 100) -> Parts:
     """Lesson 00's ten facts in random axes: the nine rare ones when the common one is at 0.9."""
     p = embeddings.two_block(10, 1, 0.9)
     ways: dict[str, tuple[float, ...]] = {"gd": (0.3,), "muon": (0.3,)}  # the length of a step
@@ -53,7 +53,7 @@ def _ten_facts(p: Tensor, facts: tuple[Tensor, Tensor], rule: str, length: float
     return torch.stack(known)
 
 
-RATES = torch.logspace(-2, 1.5, 22)
+RATES_TRIED = torch.logspace(-2, 1.5, 22)
 CASES: dict[str, dict[str, Any]] = {
     "the race": {},
     "label noise 1, not 0.3": {"noise": 1},
@@ -66,23 +66,23 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
-RULES: dict[str, Callable[[Tensor], Tensor] | None] = {
+DIRECTIONS: dict[str, Callable[[Tensor], Tensor] | None] = {
     "gradient": lambda G: G,
     "normalized": lambda G: G / matrix_norm(G, keepdim=True).clamp_min(1e-30),
     "sign": torch.sign,
     "polar": polar,
     "adam": None,
 }
-AVERAGES = torch.tensor([0, 0.5, 0.8, 0.9])
+MOMENTA = torch.tensor([0, 0.5, 0.8, 0.9])
 
 
-def race(seeds: int = 8, ranks: Sequence[int] = (16, 1), cases: int = 8) -> Found:
+def race(seeds: int = 8, ranks: Sequence[int] = (16, 1), cases: int = 8) -> Parts:
     """Lesson 01's race with Adam in it: by rule, the lowest loss of all settings, one a seed."""
     for (case, how), rank in product([*CASES.items()][:cases], ranks):
-        yield f"{case}, rank {rank}", _lowest(RULES, rank, seeds, **how)
+        yield f"{case}, rank {rank}", _lowest(DIRECTIONS, rank, seeds, **how)
 
 
-def unequal(seeds: int = 8, times: Sequence[float] = (1, 2, 4, 6, 8, 10, 16, 32, 100)) -> Found:
+def unequal(seeds: int = 8, times: Sequence[float] = (1, 2, 4, 6, 8, 10, 16, 32, 100)) -> Parts:
     """U Vᵀ and Adam in lesson 01's race, by how many times stronger the strongest input is."""
     for ratio in times:
         yield f"{ratio}", _lowest(("polar", "adam"), 16, seeds, weakest=-math.log10(ratio))
@@ -92,8 +92,8 @@ def _lowest(names: Iterable[str], rank: int, seeds: int, **how: Any) -> dict[str
     losses_by_rule: dict[str, list[Any]] = {}
     for seed, name in product(range(seeds), names):
         squares = [torch.tensor([0.9, 0.99, 0.999])] if name == "adam" else []
-        grid = torch.cartesian_prod(RATES, AVERAGES, *squares)
-        losses = _race(grid, RULES[name], rank, seed, **how)
+        grid = torch.cartesian_prod(RATES_TRIED, MOMENTA, *squares)
+        losses = _race(grid, DIRECTIONS[name], rank, seed, **how)
         losses_by_rule.setdefault(name, []).append(_best(losses, 3 if squares else 1))
     return losses_by_rule
 
@@ -133,7 +133,7 @@ def _race(
     return (((W - target) @ scale).square().sum((1, 2)) / 16).nan_to_num(torch.inf)
 
 
-def many(draws: int = 13, most: int = 150) -> Found:
+def many(draws: int = 13, most: int = 150) -> Parts:
     """Lesson 08's batches: steps until both means have been at 0.9, at rates doubled in turn.
 
     Until two doublings in a row no longer help draws 0 to 2. The other draws choose nothing.
@@ -149,7 +149,7 @@ def many(draws: int = 13, most: int = 150) -> Found:
     yield "drawn", [_drawn(draw, most) for draw in range(draws)]
 
 
-OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
+STOCHASTIC: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "SGD": partial(torch.optim.SGD, momentum=0.95),
     "Adam": partial(torch.optim.Adam, betas=(0.9, 0.95)),
     "Muon": partial(Muon, weight_decay=0),
@@ -160,7 +160,7 @@ def _until(name: str, rate: float, most: int, draw: int) -> int:
     p, generator = embeddings.two_block(99, 20, 0.8), torch.Generator().manual_seed(draw)
     W = torch.nn.Parameter(torch.zeros(99, 99).double())
     E, values = (embeddings.rotation(99, 2 * draw + i) for i in (1, 2))
-    optimizer, seen = OPTIMIZERS[name]([W], lr=rate), torch.zeros(2)
+    optimizer, seen = STOCHASTIC[name]([W], lr=rate), torch.zeros(2)
     for step in range(most):
         facts = torch.multinomial(p, 99, replacement=True, generator=generator)
         logits = values.T @ W @ E
@@ -185,7 +185,7 @@ def _drawn(draw: int, most: int) -> int:
     return most
 
 
-def balance(steps: int = 400, lengths: Sequence[float] = (0.125, 0.5, 2, 8, 32)) -> Found:
+def balance(steps: int = 400, lengths: Sequence[float] = (0.125, 0.5, 2, 8, 32)) -> Parts:
     """Lesson 08's full batches: a frequent and a rare fact by step; what the length of a step does.
 
     Normalized gradient descent gets the Frobenius length of Muon's step.

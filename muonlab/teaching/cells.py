@@ -12,7 +12,7 @@ from typing import Any
 
 from IPython.core.inputtransformer2 import TransformerManager
 
-RUNS = ("time", "timeit", "capture", "prun")  # whose cell, or line, is Python
+PYTHON = ("time", "timeit", "capture", "prun")  # whose cell, or line, is Python
 
 
 class Shell:
@@ -24,12 +24,12 @@ class Shell:
     def run_line_magic(self, name: str, line: str) -> None:
         """Runs the code of `%time`, which may give a name its value."""
         if name == "time":
-            run(compiled(line, f"{self.place} %time"), self.names)
+            run_code(compiled(line, f"{self.place} %time"), self.names)
 
     def run_cell_magic(self, name: str, line: str, cell: str) -> None:
         """Runs the cell below one of RUNS; of another language nothing."""
-        if name in RUNS:
-            run(compiled(cell, self.place), self.names)
+        if name in PYTHON:
+            run_code(compiled(cell, self.place), self.names)
 
     def getoutput(self, line: str) -> list[str]:
         """Returns what a shell says that is not there."""
@@ -46,7 +46,7 @@ def compiled(source: str, place: str) -> Any:
     return compile(text, place, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
 
 
-def run(made: Any, names: dict[str, Any]) -> None:
+def run_code(made: Any, names: dict[str, Any]) -> None:
     """Runs the code of a cell in these names."""
     shell = Shell(names, made.co_filename)
     names.setdefault("display", lambda *shown, **options: None)

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from muonlab.checks import printable
-from muonlab.classroom.handin import LARGEST, HandIn, parse
+from muonlab.classroom.handin import MOST_BYTES, HandIn, read_hand_in
 from muonlab.files import course
 
-MOST = 5_000  # files: a folder with more is not one of hand-ins
+FILES = 5_000  # files: a folder with more is not one of hand-ins
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def collect(folder: Path) -> Collected:
     for path in _files(folder):
         name = printable(path.relative_to(folder).as_posix())
         try:
-            one = parse(_content(path))
+            one = read_hand_in(_content(path))
             if not any((course() / "lessons").glob(f"{one.lesson}-*.ipynb")):
                 raise ValueError(f"there is no lesson {one.lesson} here")
         except OSError as error:
@@ -96,8 +96,8 @@ def _files(folder: Path) -> Iterator[Path]:
         linked = [name for name in folders if Path(root, name).is_symlink()]
         paths += [Path(root, name) for name in files + linked if not name.startswith(".")]
         folders[:] = [name for name in folders if not name.startswith(".")]
-        if len(paths) > MOST:
-            raise ValueError(f"{folder} holds more than {MOST:,} files: name the one of the class")
+        if len(paths) > FILES:
+            raise ValueError(f"{folder} holds more than {FILES:,} files: name the one of the class")
     return iter(sorted(paths))
 
 
@@ -107,6 +107,6 @@ def _content(path: Path) -> bytes:
         raise ValueError("it is a link, or no ordinary file: put a copy there")
     if path.suffix == ".ipynb":
         raise ValueError("it is a notebook: ask for the file that lesson.hand_in() writes")
-    if facts.st_size > LARGEST:
-        raise ValueError(f"it has {facts.st_size:,} bytes; a hand-in has {LARGEST:,} at most")
+    if facts.st_size > MOST_BYTES:
+        raise ValueError(f"it has {facts.st_size:,} bytes; a hand-in has {MOST_BYTES:,} at most")
     return path.read_bytes()

@@ -18,8 +18,8 @@ from typing import Any
 from muonlab.bubblewrap import uncontained, walls
 from muonlab.files import cache_folder, course
 
-START = 120.0  # seconds for a process to begin: it imports torch
-LARGEST = 10_000_000  # bytes of an answer
+STARTS_IN = 120.0  # seconds for a process to begin: it imports torch
+FLOOD = 10_000_000  # bytes of an answer
 ENDED = (EOFError, OSError, RecursionError, ValueError)  # no more comes, or not in time, or no JSON
 PASSED = ("PATH", "LANG", "LD_LIBRARY_PATH", "OMP_NUM_THREADS")  # of the environment: no secrets
 
@@ -66,7 +66,7 @@ class Confined:
                 raise TimeoutError
             self.pipe.settimeout(left)
             new = self.pipe.recv(65_536)
-            if not new or len(self.rest) > LARGEST:
+            if not new or len(self.rest) > FLOOD:
                 raise EOFError
             self.rest += new
         line, _, self.rest = self.rest.partition(b"\n")

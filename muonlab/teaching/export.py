@@ -20,8 +20,8 @@ from muonlab.notebooks import notebook_path, read, texts
 from muonlab.teaching import copies
 from muonlab.teaching.variants import BY_A_PERSON, Task, book_tasks, task, templates
 
-MADE = "# Made by `muonlab teach export`."
-CONFIG = f"""{MADE} Times are in seconds, and hold on a slow machine.
+STAMP = "# Made by `muonlab teach export`."
+CONFIG = f"""{STAMP} Times are in seconds, and hold on a slow machine.
 import sys
 from pathlib import Path
 
@@ -56,7 +56,7 @@ line as it is. Cells of your own may stand above an exercise, or right below it.
 the time that we expect.
 """
 HELD = "What is hidden here grades the cell above after you have handed in."
-SEED = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")  # it becomes part of files' names
+CLASS_SEED = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")  # it becomes part of files' names
 NOTHING = "Nothing was written."
 SPARE = 2**20  # bytes: nbgrader's database and a notebook take less
 
@@ -96,11 +96,11 @@ def _demand(folder: Path, lessons: Sequence[str], seed: str | None) -> None:
             "nbgrader is missing: in the course's folder, pip install -c constraints.txt -e "
             f"'.[grading]'. {NOTHING}"
         )
-    if seed is not None and not SEED.fullmatch(seed):
+    if seed is not None and not CLASS_SEED.fullmatch(seed):
         expected = "a class seed has letters, digits and . _ - only, 64 at most, as autumn-26"
         raise ValueError(f"{expected}; got {checks.told(seed)}. {NOTHING}")
     config = folder / "nbgrader_config.py"
-    ours = config.is_file() and config.read_text(encoding="utf-8").startswith(MADE)
+    ours = config.is_file() and config.read_text(encoding="utf-8").startswith(STAMP)
     if folder.exists() and not ours and (not folder.is_dir() or any(folder.iterdir())):
         raise ValueError(
             f"{folder} holds other things: expected a new folder, or one that `muonlab teach "
@@ -132,7 +132,7 @@ def _assign(folder: Path, lesson: str, tasks: dict[str, Task], seed: str | None)
     place = folder / "source" / name
     place.mkdir()
     try:
-        replace_file(place / f"{name}.ipynb", _bytes(source(lesson, tasks, seed)))
+        replace_file(place / f"{name}.ipynb", _bytes(exercises_notebook(lesson, tasks, seed)))
         _nbgrader(folder, "generate_assignment", name)
     except BaseException:  # so that the same call works once the cause is mended
         shutil.rmtree(place)
@@ -159,7 +159,7 @@ def _nbgrader(folder: Path, *words: str) -> None:
         raise ChildProcessError(f"nbgrader {' '.join(words)} failed in {folder}:\n{said}")
 
 
-def source(lesson: str, tasks: dict[str, Task], seed: str | None) -> NotebookNode:
+def exercises_notebook(lesson: str, tasks: dict[str, Task], seed: str | None) -> NotebookNode:
     """Returns the notebook that nbgrader makes the students' from: set-up and exercises only."""
     title = read(texts(course() / "lessons", [lesson])[0]).cells[0].source.splitlines()[0]
     intro = INTRO.format(lesson=lesson, question=title.lstrip("# "))

@@ -17,11 +17,11 @@ from torch import Tensor, tensor
 from muonlab.bubblewrap import uncontained
 from muonlab.classroom import asking
 from muonlab.classroom.exercise import NotRight, Verdict
-from muonlab.teaching.confined import ENDED, START, Confined
+from muonlab.teaching.confined import ENDED, STARTS_IN, Confined
 from muonlab.teaching.variants import Task, fluent, task
 
 SECONDS = 20.0  # for one call; a right answer takes milliseconds
-MOST, SHORT = 2_000, 80  # characters of a diagnosis, and of a name in it
+DIAGNOSIS, SHORT = 2_000, 80  # characters of a diagnosis, and of a name in it
 LATE = (
     "Your code had not ended after {:g} seconds, and was stopped. Does each loop come to its end?"
 )
@@ -97,7 +97,10 @@ def verdicts(handed_in: HandedIn, seconds: float | None = None) -> list[Verdict]
     if reason := uncontained():
         warnings.warn(reason, stacklevel=1)  # Python shows it once
     limit, process, its_verdicts = seconds or SECONDS, None, []
-    usual, asking.SECONDS = asking.SECONDS, limit + 2 * START  # what is sent has ends of its own
+    usual, asking.SECONDS = (
+        asking.SECONDS,
+        limit + 2 * STARTS_IN,
+    )  # what is sent has ends of its own
     try:
         for asked, cells in handed_in:
             process = _begun(process, [asked.name, asked.setup, cells, limit])
@@ -120,11 +123,11 @@ def _begun(used: Confined | None, job: list[Any]) -> Confined:
     process = used
     try:
         if process:
-            process.send(None, START)
+            process.send(None, STARTS_IN)
         else:
             process = Confined()
-        process.send(job, START)
-        if (said := process.read(START)) == 0:
+        process.send(job, STARTS_IN)
+        if (said := process.read(STARTS_IN)) == 0:
             return process
     except ENDED as error:
         said = repr(error)
@@ -145,16 +148,16 @@ def _judged(process: Confined, asked: Task, seconds: float) -> Verdict:
             raise EOFError  # it would wait again
         watch = asking.WATCHES[-1]
         try:
-            process.send([source(args), watch.by_hand, watch.counted], seconds)
+            process.send([as_python(args), watch.by_hand, watch.counted], seconds)
             value, after, failed, functions, operations = process.read(
-                seconds + START * watch.counted  # what counts takes seconds to load
+                seconds + STARTS_IN * watch.counted  # what counts takes seconds to load
             )
         except ENDED as error:
             ended = error
             raise
         if failed:
-            example = f"Try `{asking.shown(outside, args)}`."
-            stopped = Verdict(asked.exercise, "not right", str(failed)[:MOST], example)
+            example = f"Try `{asking.as_call(outside, args)}`."
+            stopped = Verdict(asked.exercise, "not right", str(failed)[:DIAGNOSIS], example)
             raise ValueError
         watch.functions += [str(name)[:SHORT] for name in functions if watch.by_hand]
         watch.operations += operations
@@ -165,21 +168,21 @@ def _judged(process: Confined, asked: Task, seconds: float) -> Verdict:
 
     outside.__name__ = asked.name
     if failed := process.read(3 * seconds):  # its cells have run
-        return Verdict(asked.exercise, "not right", str(failed)[:MOST])
+        return Verdict(asked.exercise, "not right", str(failed)[:DIAGNOSIS])
     its_verdict = asked.judge(outside)
     if ended:
         raise ended
     return stopped or its_verdict
 
 
-def source(value: Any) -> str:
+def as_python(value: Any) -> str:
     """Returns Python that makes an argument of a call; TypeError for a kind that no task has."""
     if isinstance(value, Tensor):
         return f"torch.tensor({value.tolist()}, dtype={value.dtype}).reshape({list(value.shape)})"
     if type(value) in (list, tuple):
-        return f"{type(value).__name__}([{', '.join(map(source, value))}])"
+        return f"{type(value).__name__}([{', '.join(map(as_python, value))}])"
     if type(value) is dict:
-        return f"dict({source(list(value.items()))})"
+        return f"dict({as_python(list(value.items()))})"
     if value is None or type(value) in (bool, int, float, str):
         return repr(value)
     raise TypeError(f"a call takes no {type(value).__name__} as argument")

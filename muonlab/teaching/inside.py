@@ -21,7 +21,7 @@ from muonlab.classroom import asking
 from muonlab.classroom.kinds import Wrong, described, plain
 from muonlab.teaching import cells as cell_code
 
-MEMORY = 4 * 2**30  # bytes more than the process holds: a right answer takes some megabytes
+MARGIN = 4 * 2**30  # bytes more than the process holds: a right answer takes some megabytes
 TOLD = 64  # the status of a process that ends because it was told to
 
 
@@ -48,7 +48,7 @@ def _limit() -> None:
     limits = {resource.RLIMIT_CORE: 0}
     if sys.platform == "linux":
         pages = int(Path("/proc/self/statm").read_text().split()[0])
-        limits[resource.RLIMIT_AS] = pages * resource.getpagesize() + MEMORY
+        limits[resource.RLIMIT_AS] = pages * resource.getpagesize() + MARGIN
     if "MUONLAB_PROCESSES" in os.environ:  # where nobody else's are counted
         limits[resource.RLIMIT_NPROC] = int(os.environ["MUONLAB_PROCESSES"])
     for limit, most in limits.items():
@@ -114,7 +114,7 @@ def _function(name: str, cells: list[str], names: dict[str, Any]) -> Any:
     for number, source in enumerate(cells):
         try:
             made = cell_code.compiled(source, f"<cell {number}>")
-            asking.call(lambda made=made: cell_code.run(made, names), none=True)
+            asking.call(lambda made=made: cell_code.run_code(made, names), none=True)
             failed = ""
         except SyntaxError as error:
             failed = f" Its cell cannot be read: {error}."

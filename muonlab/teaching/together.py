@@ -71,18 +71,20 @@ def page(collected: Collected) -> str:
     script = (here / "class.js").read_text(encoding="utf-8")
     allowed = base64.b64encode(sha256(script.encode()).digest()).decode()
     return Template((here / "class.html").read_text(encoding="utf-8")).substitute(
-        data=json.dumps(summary(collected)).replace("<", "\\u003c"),  # no text ends the element
+        data=json.dumps(class_summary(collected)).replace(
+            "<", "\\u003c"
+        ),  # no text ends the element
         script=script,
         allowed=allowed,
     )
 
 
-def summary(collected: Collected) -> dict[str, Any]:
+def class_summary(collected: Collected) -> dict[str, Any]:
     """Returns what the page shows, in plain lists and numbers."""
     lessons = []
     for id in sorted({hand_in.lesson for hand_in in collected.counted}):
         these = [hand_in for hand_in in collected.counted if hand_in.lesson == id]
-        known = stored(id)
+        known = stored_lesson(id)
         tables = {"asked": [_votes(a, these) for a in known.asked], **_checks(known, these)}
         lessons.append({"id": id, "title": known.title, "learners": len(these), **tables})
     return {
@@ -94,7 +96,7 @@ def summary(collected: Collected) -> dict[str, Any]:
     }
 
 
-def stored(lesson: str) -> Stored:
+def stored_lesson(lesson: str) -> Stored:
     """Returns a lesson of the course's own notebooks.
 
     ValueError: it has lost its outputs, so that nobody knows what happened.

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from muonlab import checks as given
-from muonlab.classroom.asking import NotYet, call, same, shown
+from muonlab.classroom.asking import NotYet, as_call, call, same
 from muonlab.classroom.exercise import Answer, Swaps, Verdict, judge, swapped
 from muonlab.classroom.kinds import Wrong, apart, code, equal, plain, told
 from muonlab.files import course
@@ -120,7 +120,7 @@ class Task:
                 return Verdict(self.exercise, "not right", str(wrong), wrong.example)
             if args and not equal(came, expected, 1e-3):  # without, many answers may be right
                 pair = apart(expected, came)
-                example = f"Try `{shown(answer, args)}`: expected {pair[0]}, got {pair[1]}."
+                example = f"Try `{as_call(answer, args)}`: expected {pair[0]}, got {pair[1]}."
                 return Verdict(self.exercise, "not right", "This does not fit.", example)
         if not calls:
             return verdict

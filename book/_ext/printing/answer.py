@@ -14,12 +14,12 @@ from muonlab.sweeps.results import recorded
 from muonlab.sweeps.study import HERE
 from muonlab.theory.spectra import Isotropy
 from printing import gpu
-from printing.claims import table
+from printing.claims import classed
 
-SLOWER = (1.03, 1.2)  # Muon's step over AdamW's: as in published large runs, as on our laptop
-HEADS = ("Muon's lead, nats", "equal steps", "if its step takes 3 % longer", "20 % longer")
-RACES = {"a GPU, all tokens": (GPU, "overall"), "a GPU, rare tokens": (GPU, "tail")}
-RACES |= {"a laptop, all tokens": (LAPTOP, "overall"), "a laptop, rare tokens": (LAPTOP, "tail")}
+TIMES = (1.03, 1.2)  # Muon's step over AdamW's: as in published large runs, as on our laptop
+LEADS = ("Muon's lead, nats", "equal steps", "if its step takes 3 % longer", "20 % longer")
+ON_PAGE = {"a GPU, all tokens": (GPU, "overall"), "a GPU, rare tokens": (GPU, "tail")}
+ON_PAGE |= {"a laptop, all tokens": (LAPTOP, "overall"), "a laptop, rare tokens": (LAPTOP, "tail")}
 
 
 def stopped(race: Comparison, longer: float, part: str = "overall") -> Interval:
@@ -37,15 +37,15 @@ def stopped(race: Comparison, longer: float, part: str = "overall") -> Interval:
 def answer() -> str:
     """Returns both races as a table: Muon's lead in equal steps, and with a longer step."""
     rows = []
-    for name, (race, part) in RACES.items():
+    for name, (race, part) in ON_PAGE.items():
         cells = [f"{race.interval(itemgetter(part)).mean:.2f}"]
         if race.shorter:
             runs = race.runs + recorded(f"{race.shorter}-shorter")
-            cells += [f"{x.mean:.2f}" for x in leads_in_time(runs, SLOWER, itemgetter(part))]
+            cells += [f"{x.mean:.2f}" for x in leads_in_time(runs, TIMES, itemgetter(part))]
         else:
-            cells += [f"at least {stopped(race, x, part).mean:.2f}" for x in SLOWER]
+            cells += [f"at least {stopped(race, x, part).mean:.2f}" for x in TIMES]
         rows.append((f"in the race on {name}", *cells))
-    return table(HEADS, rows, "cards")
+    return classed(LEADS, rows, "cards")
 
 
 def ended(name: str) -> str:

@@ -17,7 +17,7 @@ import nbformat
 import yaml
 
 from muonlab.classroom import explore, quiz
-from muonlab.classroom.claims import EVIDENCE, collect
+from muonlab.classroom.claims import EVIDENCE_FOLDER, collect
 from muonlab.classroom.widget import Widget, script
 from muonlab.drawing import looks
 from muonlab.files import course
@@ -30,7 +30,7 @@ from muonlab.sweeps.results import read_runs
 from printing import answer, gpu, route
 from printing.claims import brief, claims_table, link, measured
 from printing.fold import fold
-from printing.launches import launches
+from printing.launches import launch_figure
 from printing.paper import counts, gap, paper, table1
 from printing.picture import picture
 from printing.refresher import drawn
@@ -51,7 +51,7 @@ SIGNS = {
 }
 ICON = re.compile(r'(?:\.fa-[\w-]+:before,?)+\{content:"[^"]*"\}')
 PLAYGROUND = course() / "book" / "playground"
-PLAIN = """<div id="playground"></div>
+STILL = """<div id="playground"></div>
 <noscript><p>Here stands a figure that moves. It needs JavaScript, which is off in your browser. The
 answer, the lessons and all numbers can be read without it.</p></noscript>
 """
@@ -126,7 +126,7 @@ def lead_map() -> str:
 def playground() -> str:
     """Returns the playground, a memory that learns while one watches."""
     css = (PLAYGROUND / "playground.css").read_text(encoding="utf-8")
-    return PLAIN + widget("play", {"_esm": playground_module()}, css)
+    return STILL + widget("play", {"_esm": playground_module()}, css)
 
 
 def playground_module() -> str:
@@ -161,17 +161,17 @@ def widget(name: str, model: dict[str, Any], css: str = "") -> str:
     return "\n".join([*scripts, LOADER])
 
 
-MADE: dict[str, Callable[..., str]] = {
+PAGE_PARTS: dict[str, Callable[..., str]] = {
     part.__name__: part
     for part in (
         *(claims, tiers, lesson_map, lesson_graph, lead_map, playground, codespace, self_test),
-        *(measured, brief, gap, table1, picture, drawn, launches, answer.answer, answer.ended),
+        *(measured, brief, gap, table1, picture, drawn, launch_figure, answer.answer, answer.ended),
         *(answer.saved, answer.unseen, answer.directions, answer.rates),
         *(gpu.gpu_race, gpu.gpu_row, gpu.gpu_setting, gpu.gpu_unfinished, gpu.gpu_timed),
         *(gpu.gpu_step, gpu.gpu_newton_schulz, gpu.gpu_training),
     )
 }
-MADE |= {
+PAGE_PARTS |= {
     "count": lambda: counts(paper().all()),
     "trained": lambda: counts(paper().trained()),
     "factor": lambda factor: paper().trained_by(float(factor)),
@@ -189,9 +189,9 @@ def fill(text: str) -> str:
 
     def made(match: re.Match[str]) -> str:
         name, argument = match.groups()
-        if name not in MADE:
-            raise ValueError(f"nothing makes the part {name!r}; there are {', '.join(MADE)}")
-        return MADE[name](*filter(None, [argument]))
+        if name not in PAGE_PARTS:
+            raise ValueError(f"nothing makes the part {name!r}; there are {', '.join(PAGE_PARTS)}")
+        return PAGE_PARTS[name](*filter(None, [argument]))
 
     whole = PART.sub(made, text)
     once = max(0, whole.count(LOADER) - 1)  # each draws all widgets of the page
@@ -240,7 +240,7 @@ def _add_source(app: Any, page: str, template: str, context: dict[str, Any], tre
         context["body"] = context["body"].replace('<div role="list" class="cit', '<div class="cit')
         # the theme's words for a folded cell hide ours from a screen reader
         context["body"] = context["body"].replace(' aria-label="Toggle hidden content"', "")
-        if page.startswith("lessons/") and not page.startswith(f"lessons/{EVIDENCE}/"):
+        if page.startswith("lessons/") and not page.startswith(f"lessons/{EVIDENCE_FOLDER}/"):
             context["body"] += SLIDES.format(page.removeprefix("lessons/"))
         context["body"] += source_line(page, os.environ.get("MUONLAB_REPOSITORY", ""))
     if "metatags" in context and not app.config.ogp_site_url:  # a picture beside this page

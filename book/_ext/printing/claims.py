@@ -4,27 +4,27 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from re import compile, sub
 
-from muonlab.classroom.claims import HEADS, Claim, stored_claims
+from muonlab.classroom.claims import COLUMNS, Claim, stored_claims
 from muonlab.records.table import markdown
 from muonlab.statistics import Interval
 from printing.released import folder
 
 SPECIAL = compile(r"([\\`*_\[\]<>&$])")  # what Markdown would take for itself
-Found = tuple[Claim, str]  # a claim, and the name of its lesson
+Placed = tuple[Claim, str]  # a claim, and the name of its lesson
 
 
 @cache
-def stored() -> dict[str, Found]:
+def stored() -> dict[str, Placed]:
     """Returns the claims of all lessons, by id."""
     return stored_claims(folder())
 
 
-def plain(text: str) -> str:
+def literal(text: str) -> str:
     """Returns a text as Markdown that shows it as it is."""
     return SPECIAL.sub(r"\\\1", text)
 
 
-def link(claim_and_lesson: Found, words: str = "") -> str:
+def link(claim_and_lesson: Placed, words: str = "") -> str:
     """Returns HTML that leads to a claim's cell: its id, or other words."""
     claim, lesson = claim_and_lesson
     return f'<a href="../lessons/{lesson}.html#claim-{claim.id}">{words or claim.id}</a>'
@@ -35,20 +35,20 @@ def with_n(interval: Interval) -> str:
     return f"{interval}, n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{interval.n}"
 
 
-def table(heads: Iterable[str], rows: Iterable[Iterable[str]], name: str) -> str:
+def classed(heads: Iterable[str], rows: Iterable[Iterable[str]], name: str) -> str:
     """Returns a Markdown table with a class, for the style sheet."""
-    return f":::{{table}}\n:class: {name}\n\n{markdown([*heads], [[*r] for r in rows])}\n:::"
+    return f":::{{classed}}\n:class: {name}\n\n{markdown([*heads], [[*r] for r in rows])}\n:::"
 
 
-def claims_table(claims: Iterable[Found], notes: Mapping[str, str] = {}) -> str:
+def claims_table(claims: Iterable[Placed], notes: Mapping[str, str] = {}) -> str:
     """Returns claims as a table; a note, by id, says how one was measured."""
     rows = []
     for claim, lesson in claims:
-        verdict, sentence, measured, theirs = map(plain, claim.row[1:])
+        verdict, sentence, measured, theirs = map(literal, claim.row[1:])
         how = notes.get(claim.id)
-        measured += f" · {plain(how)}" if how else ""
+        measured += f" · {literal(how)}" if how else ""
         rows.append((link((claim, lesson)), verdict, sentence, measured, theirs))
-    return table(HEADS, rows, "claims")
+    return classed(COLUMNS, rows, "claims")
 
 
 def brief(asked: str) -> str:

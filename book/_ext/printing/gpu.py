@@ -14,9 +14,9 @@ from muonlab.studies.lead import GPU as SEARCH
 from muonlab.studies.lead import GPU_TABLE, LEAD, UNFINISHED
 from muonlab.sweeps.results import recorded
 from muonlab.sweeps.study import HERE
-from printing.claims import plain
+from printing.claims import literal
 
-PARTS = {"all tokens": "overall", "head": "head", "middle": "middle", "tail": "tail"}
+SPLITS = {"all tokens": "overall", "head": "head", "middle": "middle", "tail": "tail"}
 STEPPERS = {  # heads, and what the timings call them
     "torch.optim.Muon": "torch.optim.Muon",
     "muonlab's Muon": "muonlab Muon",
@@ -30,12 +30,12 @@ PRODUCTS["products alone"] = "floor at peak"
 
 def gpu_race() -> str:
     """Returns AdamW's loss minus Muon's by how rare the token is; one row a set of matrices."""
-    judged = [plain(str(GPU.interval(itemgetter(part)))) for part in PARTS.values()]
+    judged = [literal(str(GPU.interval(itemgetter(part)))) for part in SPLITS.values()]
     rows = [["all", *judged, f"{GPU.interval().n}, new"]]
     for name, gaps in below().items():
-        shown = (f"{gaps[part]:+.3f}" for part in PARTS.values())
+        shown = (f"{gaps[part]:+.3f}" for part in SPLITS.values())
         rows.append([name, *shown, "1, the search's"])
-    return markdown(("Muon steps", *PARTS, "seeds"), rows)
+    return markdown(("Muon steps", *SPLITS, "seeds"), rows)
 
 
 def gpu_row(name: str) -> str:
@@ -50,7 +50,7 @@ def below() -> dict[str, dict[str, float]]:
     best = {"all": muon} | {" + ".join(c.muon): c for c in GPU_TABLE.best(HERE)}
     theirs = trials[adamw].held_out[-1]
     return {
-        name: {part: theirs[part] - trials[config].held_out[-1][part] for part in PARTS.values()}
+        name: {part: theirs[part] - trials[config].held_out[-1][part] for part in SPLITS.values()}
         for name, config in best.items()
     }
 

@@ -12,8 +12,8 @@ from muonlab.drawing.looks import looks
 from printing.gpu import record
 
 SET = "paper, 12 x 768"
-PARTS = ("products, at the card's speed", "Newton-Schulz beyond that", "rest of the step")
-ROWS = {  # by row of the figure: what the timings and the counts call it, and which count it is
+SPENT = ("products, at the card's speed", "Newton-Schulz beyond that", "rest of the step")
+BARS = {  # by row of the figure: what the timings and the counts call it, and which count it is
     "torch.optim.Muon": ("torch.optim.Muon", 0),
     "muonlab, timed": ("muonlab Muon", 0),
     "muonlab, now": ("muonlab Muon", -1),
@@ -23,7 +23,7 @@ ROWS = {  # by row of the figure: what the timings and the counts call it, and w
 def kernels() -> dict[str, int]:
     """Returns the kernels of a step, by row of the figure."""
     counts = [row for row in record("launches")["counts"] if row["set"] == SET]
-    return {name: counts[which][who] for name, (who, which) in ROWS.items()}
+    return {name: counts[which][who] for name, (who, which) in BARS.items()}
 
 
 def times() -> dict[str, list[float]]:
@@ -36,7 +36,7 @@ def times() -> dict[str, list[float]]:
     stacks = [row for row in timings["newton_schulz"] if row["shape"] in shapes]
     [step] = [row for row in timings["optimizer_step"] if row["set"] == SET]
     parts = {}
-    for name, (who, _) in [*ROWS.items()][:2]:
+    for name, (who, _) in [*BARS.items()][:2]:
         of_one = [(row["shape"], row[who.split()[0]] / row["stack"]) for row in stacks]
         spent = sum(ms * shapes.count(shape) for shape, ms in of_one)
         floor = step["floor at peak"]
@@ -44,18 +44,18 @@ def times() -> dict[str, list[float]]:
     return parts
 
 
-def launches() -> str:
+def launch_figure() -> str:
     """Returns the figure as a page holds it, and what it says in words."""
     parts, counts = times(), kernels()
     axes.style()
     figure, (above, below) = plt.subplots(2, 1, figsize=(axes.WIDTH, 3.2))
-    *colours, own = (look["color"] for look in looks([*PARTS, "kernels"]))
+    *colours, own = (look["color"] for look in looks([*SPENT, "kernels"]))
     begin = [0.0] * len(parts)
-    for n, (label, colour) in enumerate(zip(PARTS, colours, strict=True)):
+    for n, (label, colour) in enumerate(zip(SPENT, colours, strict=True)):
         widths = [row[n] for row in parts.values()]
         above.barh([*parts], widths, left=begin, color=colour, label=label)
         begin = [start + width for start, width in zip(begin, widths, strict=True)]
-    above.barh([*ROWS][-1], 0)
+    above.barh([*BARS][-1], 0)
     above.text(0, len(parts), " not timed yet", va="center")
     above.set(xlabel=f"ms of one step, {record('gpu-h200')['device']}")
     bars = below.barh([*counts], [*counts.values()], color=own)
@@ -65,10 +65,11 @@ def launches() -> str:
         panel.invert_yaxis()
     layers, width = SETS[SET]
     axes.legend(figure, f"{layers * len(LAYER)} matrices of {layers} layers, width {width}")
-    return f'<div class="cell_output">{svg.inline(figure, words())}</div>\n\n{words()}'
+    words = launch_words()
+    return f'<div class="cell_output">{svg.inline(figure, words)}</div>\n\n{words}'
 
 
-def words() -> str:
+def launch_words() -> str:
     """Returns what the figure shows, in sentences."""
     parts, counts, timings = times(), kernels(), record("gpu-h200")
     (floor, beyond, rest), theirs = parts["muonlab, timed"], sum(parts["torch.optim.Muon"])

@@ -24,7 +24,7 @@ from muonlab.statistics import (
 from muonlab.studies.evidence import EVIDENCE
 from muonlab.studies.table1 import ADAMW, MUON, paper_losses, row_losses, widened
 from muonlab.sweeps.results import recorded
-from printing.claims import Found, claims_table, link, plain, stored, table
+from printing.claims import Placed, claims_table, classed, link, literal, stored
 
 PROTOCOLS = {"fair": "both sides tuned alike", "one": "as many trials, AdamW with one rate"}
 PROTOCOLS |= {"paper": "one rate for AdamW", "rates": "rates tuned, averages not", "": ""}
@@ -52,12 +52,12 @@ class Paper:
 
     items: Sequence[Mapping[str, Any]]
     runs: Mapping[str, Sequence[str]]  # study: the claims that its runs decide
-    stored: Mapping[str, Found]
+    stored: Mapping[str, Placed]
     effects: Mapping[str, Any]  # claim: the paper's effect, or one for each value
     little: Mapping[str, Any]  # the same, where the paper says that the effect is small
     one_rate: Sequence[str] = ()  # where AdamW had one rate for all its parameters, in a fair study
 
-    def answers(self, item: Mapping[str, Any]) -> list[Found]:
+    def answers(self, item: Mapping[str, Any]) -> list[Placed]:
         """Returns an item's claims, those kindest to the paper first.
 
         ValueError names those that no lesson has, that fail, or that have no verdict.
@@ -80,7 +80,7 @@ class Paper:
         theirs = effects if isinstance(effects, list) else [effects] * len(claim.value)
         judge = reproduction_of_small if little else reproduction
         pairs = zip(claim.value, theirs, strict=True)
-        return together({judge(value, reported, factor) for value, reported in pairs})
+        return one_verdict({judge(value, reported, factor) for value, reported in pairs})
 
     def word(self, asked: str) -> str:
         """Returns one verdict on some claims, such as "16-c13 04-c22".
@@ -91,7 +91,7 @@ class Paper:
         judged = (claim.judged or self.rule(replace(claim, id=first.id)) for claim in others)
         verdicts = {first.judged, *judged}
         other = len(verdicts) > 1 and "other experiment" in verdicts
-        return "other experiment" if other else together(verdicts)
+        return "other experiment" if other else one_verdict(verdicts)
 
     def how(self, id: str) -> tuple[str, str]:
         """Returns a claim's protocol, "" where nothing was tuned, and its steps and protocol."""
@@ -111,12 +111,12 @@ class Paper:
             tried = "fair", "rates", "one", ""
             listed = sorted(ours, key=lambda answer: item["claims"].index(answer[0].id))
             fair = [c for k in tried for c in listed if kinds[c[0].id] == k and c not in theirs]
-            title = f"**{plain(item['item'])}**: {plain(item['reports'])}"
+            title = f"**{literal(item['item'])}**: {literal(item['reports'])}"
             as_there, tuned = (self.told(answer[0]) if answer else "" for answer in (theirs, fair))
-            as_there = as_there if ours else plain(item["why_not"])
+            as_there = as_there if ours else literal(item["why_not"])
             rows.append((title, as_there, tuned, counts(ours) or "no claim"))
         heads = ("the paper reports", "here, as there", "here, otherwise", "verdicts")
-        return table(heads, rows, "cards results")
+        return classed(heads, rows, "cards results")
 
     def ranked(self) -> list[Mapping[str, Any]]:
         """Returns the items by the share of what is decided that is reproduced, then by number."""
@@ -129,7 +129,7 @@ class Paper:
 
         return sorted(self.items, key=strength, reverse=True)
 
-    def told(self, answer: Found) -> str:
+    def told(self, answer: Placed) -> str:
         """Returns a claim's sentence and effect; of more than two, the least and the greatest."""
         claim, values = answer[0], sorted(answer[0].value)
         shown, unit = claim.measured, ""
@@ -138,10 +138,10 @@ class Paper:
             shown = "; ".join(map(str, claim.value)) if len(values) < 3 else ends
             unit = f" {claim.unit}, n = {values[0].n}"
         how = self.how(claim.id)[1]
-        facts = ", ".join(filter(None, (f"**{plain(shown)}**{plain(unit)}", plain(how))))
-        return f"{link(answer)} {plain(claim.sentence)} {facts}"
+        facts = ", ".join(filter(None, (f"**{literal(shown)}**{literal(unit)}", literal(how))))
+        return f"{link(answer)} {literal(claim.sentence)} {facts}"
 
-    def rows(self, claims: Sequence[Found]) -> str:
+    def rows(self, claims: Sequence[Placed]) -> str:
         """Returns claims in full, with their steps, protocols and the effects beside them."""
         facts = {c.id: (self.how(c.id)[1], self.beside(c.id)) for c, _ in claims}
         return claims_table(claims, {id: " · ".join(filter(None, f)) for id, f in facts.items()})
@@ -157,7 +157,7 @@ class Paper:
         parts = []
         for item in self.ranked():
             if ours := self.answers(item):
-                title = f"{plain(item['item'])}: {counts(ours)}"
+                title = f"{literal(item['item'])}: {counts(ours)}"
                 parts.append(f"::::{{dropdown}} {title}\n{self.rows(ours)}\n::::")
         return "\n\n".join(parts)
 
@@ -165,7 +165,7 @@ class Paper:
         """Returns the claims that find the opposite: those that decide, and other experiments."""
         return self.rows([f for f in self.all() if f[0].judged == "not"] + self.opposite())
 
-    def opposite(self) -> list[Found]:
+    def opposite(self) -> list[Placed]:
         """Returns the experiments that decide nothing, but whose order is not the paper's."""
         return [answer for answer in self.all() if self.order(answer[0]) == "not"]
 
@@ -189,23 +189,23 @@ class Paper:
         judged = [(replace(c, verdict=self.verdict(c, factor)), "") for c, _ in self.trained()]
         return counts(judged)
 
-    def trained(self) -> list[Found]:
+    def trained(self) -> list[Placed]:
         """Returns the claims that rest on recorded runs of training."""
         known = {id for ids in self.runs.values() for id in ids}
         return [answer for answer in self.all() if answer[0].id in known]
 
-    def all(self) -> list[Found]:
+    def all(self) -> list[Placed]:
         """Returns the claims of all items."""
         return [answer for item in self.items for answer in self.answers(item)]
 
 
-def together(verdicts: set[str]) -> str:
+def one_verdict(verdicts: set[str]) -> str:
     """Returns one verdict for several."""
     mixed = "partly" if verdicts & {"reproduced", "partly"} else "open"
     return verdicts.pop() if len(verdicts) == 1 else mixed
 
 
-def counts(claims: Sequence[Found]) -> str:
+def counts(claims: Sequence[Placed]) -> str:
     """Returns how many claims have each verdict; reproduced are those of what is decided."""
     number = Counter(claim.judged for claim, _ in claims)
     decided = sum(number[verdict] for verdict in DECIDED)
@@ -225,14 +225,14 @@ def paper() -> Paper:
 
 # --- Table 1 -------------------------------------------------------------------------------------
 
-WIDER = "table-1200"  # a wider search has bettered some of its rows
-THEIRS, FAIR = "cpu", ("race-1200", WIDER)  # the first study that has a row shows it
+BETTERED = "table-1200"  # a wider search has bettered some of its rows
+THEIRS, FAIR = "cpu", ("race-1200", BETTERED)  # the first study that has a row shows it
 
 
 def gaps(study: str, gated: bool) -> dict[str, Interval]:
     """Returns how far each row of Table 1 ends below all AdamW, in nats; {} if it never ran."""
     runs = [run for run in runs_of(study) if run.config["rule"] == "muon"]
-    if study == WIDER:
+    if study == BETTERED:
         runs = widened(runs, runs_of(f"{study}-wide"))
     if not any(run.config["gated"] is gated for run in runs):
         return {}
@@ -245,7 +245,7 @@ def gap(kind: str) -> str:
     theirs, ours = paper_losses(kind == "gated"), gaps(THEIRS, kind == "gated")[MUON]
     below = theirs[ADAMW][0] - theirs[MUON][0]
     how = f"nats (n = {ours.n}, {steps(THEIRS)})"
-    return f"**{plain(str(ours))}** {how}, where the paper has **{below:.3f}**"
+    return f"**{literal(str(ours))}** {how}, where the paper has **{below:.3f}**"
 
 
 def table1(kind: str) -> str:
@@ -258,6 +258,6 @@ def table1(kind: str) -> str:
             fair = ((study, by_row[row]) for study, by_row in tuned if row in by_row)
             fairly = next((f"{x}, n = {x.n}, {steps(study)}" for study, x in fair), "")
             theirs = f"{losses[ADAMW][0] - loss:+.3f}"
-            rows.append([*map(plain, (row, theirs, str(ours[row]), fairly))])
+            rows.append([*map(literal, (row, theirs, str(ours[row]), fairly))])
     label = f"here, as there (n = {ours[MUON].n}, {steps(THEIRS)})"
-    return table(("Muon takes", "the paper", label, "here, tuned alike"), rows, "cards gaps")
+    return classed(("Muon takes", "the paper", label, "here, tuned alike"), rows, "cards gaps")

@@ -18,9 +18,9 @@ from muonlab.studies.comparisons import GPU, LAPTOP
 from printing import gpu
 
 GRADIENT = torch.tensor([[1.0, 0.55], [0.25, 0.45]], dtype=torch.float64)
-CLASSES = {"frequent": "head", "middle": "middle", "rare": "tail"}  # of tokens, half, 40 %, a tenth
-NAMES = ("AdamW", "Muon")
-RACES = {"on a GPU": GPU, "on a laptop": LAPTOP}
+RARITY = {"frequent": "head", "middle": "middle", "rare": "tail"}  # of tokens, half, 40 %, a tenth
+BOTH = ("AdamW", "Muon")
+PLACES = {"on a GPU": GPU, "on a laptop": LAPTOP}
 LOSS_ALT = (
     "Held-out loss of a small language model over 1,000 steps on a GPU; Muon's curve lies below "
     "AdamW's all along."
@@ -33,7 +33,7 @@ MAP_ALT = (
 )
 
 
-def race() -> Figure:
+def first_result() -> Figure:
     """Returns the race on a GPU: held-out loss by step, and the lead by how rare a token is."""
     axes.style()
     figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.2), width_ratios=(3, 2))
@@ -43,8 +43,8 @@ def race() -> Figure:
     return figure
 
 
-def race_in_two() -> tuple[Figure, Figure]:
-    """Returns the two halves of `race`, which a phone shows one below the other."""
+def in_two() -> tuple[Figure, Figure]:
+    """Returns the two halves of `first_result`, which a phone shows one below the other."""
     axes.style()
     (left, above), (right, below) = (plt.subplots(figsize=(w, 3.2)) for w in (4.8, 3.2))
     draw_losses(above)
@@ -57,31 +57,31 @@ def race_in_two() -> tuple[Figure, Figure]:
 def draw_losses(panel: Axes) -> None:
     runs = grouped(GPU.runs, preset=GPU.phase)
     steps = curves(runs["Muon"])[0]
-    axes.draw_lines(panel, steps, {name: curves(runs[name])[1] for name in NAMES})
+    axes.draw_lines(panel, steps, {name: curves(runs[name])[1] for name in BOTH})
     panel.set(xlabel="step", ylabel="held-out loss, nats a token", xticks=steps[1::2])
 
 
 def draw_leads(panel: Axes) -> None:
-    colours = looks([f"a race {where}" for where in RACES])
-    for shift, ((where, comparison), look) in enumerate(zip(RACES.items(), colours, strict=True)):
-        leads = [comparison.interval(itemgetter(part)) for part in CLASSES.values()]
+    colours = looks([f"a race {where}" for where in PLACES])
+    for shift, ((where, comparison), look) in enumerate(zip(PLACES.items(), colours, strict=True)):
+        leads = [comparison.interval(itemgetter(part)) for part in RARITY.values()]
         places = [place + 0.4 * shift - 0.2 for place in range(len(leads))]
         heights = [lead.mean for lead in leads]
         reach = [lead.high - lead.mean for lead in leads]
         bars = panel.bar(places, heights, 0.36, color=look["color"], label=f"lead {where}")
         panel.errorbar(places, heights, reach, color=INK, fmt="none", linewidth=1)
         panel.bar_label(bars, [f"{height:.2f}" for height in heights], padding=5, fontsize=9.5)
-    panel.set_xticks(range(len(CLASSES)), [f"{name}" for name in CLASSES])
+    panel.set_xticks(range(len(RARITY)), [f"{name}" for name in RARITY])
     panel.set(xlabel="tokens", ylabel="Muon's lead, nats", ylim=(0, 0.7))
 
 
-def lead_map() -> Figure:
+def leads_mapped() -> Figure:
     """Returns where Muon's lead is large: every recorded race, by tokens a step and by size."""
     axes.style()
     return figures.lead_map(comparisons.lead_map())
 
 
-def build() -> tuple[Figure, str]:
+def geometry() -> tuple[Figure, str]:
     """Returns a circle of inputs, what a gradient makes of it, and what Muon's step makes of it."""
     axes.style()
     figure, panels = plt.subplots(1, 3, figsize=(3.6, 1.5))
@@ -132,10 +132,10 @@ def check() -> tuple[Figure, str]:
     return figure, alt
 
 
-COURSE = {"course-build": build, "course-understand": understand, "course-test": check}
+COURSE = {"course-build": geometry, "course-understand": understand, "course-test": check}
 PICTURES: dict[str, Callable[[], tuple[Figure, str]]] = {
-    "first-result": lambda: (race(), ALT),
-    "lead-map": lambda: (lead_map(), MAP_ALT),
+    "first-result": lambda: (first_result(), ALT),
+    "lead-map": lambda: (leads_mapped(), MAP_ALT),
 } | COURSE
 
 
@@ -147,7 +147,7 @@ def as_svg(name: str) -> bytes:
 def picture(name: str) -> str:
     """Returns one of PICTURES as a page holds it."""
     if name == "first-result":
-        halves = zip(race_in_two(), (LOSS_ALT, LEAD_ALT), strict=True)
+        halves = zip(in_two(), (LOSS_ALT, LEAD_ALT), strict=True)
         parts = "".join(svg.inline(figure, alt) for figure, alt in halves)
         return f'<div class="cell_output"><div class="muonlab-halves">{parts}</div></div>'
     return f'<div class="cell_output">{svg.inline(*PICTURES[name]())}</div>'

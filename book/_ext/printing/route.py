@@ -22,10 +22,10 @@ class Stop:
     asks: tuple[str, ...] = ()
 
 
-def named(needs: str) -> set[str]:
+def numbers_in(needs: str) -> set[str]:
     """Returns the lessons that a lesson's own words say it needs.
 
-    >>> sorted(named("lessons 01 to 03, 05 and softmax"))
+    >>> sorted(numbers_in("lessons 01 to 03, 05 and softmax"))
     ['01', '02', '03', '05']
     """
     spans = [(int(first), int(last or first)) for first, last in NUMBERS.findall(needs)]
@@ -63,7 +63,7 @@ def lanes(needs: Mapping[str, set[str]]) -> dict[str, int]:
 
 def draw(stops: Sequence[Stop]) -> str:
     """Returns the map as SVG of the size of its page: 1 unit is 1 pixel at every width."""
-    needs = direct({stop.id: named(stop.needs) for stop in stops})
+    needs = direct({stop.id: numbers_in(stop.needs) for stop in stops})
     lane = lanes(needs)
     left = LANE * (max(lane.values(), default=0) + 2)
     middle = {stop.id: ROW * place + ROW // 2 for place, stop in enumerate(stops)}
