@@ -19,9 +19,9 @@ from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 from muonlab import checks
 from muonlab.files import cache_folder, replace_file
 
-LARGEST = 200_000_000  # bytes, of an archive and of a text: ten times what the lessons need
-NAME = re.compile(r"(?:docs|code)(?:-[1-9]\d{2,4})?")
-MEMBER = re.compile(rf"({NAME.pattern})\.([0-9a-f]{{64}})")
+CEILING = 200_000_000  # bytes, of an archive and of a text: ten times what the lessons need
+TEXT_NAME = re.compile(r"(?:docs|code)(?:-[1-9]\d{2,4})?")
+MEMBER = re.compile(rf"({TEXT_NAME.pattern})\.([0-9a-f]{{64}})")
 BROKEN = (BadZipFile, EOFError, NotImplementedError, OverflowError, RuntimeError, struct.error)
 
 
@@ -40,10 +40,10 @@ def pack(texts: Mapping[str, bytes]) -> bytes:
     return buffer.getvalue()
 
 
-def read(path: Path) -> bytes:
+def read_archive(path: Path) -> bytes:
     """Returns the bytes of a file that is no larger than an archive may be, else a ValueError."""
-    if path.is_file() and (size := path.stat().st_size) > LARGEST:
-        raise ValueError(f"{path} has {size:,} bytes; expected an archive of {LARGEST:,} at most")
+    if path.is_file() and (size := path.stat().st_size) > CEILING:
+        raise ValueError(f"{path} has {size:,} bytes; expected an archive of {CEILING:,} at most")
     return checks.content(path, "an archive that `muonlab corpus export` wrote")
 
 
@@ -54,15 +54,15 @@ def hashes(archive: bytes) -> dict[str, str]:
     named = [MEMBER.fullmatch(entry.filename) for entry in entries]
     if odd := [e.filename for e, n in zip(entries, named, strict=True) if not n]:
         raise ValueError(f"expected texts like docs.HASH in the archive, got {odd[0][:80]!r}")
-    if large := [e.filename for e in entries if e.file_size > LARGEST]:
-        raise ValueError(f"{large[0]} has more than {LARGEST:,} bytes unpacked")
+    if large := [e.filename for e in entries if e.file_size > CEILING]:
+        raise ValueError(f"{large[0]} has more than {CEILING:,} bytes unpacked")
     texts = {match[1]: match[2] for match in named if match}
     if not texts or len(texts) < len(entries):
         raise ValueError(f"expected each text once, got {len(entries)} members in the archive")
     return texts
 
 
-def text(archive: bytes, name: str) -> bytes:
+def content_of(archive: bytes, name: str) -> bytes:
     """Returns the content of one text; ValueError unless it has the hash of its name."""
     digest = hashes(archive)[name]
     with _opened(archive) as opened:
@@ -75,7 +75,7 @@ def text(archive: bytes, name: str) -> bytes:
 def kept() -> bytes | None:
     """Returns the archive of this machine's class; None where there is none."""
     try:
-        return read(place())
+        return read_archive(place())
     except FileNotFoundError:
         return None
 
@@ -91,7 +91,7 @@ def of_class(name: str) -> tuple[bytes, str] | None:
     try:
         texts = hashes(archive)
         if name in texts:
-            return text(archive, name), texts[name]
+            return content_of(archive, name), texts[name]
     except ValueError as error:
         again = "import it again, or delete it to use this machine's own text"
         raise ValueError(f"{place()}: {error}; {again}") from error
@@ -101,7 +101,7 @@ def of_class(name: str) -> tuple[bytes, str] | None:
     return None
 
 
-def keep(archive: bytes, replace: bool = False) -> None:
+def put_in_place(archive: bytes, replace: bool = False) -> None:
     """Puts an archive in place, whole or not at all.
 
     ValueError: another one lies there, and `replace` is False.

@@ -14,7 +14,7 @@ import psutil
 from torch import Tensor
 
 LARGEST = sys.float_info.max  # what a float can hold
-SMALL = 2**26  # bytes: so much is there, or will be in a moment
+FREE_ANYWAY = 2**26  # bytes: so much is there, or will be in a moment
 SHOWN = 80  # characters of what came
 
 
@@ -100,7 +100,7 @@ class NoRoom(ValueError):
 
 def memory(needed: float, what: str) -> None:
     """Raises NoRoom, before anything is allocated, if so many bytes are not free."""
-    if needed > SMALL and needed > (free := psutil.virtual_memory().available):
+    if needed > FREE_ANYWAY and needed > (free := psutil.virtual_memory().available):
         sizes = f"about {needed / 2**30:,.1f} GiB, and {free / 2**30:.1f} GiB free are here"
         raise NoRoom(f"{what} would need {sizes}: take smaller numbers, or a larger machine")
 

@@ -23,7 +23,7 @@ from muonlab.cost.measured import left
 from muonlab.distributed import parallel
 from muonlab.files import prepare_file
 from muonlab.records.provenance import unchanged
-from muonlab.records.record import Record, append, line_of, prepare
+from muonlab.records.record import Record, append, line_of, prepare_records
 from muonlab.records.store import RESULTS, path_of, write_manifest
 from muonlab.records.table import runs_table
 from muonlab.studies.evidence import SEARCHES
@@ -260,7 +260,7 @@ def _train(options: argparse.Namespace) -> int:
     if options.record:
         if options.checkpoint and options.checkpoint.resolve() == options.record.resolve():
             raise ValueError(f"--record needs a file beside the checkpoint, got {options.record}")
-        prepare(options.record)  # rather now than after the work
+        prepare_records(options.record)  # rather now than after the work
     if parallel.size() == 1:
         cost.check_memory(config)
     if not parallel.rank():
@@ -301,9 +301,9 @@ def _ablate(options: argparse.Namespace) -> int:
         runs = sweep(configs, path, engine=options.engine, workers=options.workers)
         if not configs:  # such as seeds that judge a best that did not move
             continue
-        print(f"{path.name}: {cost.summary(configs)}, {cost.hours_here(configs)}", flush=True)
+        print(f"{path.name}: {cost.on_one_card(configs)}, {cost.hours_here(configs)}", flush=True)
         if options.engine == "local":  # another machine has another memory
-            cost.check_memory(max(configs, key=cost.memory))
+            cost.check_memory(max(configs, key=cost.bytes_needed))
         longest = max(configs, key=lambda config: config.steps * config.batch * config.context)
         print(cost.passes(longest), end="", flush=True)
         for record in tqdm(runs, phase, len(configs), unit="run"):
@@ -324,7 +324,7 @@ def _ablate_together(options: argparse.Namespace, at: Place) -> int:
     else:
         line = [sys.executable, "-m", *shlex.split(at.command(options.name))]
         line += [] if options.minutes is None else ["--minutes", str(options.minutes)]
-        status = pool.share(line, options.workers, lambda: pool.count(chosen, at), options.minutes)
+        status = pool.employ(line, options.workers, lambda: pool.count(chosen, at), options.minutes)
     print(f"{options.name}: {pool.count(chosen, at)} runs are recorded")
     if at.folder.resolve() == RESULTS.resolve():
         write_manifest()

@@ -20,11 +20,11 @@ from muonlab.machine import cores, fast_bf16
 
 GIB, MIB = 2**30, 2**20
 ROOM = 64 * MIB  # what the texts that the lessons train on take is less
-LIBRARIES = ("torch", "jupyterlab", "ipywidgets", "anywidget", "matplotlib", "tokenizers")
+NEEDED = ("torch", "jupyterlab", "ipywidgets", "anywidget", "matplotlib", "tokenizers")
 
 
 @dataclass(frozen=True)
-class Finding:
+class Fact:
     """One fact about the machine; `advice` is empty when nothing needs doing."""
 
     subject: str
@@ -42,63 +42,63 @@ def main() -> int:
     return int(any(finding.advice for finding in findings))
 
 
-def examine() -> list[Finding]:
+def examine() -> list[Fact]:
     """Returns what was found, one line a subject."""
     return [check() for check in CHECKS]
 
 
-def _python() -> Finding:
+def _python() -> Fact:
     advice = "" if sys.version_info >= (3, 11) else "install Python 3.11 or newer"
-    return Finding("Python", platform.python_version(), advice)
+    return Fact("Python", platform.python_version(), advice)
 
 
-def _libraries() -> Finding:
+def _libraries() -> Fact:
     versions, missing = [], []
-    for name in LIBRARIES:
+    for name in NEEDED:
         try:
             versions.append(f"{name} {version(name).split('+')[0]}")
         except PackageNotFoundError:
             missing.append(name)
     advice = f"missing {', '.join(missing)}: pip install -c constraints.txt -e ." if missing else ""
-    return Finding("libraries", ", ".join(versions), advice)
+    return Fact("libraries", ", ".join(versions), advice)
 
 
-def _folder() -> Finding:
-    names = [f"{name}.py" for name in ("muonlab", "numpy", *LIBRARIES)]
+def _folder() -> Fact:
+    names = [f"{name}.py" for name in ("muonlab", "numpy", *NEEDED)]
     hiding = [name for name in names if os.path.exists(name)]
     advice = f"rename {', '.join(hiding)}: notebooks here import it in place of the library"
     state = "a file here hides a library" if hiding else "no file here hides a library"
-    return Finding("folder", state, advice if hiding else "")
+    return Fact("folder", state, advice if hiding else "")
 
 
-def _cores() -> Finding:
+def _cores() -> Fact:
     count = cores()
     advice = "" if count >= 2 else "the lessons take about twice the stated time on one core"
-    return Finding("cores", f"{count}, torch uses {torch.get_num_threads()} threads", advice)
+    return Fact("cores", f"{count}, torch uses {torch.get_num_threads()} threads", advice)
 
 
-def _bf16() -> Finding:
+def _bf16() -> Fact:
     fast = "fast on this CPU: Newton-Schulz uses it"
-    return Finding("bf16", fast if fast_bf16() else "slow on this CPU: Newton-Schulz uses float32")
+    return Fact("bf16", fast if fast_bf16() else "slow on this CPU: Newton-Schulz uses float32")
 
 
-def _gpu() -> Finding:
+def _gpu() -> Fact:
     if torch.cuda.is_available():
         memory = torch.cuda.get_device_properties(0).total_memory / GIB
-        return Finding("GPU", f"{torch.cuda.get_device_name(0)}, {memory:.0f} GiB")
+        return Fact("GPU", f"{torch.cuda.get_device_name(0)}, {memory:.0f} GiB")
     if torch.backends.mps.is_available():
         how = "`--device mps` takes it, in float32, which is not tested; else the CPU computes"
-        return Finding("GPU", f"an Apple GPU: {how}")
-    return Finding("GPU", "none: every lesson runs without one")
+        return Fact("GPU", f"an Apple GPU: {how}")
+    return Fact("GPU", "none: every lesson runs without one")
 
 
-def _memory() -> Finding:
+def _memory() -> Fact:
     free = psutil.virtual_memory().available / GIB
     advice = "" if free >= 2 else "close other programs: the lessons need about 2 GiB"
-    return Finding("memory", f"{free:.1f} GiB free", advice)
+    return Fact("memory", f"{free:.1f} GiB free", advice)
 
 
-def _cache() -> Finding:
+def _cache() -> Fact:
     own_folder("MUONLAB_HOME", platformdirs.user_data_dir)  # they say what no folder can be
     folder = cache_folder()
     try:
@@ -108,32 +108,32 @@ def _cache() -> Finding:
                 file.write(bytes(MIB))
     except OSError as error:
         if os.path.isfile(archive.place()):  # nothing more has to go there: it may be shared
-            return Finding("cache", f"{_short(folder)}, {error.strerror}; it has a class's texts")
+            return Fact("cache", f"{_short(folder)}, {error.strerror}; it has a class's texts")
         advice = f"{error.strerror}: free {ROOM // MIB} MiB there, or set MUONLAB_CACHE elsewhere"
-        return Finding("cache", _short(folder), advice)
-    return Finding("cache", f"{_short(folder)}, room for all texts")
+        return Fact("cache", _short(folder), advice)
+    return Fact("cache", f"{_short(folder)}, room for all texts")
 
 
-def _text() -> Finding:
+def _text() -> Fact:
     try:
         if (kept := archive.kept()) is None:
             own = "made here on first use, unless `muonlab corpus import` brings one"
-            return Finding("text", own)
+            return Fact("text", own)
         texts = archive.hashes(kept)
         for name in texts:
-            archive.text(kept, name)  # raises where its content has another hash
+            archive.content_of(kept, name)  # raises where its content has another hash
     except (OSError, ValueError) as error:
         advice = f"{error}: `muonlab corpus import FILE --replace` puts a whole one in place"
-        return Finding("text", _short(archive.place()), advice)
+        return Fact("text", _short(archive.place()), advice)
     names = ", ".join(f"{name} {digest[:12]}" for name, digest in texts.items())
-    return Finding("text", f"of a class: {names}")
+    return Fact("text", f"of a class: {names}")
 
 
-def _grading() -> Finding:
+def _grading() -> Fact:
     if find_spec("nbgrader") is None:
-        return Finding("grading", "for teachers, by nbgrader: not installed")
+        return Fact("grading", "for teachers, by nbgrader: not installed")
     contained = "alone" if (advice := uncontained()) else "and bubblewrap, which contains hand-ins"
-    return Finding("grading", f"nbgrader {contained}", advice)
+    return Fact("grading", f"nbgrader {contained}", advice)
 
 
 def _short(folder: Path) -> str:

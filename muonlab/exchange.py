@@ -25,7 +25,7 @@ from torch import Tensor
 from torch.distributed import ProcessGroup
 
 T = TypeVar("T")
-Rows = dict[Tensor, Tensor]  # of each parameter, what this process keeps, (1, m or fewer, n)
+Kept = dict[Tensor, Tensor]  # of each parameter, what this process keeps, (1, m or fewer, n)
 Shapes = Sequence[Sequence[Sequence[int]]]  # of what comes from each process
 
 
@@ -133,7 +133,7 @@ def at_owners(
     return [torch.stack([rows[p] for p in stack]) for stack in stacks]
 
 
-def _gather(rows: Rows, owner_of: dict[Tensor, int], group: ProcessGroup) -> Rows:
+def _gather(rows: Kept, owner_of: dict[Tensor, int], group: ProcessGroup) -> Kept:
     """Returns the matrices that this process owns, whole, and sends the others its rows."""
     everybody, owned = range(group.size()), _owned(group.rank(), owner_of)
     sent = [[rows[p] for p in _owned(r, owner_of)] for r in everybody]
@@ -142,7 +142,7 @@ def _gather(rows: Rows, owner_of: dict[Tensor, int], group: ProcessGroup) -> Row
     return {p: torch.cat(parts, dim=1) for p, *parts in zip(owned, *received, strict=True)}
 
 
-def _scatter(complete: Rows, rows: Rows, owner_of: dict[Tensor, int], group: ProcessGroup) -> Rows:
+def _scatter(complete: Kept, rows: Kept, owner_of: dict[Tensor, int], group: ProcessGroup) -> Kept:
     """Returns this process's rows of all matrices, and sends the others theirs of its own."""
     everybody, owned = range(group.size()), _owned(group.rank(), owner_of)
     cut = [complete[p].split([_height(p, r, group) for r in everybody], dim=1) for p in owned]

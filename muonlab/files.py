@@ -19,9 +19,9 @@ import psutil
 from muonlab import checks
 
 RECORDS = "data/results/manifest.json"
-UNFINISHED = ".part"  # how the name of a file ends while it is being written
-HERE = sha256(platform.node().encode()).hexdigest()[:8]  # this machine, among those that share
-LEFT = re.compile(rf".+-([0-9a-f]{{8}})-(\d+)-[0-9a-f]{{8}}\{UNFINISHED}")  # machine, process
+ENDING = ".part"  # how the name of a file ends while it is being written
+MACHINE = sha256(platform.node().encode()).hexdigest()[:8]  # this machine, among those that share
+LEFT = re.compile(rf".+-([0-9a-f]{{8}})-(\d+)-[0-9a-f]{{8}}\{ENDING}")  # machine, process
 MINUTE = 60  # seconds without a byte: a process of another machine is gone
 
 
@@ -59,7 +59,7 @@ def replace_file(path: Path, content: bytes) -> None:
     if not path.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {path.parent}: make it, or name another file")
     _remove_abandoned(path.parent)
-    own = f"{HERE}-{os.getpid()}-{secrets.token_hex(4)}{UNFINISHED}"
+    own = f"{MACHINE}-{os.getpid()}-{secrets.token_hex(4)}{ENDING}"
     beside = path.with_name(f"{path.name}-{own}")
     try:
         with beside.open("xb") as file:
@@ -80,11 +80,11 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def _remove_abandoned(folder: Path) -> None:
-    for old in folder.glob(f"*{UNFINISHED}"):
+    for old in folder.glob(f"*{ENDING}"):
         match = LEFT.fullmatch(old.name)
         with suppress(OSError):  # another process was faster, or still holds it
             idle = time.time() - old.lstat().st_mtime > MINUTE
-            gone = match and (not psutil.pid_exists(int(match[2])) if match[1] == HERE else idle)
+            gone = match and (not psutil.pid_exists(int(match[2])) if match[1] == MACHINE else idle)
             if gone:
                 old.unlink()
 

@@ -11,7 +11,8 @@ from scipy.special import nctdtr, stdtrit  # scipy.stats has both, and loads far
 
 from muonlab import checks
 
-MOST = 100_000  # seeds: nobody runs as many
+MOST_SEEDS = 100_000  # seeds: nobody runs as many
+BySeed = Sequence[float] | numpy.ndarray  # one a seed
 
 
 class Interval(NamedTuple):
@@ -38,7 +39,7 @@ def _signed(value: float, digits: int) -> str:
     return f"{value:+.1g}" if hidden else f"{value:+z.{digits}f}"
 
 
-def mean_interval(values: Sequence[float] | numpy.ndarray) -> Interval:
+def mean_interval(values: BySeed) -> Interval:
     """Returns the mean of one number a seed, with Student's t interval at 95 %, two-sided.
 
     A bootstrap over so few seeds promises too much: of three normal numbers, its 95 % interval
@@ -54,9 +55,7 @@ def mean_interval(values: Sequence[float] | numpy.ndarray) -> Interval:
     return Interval(mean, mean - reach, mean + reach, len(values))
 
 
-def paired_interval(
-    a: Sequence[float] | numpy.ndarray, b: Sequence[float] | numpy.ndarray
-) -> Interval:
+def paired_interval(a: BySeed, b: BySeed) -> Interval:
     """Returns the `mean_interval` of a − b, one result each a seed, in the same order of seeds.
 
     Run i of both must share its seed.
@@ -226,10 +225,10 @@ def seeds_needed(effect: float, spread: float, chance: float = 0.8, by: float = 
     high = 2
     while chance_to_see(effect, spread, high) < chance:
         high *= 2
-        if high > MOST:
+        if high > MOST_SEEDS:
             message = f"an effect of {effect:g} with a spread of {spread:g} needs more than"
             then = "look for a larger effect, or a smaller spread"
-            raise ValueError(f"{message} {MOST:,} seeds: {then}")
+            raise ValueError(f"{message} {MOST_SEEDS:,} seeds: {then}")
     return 2 + bisect_left(range(2, high), chance, key=lambda n: chance_to_see(effect, spread, n))
 
 
@@ -238,7 +237,7 @@ def _check(seeds: int, spread: float) -> None:
     checks.number("spread", spread, 0, above=True)
 
 
-def numbers(values: Sequence[float] | numpy.ndarray) -> numpy.ndarray:
+def numbers(values: BySeed) -> numpy.ndarray:
     """Returns one finite number a seed, (n,), or raises ValueError."""
     array = checks.array("numbers, one a seed", values)
     if array.ndim != 1 or not numpy.isfinite(array).all():

@@ -48,7 +48,8 @@ def test_a_study_runs_its_phases_in_order_on_the_text_and_in_the_folder(
     assert capsys.readouterr().out.count("held-out") == 4
     files = sorted(path.name for path in results.glob("*.jsonl"))
     assert files == ["small-seeds-text.jsonl", "small-tuning-text.jsonl"]
-    tuning, seeds = (records.read(results / f"small-{n}-text.jsonl") for n in ("tuning", "seeds"))
+    paths = (results / f"small-{n}-text.jsonl" for n in ("tuning", "seeds"))
+    tuning, seeds = map(records.read_records, paths)
     best = min(tuning, key=lambda run: run.held_out[-1]["overall"]).config
     assert [run.config for run in seeds] == [best | {"seed": 1}, best | {"seed": 2}]
     assert {run.config["corpus"] for run in [*tuning, *seeds]} == {str(text)}

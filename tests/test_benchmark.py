@@ -29,7 +29,9 @@ def test_a_sample_beside_a_busy_process_does_not_count(monkeypatch):
     # pairs, before and after each sample: the second of "a" is spoiled
     clock(monkeypatch, [0, 0, 0, 0, 0, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9])
     order = []
-    a, b = timing.race({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, samples=2)
+    a, b = timing.in_turn(
+        {"a": lambda: order.append("a"), "b": lambda: order.append("b")}, samples=2
+    )
     assert order[4:] == ["a", "b"] * 3
     assert (a["rejected"], a["samples"]) == (1, 2)
     assert (b["rejected"], b["samples"]) == (0, 3)
@@ -39,7 +41,7 @@ def test_a_sample_beside_a_busy_process_does_not_count(monkeypatch):
 def test_a_machine_that_is_never_quiet_is_named(monkeypatch):
     clock(monkeypatch, range(1000))
     with pytest.raises(TimeoutError, match="busy in 6 of 6 samples: close them"):
-        timing.race({"a": lambda: None, "b": lambda: None}, rounds=3)
+        timing.in_turn({"a": lambda: None, "b": lambda: None}, rounds=3)
 
 
 def test_rows_hold_medians_and_ratios_to_the_first(monkeypatch):
@@ -47,7 +49,7 @@ def test_rows_hold_medians_and_ratios_to_the_first(monkeypatch):
     monkeypatch.setattr(timing, "_calls", lambda run: 1)
     monkeypatch.setattr(timing, "_sample", lambda run, calls: next(taken[run()]))
     runs = {name: lambda name=name: name for name in taken}
-    first, second = timing.race(runs, 2, floor=0.03, count=3, shape="2 × 2")
+    first, second = timing.in_turn(runs, 2, floor=0.03, count=3, shape="2 × 2")
     assert first["milliseconds"] == pytest.approx(100)
     assert (second["name"], second["shape"], second["rejected"]) == ("b", "2 × 2", 1)
     assert second["ratio"] == pytest.approx(1 / 3)
@@ -62,10 +64,10 @@ def one_call_each(monkeypatch):
         run()
         return [1.0]
 
-    race = timing.race
+    race = timing.in_turn
     monkeypatch.setattr(timing, "_calls", lambda run: 1)
     monkeypatch.setattr(timing, "_sample", once)
-    monkeypatch.setattr(bench, "race", lambda runs, samples=7, **more: race(runs, 1, **more))
+    monkeypatch.setattr(bench, "in_turn", lambda runs, samples=7, **more: race(runs, 1, **more))
     monkeypatch.setattr(bench, "SHAPES", [(16, 16), (8, 40)])
     small = [(48, 16), (16, 16), (64, 16), (16, 64)]
     monkeypatch.setattr(rivals, "GPT_SHAPES", small)
@@ -89,7 +91,7 @@ def test_a_new_record_has_every_part_and_can_be_written_read_and_shown(
     printed = capsys.readouterr().out
     assert main(["bench", "--show", str(path)]) == 0
     assert capsys.readouterr().out == printed
-    assert set(bench.read_bench(path)) == {"provenance", *bench.PARTS}
+    assert set(bench.read_bench(path)) == {"provenance", *bench.MEASURES}
     assert printed.count("| muonlab |") == len(bench.SHAPES) + 1
     assert f"{len(bench.SHAPES) * 5 + len(rivals.rivals()) + 3} samples count" in printed
 
@@ -105,7 +107,7 @@ MORE = ("peak MB", "kernels")  # what the first record of a GPU had not
 def small_card(monkeypatch):
     """Measures toys, on the CPU."""
     toys = {
-        "SECONDS": 1e-3,
+        "TIMED_FOR": 1e-3,
         "PRODUCT": 32,
         "COPY": 2**12,
         "STACKS": {(16, 16): 2, (8, 40): 3},
@@ -138,13 +140,13 @@ def test_a_record_of_a_gpu_has_the_shape_of_the_first_one(small_card):
 
 def test_each_gpu_row_is_consistent_with_itself(small_card):
     device, speed = torch.device("cpu"), 1e6
-    for row in card.optimizer_step(device, speed):
+    for row in card.card_step(device, speed):
         assert row["ratio to torch"] == row["muonlab Muon"] / row["torch.optim.Muon"]
         assert row["torch.optim.Muon kernels"] > row["AdamW fused kernels"] > 0
         assert row["muonlab Muon peak MB"] is None  # a CPU does not say
-    one, two = (row["torch.optim.Muon kernels"] for row in card.optimizer_step(device, speed))
+    one, two = (row["torch.optim.Muon kernels"] for row in card.card_step(device, speed))
     assert two == 2 * one  # one matrix after the other
-    (row,) = card.training(device, speed)
+    (row,) = card.card_training(device, speed)
     assert row["Muon tokens/s"] == pytest.approx(1000 * 16 / row["Muon ms"])
     weights = 3 * 12 * 128**2 + 128 * 65
     flop = 6 * 16 * (weights + 3 * 8 * 128)
@@ -173,9 +175,9 @@ def test_events_and_the_clock_time_a_call(monkeypatch):
     by_events, wall, megabytes = card.timed(lambda: calls.append(1), torch.device("cpu"))
     # a second passes at each look: one between the ticks of a call, and two looks a call
     assert by_events == 1000
-    assert wall == 1000 * (2 * card.LEAST + 1) / card.LEAST
+    assert wall == 1000 * (2 * card.FEWEST + 1) / card.FEWEST
     assert megabytes is None
-    assert len(calls) == card.WARM + 1 + card.LEAST
+    assert len(calls) == card.WARM + 1 + card.FEWEST
 
 
 def test_a_gpu_is_timed_by_its_own_events_and_waited_for(monkeypatch):
@@ -191,7 +193,7 @@ def test_a_gpu_is_timed_by_its_own_events_and_waited_for(monkeypatch):
     monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda device: 5 * 10**6)
     gpu = torch.device("cuda")
     *_, megabytes = card.timed(lambda: None, gpu)
-    assert made == [True] * 2 * card.MOST
+    assert made == [True] * 2 * card.MOST_TIMED
     assert waits == [gpu] * 3  # after the warm-up, the one call that is counted by, and all
     assert megabytes == pytest.approx(5)
 

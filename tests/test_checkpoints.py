@@ -55,12 +55,12 @@ def is_alone(folder):
     """Returns whether the folder holds one index, one folder of data, and nothing else."""
     return {f.name for f in folder.iterdir()} == {
         checkpoints.INDEX,
-        checkpoints.read(folder)["data"],
+        checkpoints.read_index(folder)["data"],
     }
 
 
 def data_files(folder):
-    return sorted((folder / checkpoints.read(folder)["data"]).iterdir())
+    return sorted((folder / checkpoints.read_index(folder)["data"]).iterdir())
 
 
 def test_what_is_saved_comes_back_to_the_bit(tmp_path):
@@ -70,7 +70,7 @@ def test_what_is_saved_comes_back_to_the_bit(tmp_path):
     found = {name: torch.zeros_like(t) for name, t in wanted.items()}
     checkpoints.load(found, folder)
     assert all(torch.equal(found[name], t) for name, t in wanted.items())
-    assert {name: checkpoints.read(folder)[name] for name in rest} == rest
+    assert {name: checkpoints.read_index(folder)[name] for name in rest} == rest
     assert is_alone(folder)
 
 
@@ -101,7 +101,7 @@ def test_a_kill_leaves_the_old_checkpoint_or_the_new_one(saved, place, name):
     process.start()
     process.join(300)
     assert process.exitcode == -signal.SIGKILL
-    step = checkpoints.read(saved)["step"]
+    step = checkpoints.read_index(saved)["step"]
     assert step == (2 if name in ("_tidy", "rmtree") else 1)
     assert loaded(saved) == step
     assert not is_alone(saved) or name == "write_data"
@@ -119,7 +119,7 @@ def test_a_save_that_fails_leaves_the_old_checkpoint_alone(saved, monkeypatch, p
         patch.setattr(pkgutil.resolve_name(place), name, fail)
         with pytest.raises(OSError, match="No space left on device"):
             checkpoints.save(numbers(2), {"step": 2}, saved)
-    assert checkpoints.read(saved)["step"] == loaded(saved) == 1
+    assert checkpoints.read_index(saved)["step"] == loaded(saved) == 1
     assert is_alone(saved)
 
 
@@ -249,7 +249,7 @@ def test_a_pickle_in_any_file_runs_no_code(good, tmp_path, door):
     "data", ["../elsewhere", "data-../..", "", ".", None, 5, ["data-0123abcd"]]
 )
 def test_data_outside_of_the_folder_are_refused(good, tmp_path, door, data):
-    shutil.copytree(good / checkpoints.read(good)["data"], tmp_path / "elsewhere")
+    shutil.copytree(good / checkpoints.read_index(good)["data"], tmp_path / "elsewhere")
     rewrite(good, lambda index: index.update(data=data))
     with pytest.raises(ValueError, match=r"good is no whole checkpoint"):
         DOORS[door](good)

@@ -24,7 +24,7 @@ LESSONS = Path(__file__).parents[1] / "lessons" / "text"
 @pytest.fixture
 def machine(tmp_path, monkeypatch):
     """Sits down at a machine with its own cache and its own packages, in 300 tokens."""
-    monkeypatch.setattr(corpus, "VOCABULARY", 300)
+    monkeypatch.setattr(corpus, "USUAL_WORDS", 300)
 
     def sit(name):
         monkeypatch.setenv("MUONLAB_CACHE", str(tmp_path / name))
@@ -180,7 +180,7 @@ def test_what_is_no_archive_of_texts_is_refused(machine, tmp_path, content, mess
 
 
 def test_tokens_beyond_the_tokenizer_are_refused(machine, exported, tmp_path):
-    content = archive.text(exported.read_bytes(), "docs")
+    content = archive.content_of(exported.read_bytes(), "docs")
     high = content[:-2] + b"\xff\xff"
     for changed, name in ((high, "docs"), (content, "docs-257")):
         (tmp_path / "odd.zip").write_bytes(named(changed, name=name))
@@ -191,7 +191,7 @@ def test_tokens_beyond_the_tokenizer_are_refused(machine, exported, tmp_path):
 def test_what_is_too_large_is_refused_before_it_is_read(machine, tmp_path, monkeypatch):
     machine("student")
     with (tmp_path / "large.zip").open("wb") as file:
-        file.truncate(archive.LARGEST + 1)
+        file.truncate(archive.CEILING + 1)
     monkeypatch.setattr(Path, "read_bytes", lambda path: pytest.fail("was read"))
     with pytest.raises(ValueError, match="200,000,001 bytes; expected an archive of 200,000,000"):
         import_texts(tmp_path / "large.zip")
@@ -199,7 +199,7 @@ def test_what_is_too_large_is_refused_before_it_is_read(machine, tmp_path, monke
 
 def test_a_bomb_is_refused_before_it_is_unpacked(machine, tmp_path, monkeypatch):
     machine("student")
-    monkeypatch.setattr(archive, "LARGEST", 10_000)
+    monkeypatch.setattr(archive, "CEILING", 10_000)
     (tmp_path / "bomb.zip").write_bytes(archive.pack({"docs": bytes(10_001)}))
     monkeypatch.setattr(ZipFile, "read", lambda *_: pytest.fail("was unpacked"))
     with pytest.raises(ValueError, match="more than 10,000 bytes unpacked"):

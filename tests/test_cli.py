@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from muonlab import cli, doctor, machine
-from muonlab.doctor import Finding, examine
+from muonlab.doctor import Fact, examine
 from muonlab.records import record as records
 
 
@@ -24,7 +24,7 @@ def test_doctor_names_every_subject_and_this_machine(capsys):
 
 
 def test_doctor_says_what_to_do(monkeypatch, capsys):
-    few = Finding("memory", "0.1 GiB free", "close other programs")
+    few = Fact("memory", "0.1 GiB free", "close other programs")
     monkeypatch.setattr(doctor, "CHECKS", (lambda: few,))
     assert cli.main(["doctor"]) == 1
     assert "close other programs" in capsys.readouterr().out
@@ -136,7 +136,7 @@ def test_train_runs_from_a_terminal_and_records(text, tmp_path, capsys):
     arguments = ["train", "--corpus", str(text), "--muon", "VO", "FFN", "--record", str(record)]
     assert cli.main([*arguments, *TINY]) == 0
     assert "held-out" in capsys.readouterr().out
-    [run] = records.read(record)
+    [run] = records.read_records(record)
     assert run.config["muon"] == ["VO", "FFN"]
     assert len(run.train_loss) == 2
 

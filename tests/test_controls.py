@@ -12,7 +12,7 @@ from muonlab.optim.muon import Muon
 from muonlab.optim.own import own_rule
 from muonlab.optim.rules import ADAM, RULES, Controlled, Rule, adam, random_spectrum
 from muonlab.records.record import contestant
-from muonlab.sweeps.engines import run as engine_run
+from muonlab.sweeps.engines import run_once as engine_run
 from muonlab.training.build import build_optimizer
 from muonlab.training.config import TrainConfig
 

@@ -53,7 +53,7 @@ def docs(docs_built, monkeypatch):
 def own_cache(tmp_path, monkeypatch):
     """An empty cache folder, which load_corpus uses in this test."""
     monkeypatch.setenv("MUONLAB_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(corpus, "VOCABULARY", 300)  # enough for texts as small as these
+    monkeypatch.setattr(corpus, "USUAL_WORDS", 300)  # enough for texts as small as these
     return tmp_path / "cache"
 
 
@@ -132,7 +132,7 @@ def test_a_second_load_reads_the_cache(docs, monkeypatch):
 def test_another_version_or_vocabulary_is_another_file(own_cache, monkeypatch):
     monkeypatch.setattr(documents, "documentation", lambda: [f"{i} " * 60 for i in range(30)])
     load_corpus("docs")
-    monkeypatch.setattr(corpus, "VOCABULARY", 280)
+    monkeypatch.setattr(corpus, "USUAL_WORDS", 280)
     load_corpus("docs")
     monkeypatch.setattr(documents, "installed", lambda: [("python", "3.99")])
     load_corpus("docs")
@@ -298,7 +298,7 @@ def tokenizer():
 @settings(deadline=None, max_examples=200)
 @given(st.text(max_size=60))
 def test_encoding_by_pieces_equals_encoding_whole(tokenizer, text):
-    for each in (text, f" {text}\n\n  {text}\t{tokenization.END}x  "):
+    for each in (text, f" {text}\n\n  {text}\t{tokenization.EOT}x  "):
         tokens = tokenization.encode(tokenizer, [each]).tolist()
         assert tokens == [*tokenizer.encode(each).ids, 0]
         assert tokenizer.decode(tokens[:-1], skip_special_tokens=False) == each
@@ -308,18 +308,18 @@ def test_each_document_ends_with_the_end_of_text(tokenizer):
     tokens = tokenization.encode(tokenizer, ["a b", "", "c"])
     assert tokens.dtype == np.uint16
     assert tokenizer.decode(tokens.tolist(), skip_special_tokens=False) == (
-        f"a b{tokenization.END}{tokenization.END}c{tokenization.END}"
+        f"a b{tokenization.EOT}{tokenization.EOT}c{tokenization.EOT}"
     )
 
 
 def test_docs_tokens_are_those_of_the_library(docs):
-    text = docs.decode(docs.held_out[:50_000]).split(tokenization.END)[:-1]
+    text = docs.decode(docs.held_out[:50_000]).split(tokenization.EOT)[:-1]
     tokens = [i for document in text for i in [*docs.tokenizer.encode(document).ids, 0]]
     assert tokens == docs.held_out[: len(tokens)].tolist()
 
 
 def test_the_stored_tokenizer_still_reads_the_end_of_text_as_text(docs):
-    assert 0 not in docs.tokenizer.encode(f"it ends with {tokenization.END}").ids
+    assert 0 not in docs.tokenizer.encode(f"it ends with {tokenization.EOT}").ids
 
 
 # batches
@@ -413,7 +413,7 @@ def test_a_folder_becomes_a_corpus(own_cache, texts):
     assert found.documents == 40
     written = {path.read_text().strip() for path in texts.rglob("*.txt")}
     both = found.decode(found.train) + found.decode(found.held_out)
-    assert set(both.split(tokenization.END)[:-1]) == written
+    assert set(both.split(tokenization.EOT)[:-1]) == written
     assert found.characters == sum(map(len, written))
     assert found.vocab_size <= 300
 
@@ -534,14 +534,14 @@ def test_a_build_that_fails_leaves_nothing(own_cache, texts, monkeypatch):
 @pytest.mark.parametrize("call", ["fsync", "replace"])
 def test_a_full_disk_says_what_to_do_and_leaves_the_good_file(own_cache, monkeypatch, call):
     path = own_cache / "some.corpus"
-    cache.write(path, b"good")
+    cache.write_whole(path, b"good")
 
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, call, full)
     with pytest.raises(OSError, match=r"expected to write .* MB .*No space left.*MUONLAB_CACHE"):
-        cache.write(path, b"new")
+        cache.write_whole(path, b"new")
     assert [*own_cache.iterdir()] == [path]
     assert path.read_bytes() == b"good"
 
@@ -552,14 +552,14 @@ def test_an_interrupted_write_leaves_nothing(own_cache, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        cache.write(own_cache / "some.corpus", b"new")
+        cache.write_whole(own_cache / "some.corpus", b"new")
     assert not [*own_cache.iterdir()]
 
 
 def test_a_write_that_reads_back_otherwise_is_refused(own_cache, monkeypatch):
     monkeypatch.setattr(Path, "read_bytes", lambda path: b"rot")
     with pytest.raises(OSError, match="reads back otherwise"):
-        cache.write(own_cache / "some.corpus", b"new")
+        cache.write_whole(own_cache / "some.corpus", b"new")
     assert not [*own_cache.iterdir()]
 
 
@@ -597,7 +597,7 @@ def test_two_that_build_at_once_do_not_disturb_each_other(own_cache):
         thread.join()
     assert len({digest for _, digest in found}) == 1
     assert [path.name for path in own_cache.iterdir()] == ["some.corpus"]
-    assert cache.parse((own_cache / "some.corpus").read_bytes())[1] == found[0][1]
+    assert cache.checked_content((own_cache / "some.corpus").read_bytes())[1] == found[0][1]
 
 
 def test_stored_content_comes_back(own_cache):
@@ -633,5 +633,5 @@ def test_the_card_tells_the_counts_that_are_measured(docs):
     card = (Path(__file__).parents[1] / "data" / "corpus-card.md").read_text("utf-8")
     if docs.sha256 not in card:
         pytest.skip("the card was measured with other versions of the packages")
-    for line in summary.summary(docs).splitlines()[:8]:
+    for line in summary.counts_of(docs).splitlines()[:8]:
         assert line in card

@@ -159,7 +159,7 @@ def test_what_the_backward_pass_keeps_is_estimated_within_a_tenth(config, precis
         replace(config, batch=batch, context=64, precision=precision) for batch in (64, 32)
     )
     logits = 12 * 32 * 64 * 4096
-    estimate = cost.memory(config) - cost.memory(half) - logits
+    estimate = cost.bytes_needed(config) - cost.bytes_needed(half) - logits
     bf16 = precision == "bf16"
     # the difference is without copies of the weights
     measured = kept_for_backward(config, bf16) - kept_for_backward(half, bf16)
@@ -185,21 +185,25 @@ def test_what_a_step_needs_at_once_grows_with_its_tokens_as_estimated(precision,
         for b in (16, 48)
     )
     measured = peak_of_a_step(many, tmp_path) - peak_of_a_step(few, tmp_path)
-    assert cost.memory(many) - cost.memory(few) == pytest.approx(measured, rel=0.05)
+    assert cost.bytes_needed(many) - cost.bytes_needed(few) == pytest.approx(measured, rel=0.05)
 
 
 def test_pieces_let_the_papers_tier_fit_a_card_of_24_gb():
     run = replace(TIERS["paper"].base, precision="bf16")
     enough = plans.estimate([CONFIG, run], speed=1e9).pieces
     assert 1 < enough == cost.least_pieces(run, 24e9)
-    assert cost.memory(replace(run, pieces=enough)) < 24e9 < cost.memory(replace(run, pieces=2))
+    assert (
+        cost.bytes_needed(replace(run, pieces=enough))
+        < 24e9
+        < cost.bytes_needed(replace(run, pieces=2))
+    )
     assert cost.least_pieces(run, 2e9) is None  # its weights and states alone take more
 
 
 def test_a_run_that_does_not_fit_is_told_its_pieces(monkeypatch):
     run = TrainConfig(batch=64, context=64, device="cpu")
     for divisor, remedy in ((1.5, "take --pieces 2"), (100, "take a smaller tier or batch")):
-        free = SimpleNamespace(available=cost.memory(run) / divisor)
+        free = SimpleNamespace(available=cost.bytes_needed(run) / divisor)
         monkeypatch.setattr(cost.psutil, "virtual_memory", lambda free=free: free)
         with pytest.raises(ValueError, match=remedy):
             cost.check_memory(run)
@@ -273,7 +277,7 @@ def test_an_estimate_adds_the_runs_up_and_gives_each_gpu_whole_runs():
     short, long = TrainConfig(steps=10), TrainConfig(steps=40, batch=32)
     nine = plans.estimate([short] * 8 + [long], speed=1e9)
     assert nine.flop == pytest.approx(8 * cost.flops(short) + cost.flops(long))
-    assert nine.bytes == cost.memory(long) > cost.memory(short)
+    assert nine.bytes == cost.bytes_needed(long) > cost.bytes_needed(short)
     assert nine.hours == pytest.approx(nine.flop / 1e9 / 3600)
     assert nine.gpu_hours == pytest.approx(nine.flop / (989e12 * 0.4) / 3600)
     assert nine.eight_gpus == pytest.approx(2 * cost.flops(long) / (989e12 * 0.4) / 3600)
@@ -376,7 +380,7 @@ def test_a_plan_keeps_what_its_runs_keep():
     assert shared.states == alone.states / 8
     assert shared.activations == alone.activations / 8
     run = replace(TIERS["paper"].base, precision="bf16", muon=ALL)
-    assert alone.states + alone.activations == cost.memory(run)
+    assert alone.states + alone.activations == cost.bytes_needed(run)
 
 
 def test_the_page_shows_the_table_of_today():

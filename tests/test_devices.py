@@ -125,7 +125,7 @@ def drawn(shape):
             torch.manual_seed(3)
             return build(shape)
 
-    model = sharded.build(make)
+    model = sharded.divided(make)
     return {n: whole(t) for n, t in (*model.named_parameters(), *model.named_buffers())}
 
 
@@ -143,7 +143,7 @@ def travelled():
             ),
         )
         several = parallel.size() > 1
-        made = rehearse.train(2, several, "normuon", torch.float64, rehearse.SHAPE)
+        made = rehearse.train_small(2, several, "normuon", torch.float64, rehearse.SMALL_GPT)
     return {"weights": dict(enumerate(made["weights"])), "numbers": numbers}
 
 
@@ -152,7 +152,7 @@ def hashed(folder):
     files, checksum = [], checkpoints._checksum
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(checkpoints, "_checksum", lambda p: files.append(p.name) or checksum(p))
-        model, optimizer = rehearse.start(parallel.size() > 1, "muon", torch.float32, SMALL)
+        model, optimizer = rehearse.start_alike(parallel.size() > 1, "muon", torch.float32, SMALL)
         state = runs.tensors(model, optimizer)
         checkpoints.save(state, {}, folder)
         saved = files.copy()
@@ -219,13 +219,13 @@ def scarce():
     assert enough < sum(sizes) / 2
     for name, free in (("rows", enough), ("less", enough - 1)):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(checks, "SMALL", 0)
+            patch.setattr(checks, "FREE_ANYWAY", 0)
             given = SimpleNamespace(available=free)
             patch.setattr(checks.psutil, "virtual_memory", lambda given=given: given)
             with pytest.raises(ValueError, match="a GPT of these sizes would need"):
                 gpt.GPT(DEEP)
             try:
-                sharded.build(lambda: gpt.GPT(DEEP))
+                sharded.divided(lambda: gpt.GPT(DEEP))
                 found[name] = "built"
             except ValueError as error:
                 found[name] = str(error)
@@ -238,7 +238,7 @@ def memory():
         patch.setattr(fast, "STACK_ELSE", 1)
         made, found = [], {}
         found["built"] = most_bytes(
-            lambda: made.extend(rehearse.start(True, "muon", torch.float32, DEEP))
+            lambda: made.extend(rehearse.start_alike(True, "muon", torch.float32, DEEP))
         )
         rows = rehearse.batch(0, DEEP)
         rehearse.train_step(*made, rows, True)
@@ -261,7 +261,7 @@ def most_bytes(function):
 def test_copies_must_divide_the_processes(monkeypatch, copies):
     monkeypatch.setenv("WORLD_SIZE", "3")
     with pytest.raises(ValueError, match=f"3 processes cannot hold {copies} equal copies"):
-        sharded.build(lambda: gpt.GPT(SMALL), replicas=copies)
+        sharded.divided(lambda: gpt.GPT(SMALL), replicas=copies)
 
 
 # Pieces, copies, and the big batch
@@ -418,7 +418,7 @@ def test_weights_travel_in_bf16_and_gradients_in_float32(one, worlds, number):
 
 @pytest.mark.parametrize("number", WORLDS)
 def test_momenta_travel_in_pieces_of_a_matrix_for_each_owner(one, worlds, number):
-    largest = 4 * rehearse.SHAPE.width**2
+    largest = 4 * rehearse.SMALL_GPT.width**2
     for found in (process["travelled"] for process in worlds[number]):
         assert gap(found["weights"], one[1]["travelled"]["weights"]) < 1e-13
         assert max(found["numbers"]) <= largest  # out: rows of `number` matrices; back: of one

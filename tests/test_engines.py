@@ -60,7 +60,7 @@ def record(config, number=1):
 
 
 def seeds(path):
-    return [run.config["seed"] for run in records.read(path)]
+    return [run.config["seed"] for run in records.read_records(path)]
 
 
 def test_the_driver_gives_each_worker_one_run_and_writes_what_comes_back(tmp_path):
@@ -180,7 +180,7 @@ def test_the_command_gives_its_grid_to_the_engine_and_leaves_memory_to_the_worke
     monkeypatch.setattr(cost, "check_memory", lambda config: pytest.fail("not of this machine"))
     call = ["ablate", "lesson-03-tuning", "--engine", "ray", "--results", str(tmp_path)]
     assert main(call) == 0
-    assert {*by_config(records.read(path))} == {*PRESETS["lesson-03-tuning"]()}
+    assert {*by_config(records.read_records(path))} == {*PRESETS["lesson-03-tuning"]()}
     assert "20/20" in capsys.readouterr().err
 
 
@@ -278,7 +278,7 @@ def check_engine(name, runs, text, path, monkeypatch):
     killer.start()
     list(sweep.sweep(configs, path, engine=name, workers=2))
     assert not killer.is_alive()
-    found = records.read(path)
+    found = records.read_records(path)
     assert len(found) == len(local)
     for run in found:
         same = records.rounded(dataclasses.asdict(local[TrainConfig(**run.config)]))

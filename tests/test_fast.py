@@ -4,6 +4,7 @@ import copy
 
 import pytest
 import torch
+from fitting import cosine, fit_schedule
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
@@ -12,7 +13,7 @@ from torch.optim.lr_scheduler import LinearLR
 from muonlab import Muon, newton_schulz, polar, route
 from muonlab.files import course
 from muonlab.models.gpt import GPT, GPTConfig
-from muonlab.optim.coefficients import COEFFICIENTS, FOUR, POLAR_EXPRESS_SAFE, tolerates
+from muonlab.optim.coefficients import COEFFICIENTS, FOUR_STEPS, POLAR_EXPRESS_SAFE, tolerates
 from muonlab.optim.fast import STACK, STACK_ELSE, Scratch, fast_newton_schulz
 from muonlab.optim.orthogonalize import NORMS, unit_norm
 from muonlab.optim.update import as_stacks
@@ -20,7 +21,6 @@ from muonlab.records.runs import by_contestant
 from muonlab.statistics import paired_interval
 from muonlab.sweeps.results import recorded
 from muonlab.theory import scalar_map
-from muonlab.theory.polynomials import cosine, fit_schedule
 
 WORST = {
     "cubic": 1.0,
@@ -416,7 +416,7 @@ def test_four_steps_come_nearer_to_the_factor_than_jordans_five(matrices, dtype)
             cells = [float(cell) for cell in row.split("|")[2:-1]]
             assert cells[0] == pytest.approx(five.item(), abs=0.0015)
             assert cells[3] == pytest.approx(four.item(), abs=0.0015)
-    assert tolerates(FOUR[:4], 0.04)
+    assert tolerates(FOUR_STEPS[:4], 0.04)
 
 
 def test_the_four_triples_are_where_the_fit_ends(matrices):
@@ -436,8 +436,8 @@ def test_the_four_triples_are_where_the_fit_ends(matrices):
     assert ends.sum().item() == pytest.approx(
         ends.square().sum().item(), rel=1e-6
     )  # no factor brings it nearer
-    assert lead(fit_schedule(FOUR[:4], spectra, least, 300)) < lead(FOUR) + 0.001
-    assert lead(FOUR) > 0.004
+    assert lead(fit_schedule(FOUR_STEPS[:4], spectra, least, 300)) < lead(FOUR_STEPS) + 0.001
+    assert lead(FOUR_STEPS) > 0.004
 
 
 def test_the_page_says_what_four_steps_cost_in_training():

@@ -90,7 +90,7 @@ def test_gd_and_muon_do_not_see_the_embedding(rule, name):
     torch.testing.assert_close(turned.correct, plain.correct)
 
 
-@pytest.mark.parametrize("rule", memory.RULES)
+@pytest.mark.parametrize("rule", memory.DIRECTIONS)
 def test_a_block_that_repeats_is_the_whole_embedding(rule):
     p, lr = two_block(12, 5, 0.8), 3.0 if rule == "gd" else 0.1
     whole = memory.train(p, *coupled(12), rule, lr, 8)
@@ -280,7 +280,7 @@ def test_frequencies_are_exact_and_sizes_whole():
 
 
 def test_more_steps_than_memory_holds_are_refused_before_the_first():
-    facts = psutil.virtual_memory().available // 4 // memory.LONGEST  # twice what is free now
+    facts = psutil.virtual_memory().available // 4 // memory.MOST_UPDATES  # twice what is free now
     p = torch.full((facts,), 1 / facts, dtype=torch.float64)
     with pytest.raises(ValueError, match=r"steps=.* GiB"):
         memory.train(p, torch.eye(1).double(), torch.eye(1).double(), "gd", 1.0, 99_999)

@@ -12,7 +12,7 @@ from muonlab import Muon, NorMuon, newton_schulz, polar, route
 from muonlab.models.gpt import GPT, GPTConfig
 from muonlab.optim.normuon import ROWS
 from muonlab.optim.rules import RULES, Controlled
-from muonlab.optim.rules import start as start_of
+from muonlab.optim.rules import zeros_for as start_of
 from muonlab.optim.update import lr_scale
 from muonlab.training.build import build_optimizer
 from muonlab.training.config import TrainConfig

@@ -293,7 +293,7 @@ def test_the_command_ends_in_two_processes_and_records_once(tmp_path):
     command = [*torchrun, *options.split(), str(tmp_path / "runs.jsonl")]
     told = subprocess.run(command, check=True, timeout=120, capture_output=True, text=True).stdout
     assert told.count("after 3 steps") == 1
-    [run] = records.read(tmp_path / "runs.jsonl")
+    [run] = records.read_records(tmp_path / "runs.jsonl")
     assert run.provenance["processes"] == 2
 
 

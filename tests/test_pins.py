@@ -67,7 +67,7 @@ def finished():
 
 
 def records(name):
-    return digest([numbers(run) for run in record.read(RESULTS / name)])
+    return digest([numbers(run) for run in record.read_records(RESULTS / name)])
 
 
 @pytest.mark.parametrize("name", PINS["presets"])

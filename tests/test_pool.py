@@ -112,7 +112,7 @@ def test_a_longer_run_is_expected_to_take_as_much_longer(tmp_path, clock):
 def test_another_shape_is_expected_to_be_as_slow_as_the_slowest_for_each_token(tmp_path, clock):
     wide = {"first": lambda at: [BASE], "wide": lambda at: cross(BASE, batch=[8, 4])}
     assert len([*pool.work(wide, Place(tmp_path), minutes=70 / 60)]) == 2
-    paces = pool._paces([{BASE: run} for run in records.read(tmp_path / "first.jsonl")])
+    paces = pool._paces([{BASE: run} for run in records.read_records(tmp_path / "first.jsonl")])
     assert pool.expected(replace(BASE, batch=8), paces) == 81
     assert pool.expected(BASE, {}) == 0
 
@@ -120,7 +120,7 @@ def test_another_shape_is_expected_to_be_as_slow_as_the_slowest_for_each_token(t
 @pytest.mark.parametrize("spoiled", [{"device": "another"}, {"started": None}, "failed"])
 def test_records_of_other_devices_and_failures_say_nothing_of_time(tmp_path, clock, spoiled):
     [*pool.work({"first": lambda at: [BASE]}, Place(tmp_path))]
-    [run] = records.read(tmp_path / "first.jsonl")
+    [run] = records.read_records(tmp_path / "first.jsonl")
     if spoiled == "failed":
         run.failure = spoiled
     else:
@@ -147,7 +147,7 @@ with ends.open("a") as file:
 sys.exit(len(ends.read_text().splitlines()) == 1)
 """
     began = time.time()
-    assert pool.share([sys.executable, "-c", code], 1, lambda: 0, minutes=2) == 0
+    assert pool.employ([sys.executable, "-c", code], 1, lambda: 0, minutes=2) == 0
     first, second = map(float, (tmp_path / "ends.txt").read_text().split())
     assert first == second == pytest.approx(began + 120, abs=5)
 
@@ -192,14 +192,14 @@ def test_a_list_is_cut_by_its_deadline_and_the_next_call_ends_it(tmp_path):
     at = Place(tmp_path / "results", str(text))
     at.folder.mkdir()
     done = lambda: pool.count(TOY.phases(), at)  # noqa: E731
-    recorded = lambda: {p.name: records.read(p) for p in at.folder.glob("*.jsonl")}  # noqa: E731
+    recorded = lambda: {p.name: records.read_records(p) for p in at.folder.glob("*.jsonl")}  # noqa: E731
 
     def call(name, minutes):
         """Two workers on a study or a phase; returns when their minutes end."""
         end, options = time.time() + 60 * minutes, ["--results", str(at.folder)]
         options += ["--corpus", str(text), "--minutes", str(minutes)]
         command = [sys.executable, "-c", TOY_WORKER, name, *options]
-        assert pool.share(command, 2, done, minutes) == 0
+        assert pool.employ(command, 2, done, minutes) == 0
         return end
 
     began = time.time()
@@ -252,7 +252,7 @@ from tests.test_pool import SMALL, WORKER, Place
 folder = Path(sys.argv[1])
 pool.DEATHS, pool.POLL = 100, 0.05
 command = [sys.executable, "-c", WORKER, sys.argv[1]]
-sys.exit(pool.share(command, 2, lambda: pool.count(SMALL.phases(), Place(folder))))
+sys.exit(pool.employ(command, 2, lambda: pool.count(SMALL.phases(), Place(folder))))
 """
 
 
@@ -284,7 +284,7 @@ def test_kills_lose_nothing_and_double_nothing(tmp_path, kills):
             for child in children(process)[:1]:
                 os.kill(child, signal.SIGKILL)
     assert process.wait(300) == 0
-    runs = [run for path in tmp_path.glob("*.jsonl") for run in records.read(path)]
+    runs = [run for path in tmp_path.glob("*.jsonl") for run in records.read_records(path)]
     counts = Counter(TrainConfig(**run.config) for run in runs)
     assert len(counts) == 6
     assert {*counts.values()} == {1}

@@ -9,7 +9,7 @@ import pytest
 
 from muonlab.records import provenance as where
 from muonlab.records.provenance import code_version, provenance
-from muonlab.records.record import Record, append, contestant, read, run_id
+from muonlab.records.record import Record, append, contestant, read_records, run_id
 from muonlab.training.config import TrainConfig
 
 
@@ -31,7 +31,7 @@ def test_what_is_appended_is_read_back_to_five_digits(tmp_path):
     path = tmp_path / "new folder" / "runs.jsonl"
     append(make(0), path)
     append(make(1), path)
-    first, second = read(path)
+    first, second = read_records(path)
     assert first.train_loss == [8.3, 7.1235]
     assert first.held_out == make().held_out
     assert TrainConfig(**second.config) == TrainConfig(seed=1)
@@ -41,7 +41,7 @@ def test_what_is_appended_is_read_back_to_five_digits(tmp_path):
 def test_a_config_is_kept_to_the_last_digit(tmp_path):
     config = TrainConfig(lr=0.0123456789)
     append(make(config=asdict(config)), tmp_path / "runs.jsonl")
-    assert TrainConfig(**read(tmp_path / "runs.jsonl")[0].config) == config
+    assert TrainConfig(**read_records(tmp_path / "runs.jsonl")[0].config) == config
 
 
 def test_the_summary_names_the_optimizer_and_the_losses():
@@ -105,7 +105,7 @@ def test_a_broken_line_is_named_and_never_built_upon(tmp_path, broken):
     damaged = path.read_text() + broken
     path.write_text(damaged)
     with pytest.raises(ValueError, match=r"runs\.jsonl, line 2: expected one record"):
-        read(path)
+        read_records(path)
     with pytest.raises(ValueError, match="line 2"):
         append(make(1), path)
     assert path.read_text() == damaged
@@ -116,7 +116,7 @@ def test_a_missing_last_newline_does_not_join_two_records(tmp_path):
     append(make(), path)
     path.write_text(path.read_text().rstrip("\n"))
     append(make(1), path)
-    assert [r.config["seed"] for r in read(path)] == [0, 1]
+    assert [r.config["seed"] for r in read_records(path)] == [0, 1]
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
@@ -146,7 +146,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypat
 
 def test_reading_a_missing_file_says_so(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"nowhere\.jsonl"):
-        read(tmp_path / "nowhere.jsonl")
+        read_records(tmp_path / "nowhere.jsonl")
 
 
 def test_provenance_names_versions_and_device_but_no_path():

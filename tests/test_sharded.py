@@ -23,7 +23,7 @@ from muonlab import Muon, NorMuon
 from muonlab.distributed import parallel
 from muonlab.distributed import rehearse as rehearsal
 from muonlab.distributed.processes import _store, together
-from muonlab.distributed.rehearse import rehearse, start, train, train_step
+from muonlab.distributed.rehearse import rehearse, start_alike, train_small, train_step
 from muonlab.distributed.sharded import orthogonalize_apart, whole
 from muonlab.distributed.traffic import Traffic, sharded_bytes
 from muonlab.models import gpt
@@ -34,7 +34,7 @@ from muonlab.training import checkpoints
 from muonlab.training.run import load_model, tensors
 from muonlab.training.run import train as train_run
 
-EVEN = replace(rehearsal.SHAPE, layers=1)
+EVEN = replace(rehearsal.SMALL_GPT, layers=1)
 SMALL = GPTConfig(vocab_size=VOCABULARY, context=64, layers=1, width=16, heads=2)
 UNEVEN = GPTConfig(  # 61 words; 3 experts, and 5 rows for those that all tokens share
     **{"vocab_size": 61, "context": 16, "layers": 1, "width": 20, "heads": 2},
@@ -55,7 +55,9 @@ def work(folder):
     number = parallel.size()
     found = {rule: train_and_save(rule, folder / f"{rule}-{number}") for rule in BOTH}
     for rule in BOTH:
-        found[f"uneven {rule}"] = train(FEW, number > 1, rule, torch.float64, UNEVEN)["weights"]
+        found[f"uneven {rule}"] = train_small(FEW, number > 1, rule, torch.float64, UNEVEN)[
+            "weights"
+        ]
     found["bf16"] = coarse(number > 1)
     earlier = [folder / f"normuon-{other}" for other in (1, *WORLDS)]
     found["resumed"] = {p.name: resume(p) for p in earlier if checkpoints.exists(p)}
@@ -66,7 +68,7 @@ def work(folder):
 
 def train_and_save(rule, folder):
     several = parallel.size() > 1
-    model, optimizer = start(several, rule, torch.float64, EVEN)
+    model, optimizer = start_alike(several, rule, torch.float64, EVEN)
     losses = [train_step(model, optimizer, batch(step), several) for step in range(HALF)]
     checkpoints.save(tensors(model, optimizer), {}, folder)
     losses += [train_step(model, optimizer, batch(step), several) for step in range(HALF, SOON)]
@@ -76,7 +78,7 @@ def train_and_save(rule, folder):
 
 
 def resume(folder):
-    model, optimizer = start(parallel.size() > 1, "normuon", torch.float64, EVEN)
+    model, optimizer = start_alike(parallel.size() > 1, "normuon", torch.float64, EVEN)
     checkpoints.load(tensors(model, optimizer), folder)
     for step in range(HALF, SOON):
         train_step(model, optimizer, batch(step), parallel.size() > 1)
@@ -113,7 +115,7 @@ def run(corpus, **options):
 
 def coarse(several):
     """Returns the weights after a step whose products, and messages, are in bf16."""
-    model, optimizer = start(several, "muon", torch.float32, EVEN)
+    model, optimizer = start_alike(several, "muon", torch.float32, EVEN)
     for group in optimizer.param_groups:
         group["ns_dtype"] = torch.bfloat16
     with Traffic() as traffic:
@@ -124,7 +126,7 @@ def coarse(several):
 
 def poisoned():
     """Returns the errors when the last process alone has a NaN, and whether nothing has changed."""
-    model, optimizer = start(True, "muon", torch.float64, EVEN)
+    model, optimizer = start_alike(True, "muon", torch.float64, EVEN)
     train_step(model, optimizer, batch(0), True)
     before, errors = complete(model, optimizer), []
     for name, p in model.named_parameters():
@@ -189,7 +191,7 @@ def test_products_in_bf16_make_messages_of_half_the_size(one, worlds, number):
     for name, sent in expected.items():
         each = [part["bf16"]["bytes"][name] for part in worlds[number]]
         assert sum(each) / number == sent
-    begun = [p.detach() for p in start(False, "muon", torch.float32, EVEN)[0].parameters()]
+    begun = [p.detach() for p in start_alike(False, "muon", torch.float32, EVEN)[0].parameters()]
     pairs = zip(begun, found["weights"], one[1]["bf16"]["weights"], strict=True)
     cosines = [torch.cosine_similarity((a - p).view(-1), (b - p).view(-1), 0) for p, a, b in pairs]
     assert min(cosines) > 0.99  # rounded to 8 bits once more
@@ -207,7 +209,7 @@ def test_a_checkpoint_goes_on_in_any_number_of_processes(one, worlds, saved, loa
 def test_a_run_of_many_processes_goes_on_in_one(one, worlds, monkeypatch, number):
     monkeypatch.setitem(gpt.SIZES, "tiny", SMALL)
     unbroken, folder = run(Cycle()), one[0] / f"run-{number}"
-    assert checkpoints.read(folder)["step"] == 3
+    assert checkpoints.read_index(folder)["step"] == 3
     seen = []
     corpus = Cycle()
     corpus.batch = lambda step, *rest: seen.append(step) or Cycle().batch(step, *rest)
@@ -252,7 +254,7 @@ def lacking():
     """Returns what each way to share a model says when one process lacks a gradient."""
     errors = []
     for shard in (True, False):
-        model, optimizer = start(shard, "muon", torch.float64, EVEN)
+        model, optimizer = start_alike(shard, "muon", torch.float64, EVEN)
         train_step(model, optimizer, batch(0), shard)
         model(*map(parallel.share, batch(1))).backward()
         if parallel.rank() == 1:
@@ -292,7 +294,7 @@ def lose(how, folder):
 
 
 def lose_process_1(how, path):
-    model, optimizer = start(True, "muon", torch.float64, EVEN)
+    model, optimizer = start_alike(True, "muon", torch.float64, EVEN)
     for step in range(2):
         train_step(model, optimizer, batch(step), True)
     other = parallel.gather(os.getpid())[1]
@@ -350,7 +352,9 @@ def test_whole_weights_everywhere_send_what_the_formula_says():
     found = rehearse(2, sharded=False)
     assert found["difference"] < 1e-13
     beside = found["bytes"]["all-reduce"] - found["expected"]["all-reduce"]
-    assert beside == 4 + 4 * len(list(gpt.GPT(rehearsal.SHAPE).parameters()))  # loss, who has what
+    assert beside == 4 + 4 * len(
+        list(gpt.GPT(rehearsal.SMALL_GPT).parameters())
+    )  # the loss, who has what
     extra = found["bytes"]["broadcast"] - found["expected"]["broadcast"]
     assert 0 <= extra < 100  # DDP tells once in which order gradients become ready
 

@@ -192,7 +192,7 @@ def test_a_full_disk_says_what_to_do(monkeypatch):
 
 def test_a_corpus_travels_as_shards(tmp_path, monkeypatch):
     monkeypatch.setenv("MUONLAB_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(corpora, "VOCABULARY", 300)
+    monkeypatch.setattr(corpora, "USUAL_WORDS", 300)
     texts = tmp_path / "texts"
     texts.mkdir()
     (texts / "a.txt").write_text("\n\n".join(f"the fact number {i} is a fact" for i in range(400)))

@@ -338,8 +338,8 @@ def test_what_a_killed_writer_left_goes_with_the_next(tmp_path):
 @pytest.mark.parametrize(
     ("host", "process", "old", "stays"),
     [
-        (files.HERE, os.getpid(), True, True),
-        (files.HERE, 2**22 + 1, False, False),  # more than Linux counts to
+        (files.MACHINE, os.getpid(), True, True),
+        (files.MACHINE, 2**22 + 1, False, False),  # more than Linux counts to
         ("0" * 8, 2**22 + 1, False, True),
         ("0" * 8, os.getpid(), True, False),
     ],

@@ -61,7 +61,7 @@ def test_two_processes_share_a_sweep_and_do_no_run_twice(tmp_path):
         worker.join(PATIENCE)
     assert [worker.exitcode for worker in workers] == [0, 0]
     assert Counter((tmp_path / "began.txt").read_text().split()) == Counter(map(str, range(6)))
-    found = records.read(path)
+    found = records.read_records(path)
     assert {TrainConfig(**run.config) for run in found} == set(CONFIGS)
     assert len({run.held_out[-1]["overall"] for run in found}) == 2  # both have worked
 
@@ -76,11 +76,11 @@ def test_what_a_killed_process_had_begun_is_run_by_another(tmp_path):
     while len(began.read_text().split()) < 2:
         time.sleep(0.01)
     time.sleep(0.5)
-    assert len(records.read(path)) == 1  # it does the second run, and waits for the first
+    assert len(records.read_records(path)) == 1  # it does the second run, and waits for the first
     os.kill(killed.pid, signal.SIGKILL)
     other.join(PATIENCE)
     assert other.exitcode == 0
-    assert {run.config["seed"] for run in records.read(path)} == {0, 1}
+    assert {run.config["seed"] for run in records.read_records(path)} == {0, 1}
 
 
 def failing(error):
@@ -104,7 +104,7 @@ def test_a_run_that_fails_is_recorded_with_its_reason_and_the_rest_goes_on(
     found = list(sweep.sweep(CONFIGS[:3], path, progress=False))
     assert [run.failure for run in found] == ["", f"{type(error).__name__}: {error}", ""]
     assert "muonlab train" in found[1].provenance["command"]
-    assert [run.failure for run in records.read(path)] == [run.failure for run in found]
+    assert [run.failure for run in records.read_records(path)] == [run.failure for run in found]
     assert "failed after 0 steps" in found[1].summary()
 
 
@@ -126,10 +126,10 @@ def test_what_lies_in_the_machine_is_raised_and_the_run_is_done_the_next_time(
     path = tmp_path / "runs.jsonl"
     with pytest.raises(kind, match=says):
         list(sweep.sweep(CONFIGS[:3], path, progress=False))
-    assert [run.config["seed"] for run in records.read(path)] == [0]
+    assert [run.config["seed"] for run in records.read_records(path)] == [0]
     monkeypatch.setattr(engines, "train", slow_train)
     assert len(list(sweep.sweep(CONFIGS[:3], path, progress=False))) == 3
-    assert [run.config["seed"] for run in records.read(path)] == [0, 1, 2]
+    assert [run.config["seed"] for run in records.read_records(path)] == [0, 1, 2]
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has the device")
@@ -148,8 +148,8 @@ def test_a_finished_grid_is_read_once(tmp_path, monkeypatch):
         json.dumps(dataclasses.asdict(Record(asdict(c), [1.0], [1.0], [], 2))) for c in configs
     ]
     path.write_text("\n".join(lines))
-    read = results.read
-    monkeypatch.setattr(results, "read", lambda path: reads.append(path) or read(path))
+    read = results.read_records
+    monkeypatch.setattr(results, "read_records", lambda path: reads.append(path) or read(path))
     monkeypatch.setattr(engines, "train", lambda *a, **k: pytest.fail("nothing may run"))
     found = list(sweep.sweep(configs, path, progress=False))
     assert [run.config["seed"] for run in found] == [*range(30)]

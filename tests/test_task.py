@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from muonlab.cost.formulas import memory
+from muonlab.cost.formulas import bytes_needed
 from muonlab.data.load import BEGINNINGS, load_corpus, shape_for
 from muonlab.data.summary import report
 from muonlab.models.gpt import SIZES
@@ -39,7 +39,7 @@ def test_models_are_as_large_as_their_task_makes_them(name, words, numbers):
 
 
 def test_an_estimate_knows_that_other_tasks_have_fewer_words():
-    needs = {name: memory(TrainConfig(corpus=name)) for name in ("docs", *NAMES)}
+    needs = {name: bytes_needed(TrainConfig(corpus=name)) for name in ("docs", *NAMES)}
     assert needs["regression-2"] < needs["facts-4"] < needs["facts-9"] < needs["docs"]
 
 

@@ -16,7 +16,7 @@ from muonlab.data.corpus import Corpus
 from muonlab.data.load import load_corpus
 from muonlab.models import gpt
 from muonlab.optim.rules import RULES
-from muonlab.records.record import read
+from muonlab.records.record import read_records
 from muonlab.studies.races import RACE
 from muonlab.sweeps import engines, sweep
 from muonlab.sweeps.results import recorded
@@ -25,7 +25,7 @@ from muonlab.training import checkpoints
 from muonlab.training import run as train_module
 from muonlab.training.build import build_model, build_optimizer, picks_bf16
 from muonlab.training.config import IDLE, TrainConfig
-from muonlab.training.pretraining import FIRST, first_run
+from muonlab.training.pretraining import SETTINGS, first_run
 from muonlab.training.run import Diverged, Run, load_model, pretrained, tensors, train
 
 VOCABULARY = 50
@@ -195,14 +195,14 @@ def test_a_checkpoint_gives_its_model_back(tmp_path):
 def test_a_checkpoint_of_another_run_is_refused_by_the_fields_that_differ(tmp_path):
     path = tmp_path / "run"
     quiet(CONFIG, checkpoint=path)
-    before = checkpoints.read(path)
+    before = checkpoints.read_index(path)
     with pytest.raises(ValueError, match=r"lr is 0\.01 there and 0\.5 here; seed is 0 .* 3 here\."):
         quiet(replace(CONFIG, lr=0.5, seed=3), checkpoint=path)
     corpus = Cycle()
     corpus.sha256 = "decaf"
     with pytest.raises(ValueError, match="text of the corpus is 'c0ffee' there and 'decaf' here"):
         quiet(CONFIG, corpus, checkpoint=path)
-    assert checkpoints.read(path) == before
+    assert checkpoints.read_index(path) == before
 
 
 @pytest.mark.parametrize(
@@ -482,8 +482,8 @@ def test_a_pretraining_that_diverges_is_no_record_of_another_run(pretraining, mo
     config, _ = pretraining
     pretrained.cache_clear()
     monkeypatch.setattr(engines, "load_corpus", lambda name: Cycle())
-    monkeypatch.setitem(FIRST["lesson-04"], "adamw_lr", 1e38)
-    found = engines.run(config, lambda name: Cycle())
+    monkeypatch.setitem(SETTINGS["lesson-04"], "adamw_lr", 1e38)
+    found = engines.run_once(config, lambda name: Cycle())
     assert "the pretraining diverged at step" in found.failure
     assert TrainConfig(**found.config) == config
 
@@ -522,12 +522,12 @@ def test_a_sweep_runs_what_is_missing_and_goes_on_after_a_divergence(
     started = sweep.sweep(configs, path, progress=False)
     next(started)
     started.close()  # killed after the first
-    assert len(read(path)) == 1
+    assert len(read_records(path)) == 1
     found = list(sweep.sweep([*configs, configs[0]], path, progress=False))
     assert ran == configs
     assert [bool(record.failure) for record in found] == [False, True, False, False]
-    assert "lower lr" in read(path)[1].failure
-    same = (found[0], found[3], read(path)[0])
+    assert "lower lr" in read_records(path)[1].failure
+    same = (found[0], found[3], read_records(path)[0])
     assert [TrainConfig(**record.config) for record in same] == [configs[0]] * 3
     assert len(list(sweep.sweep(configs, path, progress=False))) == 3
     assert ran == configs

@@ -17,8 +17,8 @@ from torch.optim import AdamW, Optimizer
 
 from muonlab import checks
 from muonlab.benchmark.card import bench_card, card_report
-from muonlab.benchmark.rivals import CONTEXT, GPT_SHAPES, ROUTINES, VOCABULARY, rivals, trainer
-from muonlab.benchmark.timing import race
+from muonlab.benchmark.rivals import CHARACTERS, CONTEXT, GPT_SHAPES, ROUTINES, rivals, trainer
+from muonlab.benchmark.timing import in_turn
 from muonlab.files import prepare_file, replace_file
 from muonlab.machine import fast_bf16, keep_freed_memory, pick_device, work_dtype
 from muonlab.optim.coefficients import schedule
@@ -33,7 +33,7 @@ from muonlab.records.table import columns, markdown
 SHAPES = [(128, 128), (128, 512), (384, 1536), (768, 768), (768, 3072), (1024, 4096)]
 STACKED = 12  # matrices of each shape
 BYTES = 20  # a parameter: weight, momentum and gradient are read, the first two written, float32
-BATCH = 8  # sequences of a training step
+SEQUENCES = 8  # sequences of a training step
 MORE = {  # what some rows hold: its head in the table, and its format
     "times AdamW": ("× AdamW", ".1f"),
     "scratch MB": ("scratch MB", ".1f"),
@@ -50,7 +50,7 @@ def bench(device: str = "cpu") -> dict[str, Any]:
         return bench_card(chosen)
     made = provenance() | {"freed memory kept": keep_freed_memory()}
     record: dict[str, Any] = {"provenance": made}
-    for part, measure in PARTS.items():
+    for part, measure in MEASURES.items():
         print(f"measuring: {part.replace('_', ' ')} …", file=sys.stderr, flush=True)
         record[part] = measure()
     return record
@@ -134,7 +134,7 @@ def newton_schulz_steps() -> list[dict[str, Any]]:
         G = torch.randn(STACKED, *shape, generator=torch.Generator().manual_seed(0))
         floor = STACKED * _product_seconds(*shape, dtype=work_dtype(G.dtype, G.device, G.numel()))
         runs = {name: partial(run, G) for name, run in contestants.items()}
-        rows += race(runs, floor=floor, count=STACKED, shape=f"{shape[0]} × {shape[1]}")
+        rows += in_turn(runs, floor=floor, count=STACKED, shape=f"{shape[0]} × {shape[1]}")
     return rows
 
 
@@ -144,7 +144,7 @@ def optimizer_step() -> list[dict[str, Any]]:
     floor = sum(_product_seconds(*shape, dtype=dtype) for shape in GPT_SHAPES)
     floor += BYTES * sum(map(math.prod, GPT_SHAPES)) / (1e9 * peak()["copy"])
     optimizers = rivals()
-    rows = race({name: partial(_step, alike) for name, alike in optimizers.items()}, floor=floor)
+    rows = in_turn({name: partial(_step, alike) for name, alike in optimizers.items()}, floor=floor)
     adamw = next(row["ratio"] for row in rows if row["name"] == "AdamW, fused")
     for row in rows:
         row["times AdamW"] = row["ratio"] / adamw
@@ -158,23 +158,23 @@ def training() -> list[dict[str, Any]]:
 
     The first is what nanoGPT does on a CPU as published: float32, and AdamW in a Python loop.
     """
-    tokens, bf16 = torch.randint(VOCABULARY, (BATCH, CONTEXT + 1)), fast_bf16()
+    tokens, bf16 = torch.randint(CHARACTERS, (SEQUENCES, CONTEXT + 1)), fast_bf16()
     contestants = {
         "float32, AdamW in a loop": trainer(tokens, False, lambda m: AdamW(m.parameters())),
         "muonlab, AdamW": trainer(tokens, bf16, lambda m: Muon(route(m, muon=()).groups())),
         "muonlab, Muon": trainer(tokens, bf16, lambda m: Muon(route(m).groups())),
     }
-    rows = race(contestants, samples=5)
+    rows = in_turn(contestants, samples=5)
     for row in rows:
-        row["tokens per second"] = 1000 * BATCH * CONTEXT / row["milliseconds"]
+        row["tokens per second"] = 1000 * SEQUENCES * CONTEXT / row["milliseconds"]
     return rows
 
 
-PARTS = {part.__name__: part for part in (peak, newton_schulz_steps, optimizer_step, training)}
+MEASURES = {part.__name__: part for part in (peak, newton_schulz_steps, optimizer_step, training)}
 
 
 def _seconds(run: Callable[[], object]) -> float:
-    return race({"alone": run}, samples=3)[0]["milliseconds"] / 1000
+    return in_turn({"alone": run}, samples=3)[0]["milliseconds"] / 1000
 
 
 def _step(optimizers: list[Optimizer]) -> None:

@@ -19,7 +19,7 @@ import torch
 from torch.optim import AdamW, Optimizer
 
 from muonlab.benchmark.launches import launches
-from muonlab.benchmark.rivals import ROUTINES, parameters, trainer
+from muonlab.benchmark.rivals import ROUTINES, drawn_matrices, trainer
 from muonlab.models.gpt import GPT, SIZES
 from muonlab.optim.muon import Muon
 from muonlab.optim.normuon import NorMuon
@@ -28,17 +28,17 @@ from muonlab.optim.routing import route
 from muonlab.records.provenance import provenance
 from muonlab.records.table import columns, markdown
 
-Rows = list[dict[str, Any]]
+Sheet = list[dict[str, Any]]
 PARITY = "parity, relative difference of weights after 3 steps"  # from torch.optim.Muon's
-LEAST, MOST, WARM, SECONDS = 5, 200, 3, 0.4  # timed calls, those before them, and how long
+FEWEST, MOST_TIMED, WARM, TIMED_FOR = 5, 200, 3, 0.4  # timed calls, those before them, and seconds
 PRODUCT, COPY = 8192, 2**30  # rows of square matrices whose product gives the peak, and bytes
-NS_STEPS = 5
+MUON_STEPS = 5
 STACKS = {(384, 384): 12, (384, 1536): 12, (768, 768): 12, (768, 3072): 12, (1024, 4096): 12}
 STACKS |= {(2048, 2048): 4, (2048, 8192): 4}
 LAYER = [(1, 1)] * 4 + [(4, 1), (1, 4)]  # the hidden matrices of a GPT, in widths
 SETS = {"small, 6 x 384": (6, 384), "paper, 12 x 768": (12, 768), "1B, 16 x 2048": (16, 2048)}
 TRAINED = {"small": (32, 256, 4096), "paper": (32, 1024, 50304)}  # sequences, context, vocabulary
-ALL = ROUTINES | {"muonlab readable": lambda G: [newton_schulz(X) for X in G]}
+TIMED = ROUTINES | {"muonlab readable": lambda G: [newton_schulz(X) for X in G]}
 STEPPERS: dict[str, Callable[..., Any]] = {
     "torch.optim.Muon": torch.optim.Muon,
     "AdamW fused": partial(AdamW, fused=True),
@@ -56,7 +56,7 @@ def bench_card(device: torch.device) -> dict[str, Any]:
     """Returns a record of all tables: milliseconds, kernels, megabytes (None on a CPU)."""
     made = provenance(device)
     record = {"torch": made["torch"], "device": made["device"], "driver": _driver(device)}
-    record |= {"provenance": made, PARITY: parity(device), "peak": peak(device)}
+    record |= {"provenance": made, PARITY: parity(device), "peak": card_peak(device)}
     for name, measure in TABLES.items():
         print(f"measuring: {name.replace('_', ' ')} …", file=sys.stderr, flush=True)
         record[name] = measure(device, 1e9 * record["peak"]["bf16 TFLOP/s"])
@@ -94,7 +94,7 @@ def timed(run: Callable[[], object], device: torch.device) -> tuple[float, float
     """Returns what a call takes: ms by events (median), ms by the clock (mean), MB at most."""
     cuda = device.type == "cuda"
     event: Callable[[], Any] = partial(torch.cuda.Event, enable_timing=True) if cuda else Tick
-    pairs = [(event(), event()) for _ in range(MOST)]
+    pairs = [(event(), event()) for _ in range(MOST_TIMED)]
     if cuda:
         gc.collect()  # what was timed before may still hold memory
         torch.cuda.reset_peak_memory_stats(device)
@@ -110,7 +110,7 @@ def timed(run: Callable[[], object], device: torch.device) -> tuple[float, float
         return time.perf_counter() - began
 
     spent(WARM)
-    count = max(LEAST, min(MOST, int(SECONDS / max(spent(1), 1e-5))))
+    count = max(FEWEST, min(MOST_TIMED, int(TIMED_FOR / max(spent(1), 1e-5))))
     wall = 1000 * spent(count) / count
     by_events = median(start.elapsed_time(end) for start, end in pairs[:count])
     return by_events, wall, 1e-6 * torch.cuda.max_memory_allocated(device) if cuda else None
@@ -118,7 +118,7 @@ def timed(run: Callable[[], object], device: torch.device) -> tuple[float, float
 
 def parity(device: torch.device) -> float:
     """Returns the largest difference from torch's weights, over their norm, in three steps."""
-    sides = [parameters([(384 * m, 384 * n) for m, n in LAYER[3:]], device) for _ in range(2)]
+    sides = [drawn_matrices([(384 * m, 384 * n) for m, n in LAYER[3:]], device) for _ in range(2)]
     for params, make in zip(sides, (Muon, torch.optim.Muon), strict=True):
         torch._foreach_mul_([p.data for p in params], 50)  # to entries of about 1
         optimizer = make(params, lr=0.02)
@@ -127,7 +127,7 @@ def parity(device: torch.device) -> float:
     return max(((p - q).norm() / q.norm()).item() for p, q in zip(*sides, strict=True))
 
 
-def peak(device: torch.device) -> dict[str, float]:
+def card_peak(device: torch.device) -> dict[str, float]:
     """Returns the speed of a large bf16 product, and of a copy: bytes read, and bytes written."""
     X = torch.randn(PRODUCT, PRODUCT, device=device, dtype=torch.bfloat16)
     source = torch.empty(COPY, device=device, dtype=torch.uint8)
@@ -135,7 +135,7 @@ def peak(device: torch.device) -> dict[str, float]:
     return {"bf16 TFLOP/s": 2e-9 * PRODUCT**3 / product, "copy GB/s": 2e-6 * COPY / copy}
 
 
-def newton_schulz_stacks(device: torch.device, speed: float) -> Rows:
+def newton_schulz_stacks(device: torch.device, speed: float) -> Sheet:
     """Returns rows of five steps on stacks of matrices; the speed is in operations a millisecond.
 
     The floor is the products of torch's routine at that speed.
@@ -145,20 +145,20 @@ def newton_schulz_stacks(device: torch.device, speed: float) -> Rows:
         G = torch.randn(stack, *shape, device=device)
         flop = stack * _flop(shape)
         row: dict[str, Any] = {"shape": [*shape], "stack": stack, "flop, as torch multiplies": flop}
-        row |= {name: timed(partial(run, G), device)[0] for name, run in ALL.items()}
+        row |= {name: timed(partial(run, G), device)[0] for name, run in TIMED.items()}
         row |= {"floor at peak": flop / speed, "ratio": row["muonlab"] / row["torch.optim.Muon"]}
         rows.append(row)
     return rows
 
 
-def optimizer_step(device: torch.device, speed: float) -> Rows:
+def card_step(device: torch.device, speed: float) -> Sheet:
     """Returns rows of one step on the hidden matrices of a model."""
     rows = []
     for name, (layers, width) in SETS.items():
         shapes = [(m * width, n * width) for m, n in LAYER] * layers
         row: dict[str, Any] = {"set": name, "numbers": sum(map(math.prod, shapes))}
         for who, make in STEPPERS.items():
-            optimizer: Any = make(parameters(shapes, device))
+            optimizer: Any = make(drawn_matrices(shapes, device))
             row[who], row[f"{who} wall"], row[f"{who} peak MB"] = timed(optimizer.step, device)
             row[f"{who} kernels"] = launches(optimizer.step).kernels
             if who == "muonlab Muon":
@@ -168,7 +168,7 @@ def optimizer_step(device: torch.device, speed: float) -> Rows:
     return rows
 
 
-def training(device: torch.device, speed: float) -> Rows:
+def card_training(device: torch.device, speed: float) -> Sheet:
     """Returns rows of a step of training in bf16: forward, backward and optimizer."""
     rows = []
     for size, (batch, context, words) in TRAINED.items():
@@ -187,8 +187,8 @@ def training(device: torch.device, speed: float) -> Rows:
     return rows
 
 
-TABLES: dict[str, Callable[[torch.device, float], Rows]] = {"newton_schulz": newton_schulz_stacks}
-TABLES |= {"optimizer_step": optimizer_step, "training, eager": training}
+TABLES: dict[str, Callable[[torch.device, float], Sheet]] = {"newton_schulz": newton_schulz_stacks}
+TABLES |= {"optimizer_step": card_step, "training, eager": card_training}
 
 
 def _optimizer(kind: type[Muon], groups: tuple[str, ...], model: GPT) -> Optimizer:
@@ -199,7 +199,7 @@ def _optimizer(kind: type[Muon], groups: tuple[str, ...], model: GPT) -> Optimiz
 def _flop(shape: tuple[int, int]) -> int:
     """Returns the operations of Newton-Schulz steps as torch multiplies."""
     k, n = sorted(shape)
-    return NS_STEPS * (4 * k * k * n + 2 * k**3)
+    return MUON_STEPS * (4 * k * k * n + 2 * k**3)
 
 
 def _cell(value: Any) -> str:

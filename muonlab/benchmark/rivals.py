@@ -16,9 +16,9 @@ from muonlab.optim.coefficients import JORDAN
 from muonlab.optim.fast import fast_newton_schulz
 from muonlab.optim.muon import Muon
 
-LAYERS, WIDTH, VOCABULARY, CONTEXT = 6, 384, 65, 256  # nanoGPT's small GPT, 10.7M numbers
-GPT_SHAPES = [(3 * WIDTH, WIDTH), (WIDTH, WIDTH), (4 * WIDTH, WIDTH), (WIDTH, 4 * WIDTH)] * LAYERS
-OTHER_SHAPES = [(VOCABULARY, WIDTH), (CONTEXT, WIDTH)]  # embeddings, stepped by AdamW
+LAYERS, C, CHARACTERS, CONTEXT = 6, 384, 65, 256  # nanoGPT's small GPT, 10.7M numbers
+GPT_SHAPES = [(3 * C, C), (C, C), (4 * C, C), (C, 4 * C)] * LAYERS
+OTHER_SHAPES = [(CHARACTERS, C), (CONTEXT, C)]  # embeddings, stepped by AdamW
 Device = torch.device | str
 ROUTINES: dict[str, Callable[[Tensor], object]] = {  # five Newton-Schulz steps on a stack
     "torch.optim.Muon": lambda G: [torch_newton_schulz(X, JORDAN[0], 5, 1e-7) for X in G],
@@ -33,7 +33,7 @@ def rivals() -> dict[str, list[Optimizer]]:
     Public Muons join where they are installed: `pip install -e .[bench]`.
     """
     optimizers: dict[str, list[Optimizer]] = {
-        "torch.optim.Muon": [torch.optim.Muon(parameters(GPT_SHAPES)), _adamw(OTHER_SHAPES)],
+        "torch.optim.Muon": [torch.optim.Muon(drawn_matrices(GPT_SHAPES)), _adamw(OTHER_SHAPES)],
         "AdamW, fused": [_adamw([*GPT_SHAPES, *OTHER_SHAPES])],
         "muonlab": _ours(),
         "muonlab, four steps": _ours("four", 4),
@@ -41,7 +41,7 @@ def rivals() -> dict[str, list[Optimizer]]:
         "muonlab, Polar Express": _ours("polar_express"),
     }
     for package, module in PUBLIC.items():
-        group = {"params": parameters(GPT_SHAPES), "use_muon": True, "algorithm": "muon"}
+        group = {"params": drawn_matrices(GPT_SHAPES), "use_muon": True, "algorithm": "muon"}
         try:
             name = f"{package} {metadata.version(package)}"
             optimizers[name] = [import_module(module).Muon([group]), _adamw(OTHER_SHAPES)]
@@ -55,7 +55,7 @@ def trainer(
     bf16: bool,
     make: Callable[[GPT], Optimizer],
     size: str = "small",
-    vocabulary: int = VOCABULARY,
+    vocabulary: int = CHARACTERS,
 ) -> Callable[[], None]:
     """Returns a function that trains a GPT for one step on these tokens (B, T + 1), where they are.
 
@@ -75,7 +75,7 @@ def trainer(
     return run
 
 
-def parameters(shapes: list[tuple[int, int]], device: Device = "cpu") -> list[nn.Parameter]:
+def drawn_matrices(shapes: list[tuple[int, int]], device: Device = "cpu") -> list[nn.Parameter]:
     """Returns matrices of those shapes on the device, with gradients: both are chance."""
     draw = partial(torch.randn, generator=torch.Generator(device).manual_seed(0), device=device)
     params = [nn.Parameter(0.02 * draw(shape)) for shape in shapes]
@@ -85,11 +85,11 @@ def parameters(shapes: list[tuple[int, int]], device: Device = "cpu") -> list[nn
 
 
 def _adamw(shapes: list[tuple[int, int]]) -> Optimizer:
-    return AdamW(parameters(shapes), fused=True)
+    return AdamW(drawn_matrices(shapes), fused=True)
 
 
 def _ours(coefficients: str = "jordan", steps: int = 5) -> list[Optimizer]:
     norm = "frobenius" if coefficients == "jordan" else "schatten4"  # closer, and no more work
     options = {"ns_coefficients": coefficients, "ns_norm": norm, "ns_steps": steps}
-    rest = {"params": parameters(OTHER_SHAPES), "rule": "adamw"}
-    return [Muon([{"params": parameters(GPT_SHAPES), **options}, rest])]
+    rest = {"params": drawn_matrices(OTHER_SHAPES), "rule": "adamw"}
+    return [Muon([{"params": drawn_matrices(GPT_SHAPES), **options}, rest])]

@@ -8,10 +8,10 @@ from typing import Any
 import psutil
 
 SAMPLE = 0.2  # seconds: the system counts processor time in hundredths
-OTHERS = 0.05  # the share of the machine that other processes may have in a sample
+BUSY = 0.05  # the share of the machine that other processes may have in a sample
 
 
-def race(
+def in_turn(
     contestants: Mapping[str, Callable[[], object]],
     samples: int = 7,
     rounds: int = 30,
@@ -46,17 +46,12 @@ def race(
     first = next(iter(medians.values()))
     if floor is not None:
         more["floor"] = floor / first
-    return [
-        {
-            **more,
-            "name": name,
-            "milliseconds": 1000 * seconds / count,
-            "ratio": seconds / first,
-            "samples": len(accepted[name]),
-            "rejected": turns - len(accepted[name]),
-        }
-        for name, seconds in medians.items()
-    ]
+    rows = []
+    for name, seconds in medians.items():
+        row = {"name": name, "milliseconds": 1000 * seconds / count, "ratio": seconds / first}
+        taken = len(accepted[name])
+        rows.append({**more, **row, "samples": taken, "rejected": turns - taken})
+    return rows
 
 
 def _calls(run: Callable[[], object]) -> int:
@@ -72,7 +67,7 @@ def _sample(run: Callable[[], object], calls: int) -> list[float]:
     for _ in range(calls):
         run()
     seconds = time.perf_counter() - start
-    allowed = OTHERS * (psutil.cpu_count() or 1) * seconds + 0.02
+    allowed = BUSY * (psutil.cpu_count() or 1) * seconds + 0.02
     return [seconds / calls] if _others() - others <= allowed else []
 
 

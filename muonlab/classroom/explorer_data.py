@@ -10,7 +10,7 @@ from torch import Tensor
 
 from muonlab import checks
 from muonlab.data.facts import Facts, selections
-from muonlab.records.record import Record, contestant, several
+from muonlab.records.record import Record, contestant, several_runs
 from muonlab.records.runs import by_contestant, grouped
 from muonlab.studies.facts import learner
 from muonlab.sweeps.search import Search
@@ -54,7 +54,7 @@ def facts_data(records: Iterable[Record], text: Facts) -> dict[str, Any]:
     then, on average: [step][group].
     """
     checks.kind('the text of the runs, as load_corpus("facts-9") gives', text, Facts)
-    runs = several(records)
+    runs = several_runs(records)
     if other := sorted({run.config["corpus"] for run in runs} - {text.name}):
         raise ValueError(f"expected the text of the runs, {', '.join(other)}; got {text.name}")
     runs_of = grouped(runs, learner, preset="facts-400")
@@ -104,7 +104,7 @@ def averages_data(records: Iterable[Record]) -> dict[str, Any]:
 
     Lengths and averages in rising order, those of the study `knobs`.
     """
-    runs = several(records)
+    runs = several_runs(records)
 
     def place(config: Mapping[str, Any]) -> tuple[int, bool, float]:
         own = config["momentum"] if config["muon"] else config["betas"][0]
@@ -129,7 +129,7 @@ def bands_data(lengths: Mapping[str, Iterable[Record]]) -> dict[str, Any]:
     Each is a number a step: a mean over a matrix's layers; its mean, low and high over the seeds.
     """
     checks.kind('records by their length, as {"150": records}', lengths, Mapping)
-    return {length: _bands(several(records)) for length, records in lengths.items()}
+    return {length: _bands(several_runs(records)) for length, records in lengths.items()}
 
 
 def _bands(runs: Runs) -> dict[str, Any]:
@@ -155,7 +155,7 @@ def measured_spectra(
 
     The four numbers are those of `theory.spectra.Isotropy`; step 0 is that of the first weights.
     """
-    if not (runs := [run for run in several(records) if run.spectra]):
+    if not (runs := [run for run in several_runs(records) if run.spectra]):
         raise ValueError("expected runs with spectra, as race-1200 has; got none")
 
     def stacked(runs: Runs, matrix: str) -> Tensor:

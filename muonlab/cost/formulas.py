@@ -4,7 +4,7 @@ A product of m×k by k×n is 2mkn operations; all that is no product is left out
 """
 
 import math
-import time
+import timeit
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
@@ -16,7 +16,7 @@ from torch import nn
 
 from muonlab import checks
 from muonlab.data.load import shape_for, training_tokens
-from muonlab.data.shards import TOKENS
+from muonlab.data.shards import SHARD_TOKENS
 from muonlab.machine import pick_device
 from muonlab.models.gpt import GPTConfig
 from muonlab.models.regressor import build
@@ -30,7 +30,7 @@ NS_STEPS = 5
 LOGIT = 12  # bytes a logit as backward begins: its log-probability and two gradients, float32
 # bytes that backward needs for a number of each layer's stream, as measured (see the tests):
 # in a plain layer, and how many more with latent attention, with experts, with gates
-KEPT = {"bf16": (51, 20, 15, 8), "fp32": (77, 10, 25, 11)}
+BYTES_KEPT = {"bf16": (51, 20, 15, 8), "fp32": (77, 10, 25, 11)}
 
 
 def muon_overhead(
@@ -106,7 +106,7 @@ class Counts:
         """
         shape = self.shape
         parts = (True, shape.attention == "latent", shape.experts > 0, shape.gated)
-        of_a_layer = sum(compress(KEPT[precision], parts))
+        of_a_layer = sum(compress(BYTES_KEPT[precision], parts))
         return tokens * (of_a_layer * shape.layers * shape.width + LOGIT * shape.vocab_size)
 
 
@@ -120,7 +120,7 @@ def flops(config: TrainConfig) -> float:
     return config.steps * (model + sum(counts.muon_flops(config.ns_steps)))
 
 
-def memory(config: TrainConfig) -> float:
+def bytes_needed(config: TrainConfig) -> float:
     """Returns about how many bytes the tensors of a run need at once, in its precision here.
 
     A process on a CPU held half as much again (measured on Linux).
@@ -133,12 +133,12 @@ def memory(config: TrainConfig) -> float:
 def least_pieces(config: TrainConfig, free: float) -> int | None:
     """Returns the fewest pieces of its batches with which a run fits so many bytes; None: none."""
     counts = (n for n in range(1, config.batch + 1) if config.batch % n == 0)
-    return next((n for n in counts if memory(replace(config, pieces=n)) <= free), None)
+    return next((n for n in counts if bytes_needed(replace(config, pieces=n)) <= free), None)
 
 
 def check_memory(config: TrainConfig) -> None:
     """Raises ValueError when the run cannot fit what is free on its device."""
-    needed, device = memory(config), pick_device(config.device)
+    needed, device = bytes_needed(config), pick_device(config.device)
     cuda = device.type == "cuda"
     free = torch.cuda.mem_get_info(device)[0] if cuda else psutil.virtual_memory().available
     if needed > free:
@@ -155,12 +155,12 @@ def passes(config: TrainConfig) -> str:
     if not in_text or read <= in_text:
         return ""
     fineweb = config.corpus.startswith("fineweb")
-    more = f"; fineweb-{math.ceil(read / TOKENS)} has enough" if fineweb else ""
+    more = f"; fineweb-{math.ceil(read / SHARD_TOKENS)} has enough" if fineweb else ""
     often = f"{read / in_text:.1f} passes over {config.corpus}"
     return f"each run reads {read:,} tokens: {often}{more}\n"
 
 
-def summary(configs: list[TrainConfig]) -> str:
+def on_one_card(configs: list[TrainConfig]) -> str:
     """Returns one line for a terminal: runs, operations, and hours on one H100-class card."""
     total = sum(map(flops, configs))
     hours = f"{total / (CARD * SHARE) / 3600:.2g} hours"
@@ -177,12 +177,7 @@ def hours_here(configs: list[TrainConfig]) -> str:
 def product_speed() -> float:
     """Returns the FLOP/s of a product of `tiny` on this CPU with torch's threads: best of 20."""
     x, W = torch.randn(1024, 128), torch.randn(512, 128)
-    seconds = []
-    for _ in range(20):
-        start = time.perf_counter()
-        x @ W.T
-        seconds.append(time.perf_counter() - start)
-    return 2 * x.numel() * len(W) / min(seconds)
+    return 2 * x.numel() * len(W) / min(timeit.repeat(lambda: x @ W.T, number=1, repeat=20))
 
 
 def _counts(config: TrainConfig) -> Counts:

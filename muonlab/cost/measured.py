@@ -18,7 +18,7 @@ from muonlab.sweeps.study import Phase, Place, Unrecorded
 from muonlab.training.build import model_shape
 from muonlab.training.config import TrainConfig
 
-ALL = {"QK", "VO", "FFN"}
+EVERY_MATRIX = {"QK", "VO", "FFN"}
 
 
 def left(phases: Mapping[str, Phase], at: Place) -> str:
@@ -53,7 +53,7 @@ def left(phases: Mapping[str, Phase], at: Place) -> str:
 
 def minutes(config: TrainConfig) -> float | None:
     """Returns the minutes of a run's steps on the timed card; None: nobody has timed such steps."""
-    rule = config.rule if {*config.muon} == ALL else ""
+    rule = config.rule if {*config.muon} == EVERY_MATRIX else ""
     who = {"muon": "Muon", "normuon": "NorMuon"}.get(rule) if config.muon else "AdamW"
     batch, context, words = TRAINED.get(config.size, (0, 0, 0))
     alike = (config.batch, config.context, config.pieces) == (batch, context, 1)

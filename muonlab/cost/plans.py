@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from muonlab import checks
-from muonlab.cost.formulas import CARD, SHARE, flops, least_pieces, memory
+from muonlab.cost.formulas import CARD, SHARE, bytes_needed, flops, least_pieces
 from muonlab.data.task import Task
 from muonlab.models.gpt import GPTConfig
 from muonlab.training.config import TrainConfig
@@ -38,12 +38,12 @@ def estimate(configs: Sequence[TrainConfig], speed: float) -> Estimate:
     checks.number("speed", speed, 0, above=True)
     checks.number("runs", len(configs), 1)
     flops_by_run = list(map(flops, configs))
-    largest = max(configs, key=memory)
+    largest = max(configs, key=bytes_needed)
     rounds = math.ceil(len(configs) / GPUS)  # the last round may leave GPUs idle
     return Estimate(
         runs=len(configs),
         flop=sum(flops_by_run),
-        bytes=memory(largest),
+        bytes=bytes_needed(largest),
         hours=sum(flops_by_run) / speed / 3600,
         gpu_hours=sum(flops_by_run) / (CARD * SHARE) / 3600,
         eight_gpus=rounds * max(flops_by_run) / (CARD * SHARE) / 3600,

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from muonlab.files import cache_folder, replace_file
 
-FORMAT = 1
-MAGIC = f"muonlab corpus {FORMAT} "
+CACHE_FORMAT = 1
+STAMP = f"muonlab corpus {CACHE_FORMAT} "
 
 
 def load_or_build(name: str, build: Callable[[], bytes]) -> tuple[bytes, str]:
@@ -26,7 +26,7 @@ def load_or_build(name: str, build: Callable[[], bytes]) -> tuple[bytes, str]:
     path = cache_folder() / name
     try:
         path.parent.mkdir(parents=True, exist_ok=True)  # better refused now than after the work
-        return parse(path.read_bytes())
+        return checked_content(path.read_bytes())
     except FileNotFoundError:
         pass
     except ValueError as error:  # the warning points at the caller of load_corpus
@@ -35,22 +35,22 @@ def load_or_build(name: str, build: Callable[[], bytes]) -> tuple[bytes, str]:
         raise _refused("read the cache", error, path) from error
     content = build()
     digest = sha256(content).hexdigest()
-    write(path, f"{MAGIC}{digest}\n".encode() + content)
+    write_whole(path, f"{STAMP}{digest}\n".encode() + content)
     return content, digest
 
 
-def parse(file: bytes) -> tuple[bytes, str]:
+def checked_content(file: bytes) -> tuple[bytes, str]:
     """Returns the content of a file and its hash; raises ValueError where they do not fit."""
     first, _, content = file.partition(b"\n")
-    if not first.startswith(MAGIC.encode()):
-        raise ValueError(f"should begin with {MAGIC!r}, but begins with {first[: len(MAGIC)]!r}")
-    expected, actual = first[len(MAGIC) :].decode("ascii", "replace"), sha256(content).hexdigest()
+    if not first.startswith(STAMP.encode()):
+        raise ValueError(f"should begin with {STAMP!r}, but begins with {first[: len(STAMP)]!r}")
+    expected, actual = first[len(STAMP) :].decode("ascii", "replace"), sha256(content).hexdigest()
     if actual != expected:
         raise ValueError(f"should have sha256 {expected[:12]}…, but has {actual[:12]}…")
     return content, actual
 
 
-def write(path: Path, file: bytes) -> None:
+def write_whole(path: Path, file: bytes) -> None:
     """Puts a file in place whole, or leaves everything as it was and raises OSError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

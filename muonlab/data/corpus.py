@@ -20,15 +20,15 @@ from torch import Tensor
 
 from muonlab import archive, checks
 from muonlab.data import documents, shards, tokenization
-from muonlab.data.cache import FORMAT, load_or_build
+from muonlab.data.cache import CACHE_FORMAT, load_or_build
 from muonlab.data.task import with_words
 from muonlab.data.windows import chance, check_sizes, token_ids, windows
 from muonlab.files import prepare_file
 from muonlab.models.gpt import GPT, GPTConfig
 
-VOCABULARY = 4096  # tokens of a tokenizer that is trained on a text
-SMALLEST, LARGEST = 257, 65_536  # the bytes and END; what two bytes can hold
-SHORTEST = 80  # characters: shorter source files do little beyond importing
+USUAL_WORDS = 4096  # tokens of a tokenizer that is trained on a text
+LEAST_WORDS, MOST_WORDS = 257, 65_536  # the bytes and END; what two bytes can hold
+SHORTEST_FILE = 80  # characters: shorter source files do little beyond importing
 CLASSES = ("head", "middle", "tail")  # of tokens, by how often they occur
 SPAN = 16  # tokens: a target whose span stands in the training text may be remembered, not guessed
 PART = 10_000_000  # tokens of the training text whose spans are looked up at once
@@ -186,22 +186,22 @@ def load_code(name: str = "code") -> Corpus:
     def build() -> bytes:
         _, folder = next(documents.source_folders())  # Python's own comes first
         codes = map(documents.bare_code, documents.python_files(folder))
-        return _pack((text for text in codes if len(text) >= SHORTEST), docs.tokenizer)
+        return _pack((text for text in codes if len(text) >= SHORTEST_FILE), docs.tokenizer)
 
     return _cached(name, "code", (docs.sha256,), build)
 
 
 def words_of(name: str) -> int:
-    """Returns the vocabulary that the name of a text asks for: VOCABULARY unless it says more.
+    """Returns the vocabulary that the name of a text asks for: USUAL_WORDS unless it says more.
 
     >>> words_of("docs"), words_of("docs-1024")
     (4096, 1024)
     """
     kind, dash, words = name.partition("-")
     if not dash:
-        return VOCABULARY
-    if not words.isdecimal() or not SMALLEST <= int(words) <= LARGEST:
-        message = f"expected {kind}-V with a vocabulary V of {SMALLEST} to {LARGEST:,} tokens"
+        return USUAL_WORDS
+    if not words.isdecimal() or not LEAST_WORDS <= int(words) <= MOST_WORDS:
+        message = f"expected {kind}-V with a vocabulary V of {LEAST_WORDS} to {MOST_WORDS:,} tokens"
         raise ValueError(f"{message}, such as {kind}-1024; got {name!r}")
     return int(words)
 
@@ -221,7 +221,7 @@ def load_folder(folder: Path) -> Corpus:
     if any(folder.glob("*.bin")):
         return _from_shards(folder.name, *shards.find(folder))
     texts = documents.passages(folder)
-    return _cached(folder.resolve().name, "folder", (VOCABULARY, texts), lambda: _pack(texts))
+    return _cached(folder.resolve().name, "folder", (USUAL_WORDS, texts), lambda: _pack(texts))
 
 
 def _pack(
@@ -233,21 +233,18 @@ def _pack(
     """
     halves = documents.split(texts)
     if tokenizer is None:
-        tokenizer = tokenization.train_tokenizer(halves[0], words or VOCABULARY)
+        tokenizer = tokenization.train_tokenizer(halves[0], words or USUAL_WORDS)
     train, held_out = (tokenization.encode(tokenizer, half) for half in halves)
-    facts = {
-        "train": len(train),
-        "held_out": len(held_out),
-        "documents": sum(map(len, halves)),
-        "characters": sum(len(text) for half in halves for text in half),
-        "tokenizer": tokenizer.to_str(),
-    }
+    facts: dict[str, Any] = {"train": len(train), "held_out": len(held_out)}
+    facts["documents"] = sum(map(len, halves))
+    facts["characters"] = sum(len(text) for half in halves for text in half)
+    facts["tokenizer"] = tokenizer.to_str()
     return json.dumps(facts).encode() + b"\n" + train.tobytes() + held_out.tobytes()
 
 
 def _cached(name: str, kind: str, key: tuple[object, ...], build: Callable[[], bytes]) -> Corpus:
     """Returns the corpus of a file of the cache, which is built unless one with this key exists."""
-    named = sha256(repr((FORMAT, *key)).encode()).hexdigest()
+    named = sha256(repr((CACHE_FORMAT, *key)).encode()).hexdigest()
     return unpacked(name, *load_or_build(f"{kind}-{named[:16]}.corpus", build))
 
 
@@ -267,5 +264,5 @@ def unpacked(name: str, content: bytes, digest: str) -> Corpus:
 def _from_shards(name: str, training: list[Path], held_out: list[Path]) -> Corpus:
     train, rest = (torch.from_numpy(shards.read_shards(paths)) for paths in (training, held_out))
     words, digest = shards.vocabulary(training + held_out), shards.digest(training + held_out)
-    documents = sum(int((tokens == shards.END).sum()) for tokens in (train, rest))
+    documents = sum(int((tokens == shards.GPT2_END).sum()) for tokens in (train, rest))
     return Corpus(name, train, rest, words, digest, documents, characters=None, tokenizer=None)

@@ -27,7 +27,7 @@ from muonlab.data.task import with_words
 from muonlab.data.windows import chance, check_sizes, token_ids, windows
 from muonlab.models.gpt import GPT, GPTConfig
 
-LARGEST, STEEPEST = 15, 2  # m and the exponent go up to these
+MOST_GROUPS, STEEPEST = 15, 2  # m and the exponent go up to these
 SEPARATOR = "<fact>"  # token 0, begins each pair
 TEMPLATES = (  # the first word of each answer is the one that tells
     "What is the birth date of {first} {surname} ? {month} {day} {year} .",
@@ -40,7 +40,7 @@ TEMPLATES = (  # the first word of each answer is the one that tells
 MONTHS = "January February March April May June July August September October November December"
 DATES = {"month": MONTHS.split(), "day": range(1, 29), "year": range(1940, 2000)}
 POOLS = ("first", "surname", "city", "university", "major", "employer")
-SIZES = (400, 1000, 200, 300, 100, 300)
+POOL_SIZES = (400, 1000, 200, 300, 100, 300)
 ENDINGS = ("", "ley", "ton", "ra", "tics", "tar")
 ROOT = ("bdfglmnrst", "aeiou", "lnr", "bmsvz", "aiou")  # two syllables, a letter from each
 AT_ONCE = 256  # questions asked in one batch
@@ -146,9 +146,9 @@ def selections(m: int, exponent: float = 1.0) -> list[int]:
     >>> selections(4), selections(4, exponent=0), selections(4, exponent=1.5)
     ([16, 8, 4, 2, 1], [3, 3, 3, 3, 3], [22, 8, 3, 1, 1])
     """
-    numbers = isinstance(exponent, int | float) and m in range(1, LARGEST + 1)
+    numbers = isinstance(exponent, int | float) and m in range(1, MOST_GROUPS + 1)
     if not numbers or not 0 <= exponent <= STEEPEST:
-        limits = f"expected m of 1 to {LARGEST} and an exponent of 0 to {STEEPEST}"
+        limits = f"expected m of 1 to {MOST_GROUPS} and an exponent of 0 to {STEEPEST}"
         raise ValueError(f"{limits}, got {m!r} and {exponent!r}")
     group = np.arange(m + 1)
     share = 2.0 ** (-exponent * group)
@@ -186,7 +186,7 @@ def _vocabulary(m: int) -> tuple[tuple[str, ...], dict[str, np.ndarray]]:
     roots = ["".join(letters) for letters in product(*ROOT)]
     roots = iter(RandomState(WORDS_SEED).permutation(roots).tolist())
     named = {kind: [str(date) for date in dates] for kind, dates in DATES.items()}
-    for kind, size, end in zip(POOLS, SIZES, ENDINGS, strict=True):
+    for kind, size, end in zip(POOLS, POOL_SIZES, ENDINGS, strict=True):
         made = [next(roots) + end for _ in range(size)]  # all of them: no word depends on m
         made = made if kind == "major" else [word.capitalize() for word in made]
         named[kind] = made[: max(12, 2 ** (m - 2))]

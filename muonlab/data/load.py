@@ -17,11 +17,11 @@ from muonlab.data.regression import load_regression
 from muonlab.data.task import Task, spelled, with_words
 from muonlab.models.gpt import GPTConfig
 
-TEXTS = {"docs": corpus.load_docs, "code": corpus.load_code, "fineweb": corpus.load_fineweb}
+BY_NAME = {"docs": corpus.load_docs, "code": corpus.load_code, "fineweb": corpus.load_fineweb}
 BEGINNINGS: dict[str, Callable[[str], Task]] = {  # of names that go on, as "facts-9"
     "facts-": load_facts,
     "regression-": load_regression,
-    **{f"{name}-": load for name, load in TEXTS.items()},
+    **{f"{name}-": load for name, load in BY_NAME.items()},
 }
 
 
@@ -43,16 +43,16 @@ def load_corpus(name: str | Path = "docs") -> Task:
     if not str(name):
         raise ValueError(f"expected the name of a text, such as 'docs', or a folder; got {name!r}")
     name = spelled(name) if isinstance(name, str) else name
-    if name in TEXTS:
-        return TEXTS[str(name)]()
+    if name in BY_NAME:
+        return BY_NAME[str(name)]()
     if make := _maker(str(name)):
         return make(str(name))
     folder = Path(os.path.expanduser(name))
     if not folder.is_dir():
         what = "a file" if folder.exists() else "neither"
-        known = [*TEXTS, *(f"{start}9" for start in BEGINNINGS)] if isinstance(name, str) else []
+        known = [*BY_NAME, *(f"{start}9" for start in BEGINNINGS)] if isinstance(name, str) else []
         then = checks.meant(name, known) or ": check the folder that paths start from"
-        message = f"expected {' or '.join(map(repr, TEXTS))} or the path of a folder"
+        message = f"expected {' or '.join(map(repr, BY_NAME))} or the path of a folder"
         raise ValueError(f"{message}, got {str(name)!r}, which is {what}{then}")
     return corpus.load_folder(folder)
 
@@ -68,12 +68,12 @@ def shape_for(name: str, model: GPTConfig) -> GPTConfig:
         return with_words(model, corpus.words_of(name))
     if name.split("-")[0] == "fineweb":
         shards.training_names(name)  # it says what it expects
-        return with_words(model, shards.VOCABULARY)
+        return with_words(model, shards.GPT2_WORDS)
     if make := _maker(name):
         return make(name).shape(model)
-    if name not in TEXTS and not Path(name).expanduser().is_dir():
+    if name not in BY_NAME and not Path(name).expanduser().is_dir():
         load_corpus(name)  # it says what it expects
-    return with_words(model, corpus.VOCABULARY)
+    return with_words(model, corpus.USUAL_WORDS)
 
 
 def training_tokens(name: str) -> int | None:
@@ -82,7 +82,7 @@ def training_tokens(name: str) -> int | None:
     FineWeb is not downloaded for that; other texts are read.
     """
     if name.split("-")[0] == "fineweb":
-        return shards.TOKENS * len(shards.training_names(name))
+        return shards.SHARD_TOKENS * len(shards.training_names(name))
     tokens = getattr(load_corpus(name), "train", None)
     return None if tokens is None else len(tokens)
 

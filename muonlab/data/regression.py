@@ -24,9 +24,9 @@ from muonlab import checks
 from muonlab.data.windows import chance
 from muonlab.models.gpt import GPT, GPTConfig
 
-LARGEST = 32  # dimensions: half as many as the pairs of the longest prompt that is usual here
-HELD_OUT = -1  # the seed of prompts that no run trains on: a run's own is at least 0
-KINDS = 3  # numbers of a token beside x: y, and two that say whether y is asked for or given
+MOST_DIMENSIONS = 32  # half as many as the pairs of the longest prompt that is usual here
+MEASURED_SEED = -1  # the seed of prompts that no run trains on: a run's own is at least 0
+BESIDE_X = 3  # numbers of a token beside x: y, and two that say whether y is asked for or given
 
 
 @dataclass(frozen=True)
@@ -59,15 +59,15 @@ class Regression:
         x = torch.randn(batch, context // 2, self.dimension, generator=generator)
         w = torch.randn(batch, self.dimension, 1, generator=generator) / self.dimension**0.5
         y = x @ w  # (B, n, 1)
-        tokens = torch.zeros(batch, context, self.dimension + KINDS)
-        tokens[:, 0::2, :-KINDS], tokens[:, 0::2, -2] = x, 1.0
-        tokens[:, 1::2, :-KINDS], tokens[:, 1::2, -1] = x, 1.0
-        tokens[:, 1::2, -KINDS] = y[..., 0]
+        tokens = torch.zeros(batch, context, self.dimension + BESIDE_X)
+        tokens[:, 0::2, :-BESIDE_X], tokens[:, 0::2, -2] = x, 1.0
+        tokens[:, 1::2, :-BESIDE_X], tokens[:, 1::2, -1] = x, 1.0
+        tokens[:, 1::2, -BESIDE_X] = y[..., 0]
         return tokens, y[..., 0]
 
     def shape(self, model: GPTConfig) -> GPTConfig:
         """Returns the shape of a model for these tokens, which are no words."""
-        return replace(model, vocab_size=1, inputs=self.dimension + KINDS)
+        return replace(model, vocab_size=1, inputs=self.dimension + BESIDE_X)
 
     def measure(self, model: GPT, batch: int, context: int, tokens: int) -> dict[str, Any]:
         """Returns the mean squared error of y, where the guess 0 has error 1.
@@ -75,7 +75,7 @@ class Regression:
         "errors" holds it after 0, 1, 2, … examples, "overall" their mean.
         """
         device, count = model.head.weight.device, max(1, tokens // (batch * context))
-        prompts = (self.batch(number, batch, context, HELD_OUT) for number in range(count))
+        prompts = (self.batch(number, batch, context, MEASURED_SEED) for number in range(count))
         losses = [model(x.to(device), y.to(device), reduction="none").cpu() for x, y in prompts]
         errors = torch.cat(losses).double().mean(0)  # (T/2,)
         return {"overall": errors.mean().item(), "errors": errors.tolist()}
@@ -85,7 +85,7 @@ def load_regression(name: str) -> Regression:
     """Returns the task of a name: "regression-4" has x of four numbers; else raises ValueError."""
     checks.kind("the name of a regression", name, str)
     match = re.fullmatch(r"regression-([0-9]{1,4})", name)
-    if not match or not 1 <= int(match[1]) <= LARGEST:
-        message = f"expected a name like 'regression-4', with a dimension of 1 to {LARGEST}"
+    if not match or not 1 <= int(match[1]) <= MOST_DIMENSIONS:
+        message = f"expected a name like 'regression-4', with a dimension of 1 to {MOST_DIMENSIONS}"
         raise ValueError(f"{message}, got {name!r}")
     return Regression(int(match[1]))

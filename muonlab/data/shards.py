@@ -21,10 +21,10 @@ from muonlab.files import replace_file
 REPOSITORY = "kjj0/fineweb10B-gpt2"
 REVISION = "889765ea1f903759787add96995d81171b632d0c"  # its commit, by which all get the same bytes
 MAGIC, VERSION, HEADER = 20240520, 1, 256 * 4  # the last in bytes
-VOCABULARY = 50_257  # GPT-2's; its last token ends a document
-END = VOCABULARY - 1
+GPT2_WORDS = 50_257  # GPT-2's; its last token ends a document
+GPT2_END = GPT2_WORDS - 1
 TRAINING, HELD_OUT = "fineweb_train_000001.bin", "fineweb_val_000000.bin"
-TOKENS, PUBLISHED = 100_000_000, 103  # in a training shard of FineWeb, and how many there are
+SHARD_TOKENS, PUBLISHED = 100_000_000, 103  # in a training shard of FineWeb, and how many there are
 DISK = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
 
 
@@ -87,7 +87,7 @@ def write_shard(tokens: np.ndarray, vocabulary: int, path: Path) -> None:
 
 def vocabulary(paths: list[Path]) -> int:
     """Returns the size of the vocabulary that the shards share; else raises ValueError."""
-    sizes = {int(np.fromfile(path, "<i4", 4)[3]) or VOCABULARY for path in paths}
+    sizes = {int(np.fromfile(path, "<i4", 4)[3]) or GPT2_WORDS for path in paths}
     if len(sizes) > 1:
         raise ValueError(f"expected shards of one vocabulary, got {sorted(sizes)}: keep one kind")
     return sizes.pop()

@@ -18,7 +18,7 @@ def repeated(corpus: Corpus) -> float:
     return 1 - spans.double().mean().item() if len(spans) else 0.0
 
 
-def summary(corpus: Corpus) -> str:
+def counts_of(corpus: Corpus) -> str:
     """Returns the table of counts that the dataset card quotes."""
     head, middle, tail = torch.bincount(corpus.frequency_class(), minlength=3).tolist()
     rows = {
@@ -39,7 +39,7 @@ def report(name: str = "docs") -> str:
     corpus = load_corpus(name)
     if not isinstance(corpus, Corpus):
         raise ValueError(f"expected a text, got {name!r}: data/ has a card for each task by rule")
-    return summary(corpus) + (f"\n\n{sources()}" if name == "docs" else "")
+    return counts_of(corpus) + (f"\n\n{sources()}" if name == "docs" else "")
 
 
 def sources() -> str:

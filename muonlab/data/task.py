@@ -9,7 +9,7 @@ from torch import Tensor
 
 from muonlab.models.gpt import GPTConfig
 
-MADE = re.compile(
+MADE_NAME = re.compile(
     r"(docs|code|fineweb|facts|regression)-0*([1-9][0-9]*)(?:-zipf([0-9](?:\.[0-9]+)?))?"
 )
 
@@ -52,7 +52,7 @@ def spelled(name: str) -> str:
     >>> spelled("docs-0512"), spelled("facts-9-zipf1.50"), spelled("facts-9-zipf1.0")
     ('docs-512', 'facts-9-zipf1.5', 'facts-9')
     """
-    if not (match := MADE.fullmatch(name)):
+    if not (match := MADE_NAME.fullmatch(name)):
         return name
     kind, number, exponent = match.groups()
     if f"{kind}-{number}" in ("docs-4096", "code-4096", "fineweb-1"):  # what the name alone means

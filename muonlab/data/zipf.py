@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 from muonlab import checks
 from muonlab.data.corpus import Corpus
 
-LARGEST = 20.0  # exponents are sought between minus and plus this
+STEEPEST_LAW = 20.0  # exponents are sought between minus and plus this
 RESAMPLES = 200  # how often blocks are drawn again
 BLOCKS = 100  # of text that are counted, and as many that decide the ranks
 
@@ -54,10 +54,10 @@ def exponent(counts: Sequence[float] | np.ndarray, first: int = 1) -> float:
         weights = np.exp(logits - logits.max())
         return float(weights @ log_rank / weights.sum() - seen)
 
-    if not excess(LARGEST) < 0 < excess(-LARGEST):
-        message = f"expected counts at several ranks and an exponent of size below {LARGEST:g}"
+    if not excess(STEEPEST_LAW) < 0 < excess(-STEEPEST_LAW):
+        message = f"expected counts at several ranks and an exponent of size below {STEEPEST_LAW:g}"
         raise ValueError(f"{message}, got them all, or nearly, at one end: take more text")
-    return float(brentq(excess, -LARGEST, LARGEST))
+    return float(brentq(excess, -STEEPEST_LAW, STEEPEST_LAW))
 
 
 def exponent_interval(blocks: np.ndarray, first: int = 1) -> tuple[float, float, float]:

@@ -11,16 +11,16 @@ from torch import Tensor
 from muonlab import checks
 from muonlab.distributed import parallel
 from muonlab.distributed.processes import together
-from muonlab.distributed.sharded import build, whole
+from muonlab.distributed.sharded import divided, whole
 from muonlab.distributed.traffic import Traffic, replicated_bytes, sharded_bytes, wire_bytes
 from muonlab.models.gpt import GPT, GPTConfig
 from muonlab.optim.muon import Muon
 from muonlab.optim.normuon import NorMuon
 from muonlab.optim.routing import route
 
-RULES = {"muon": Muon, "normuon": NorMuon}
-SHAPE = GPTConfig(vocab_size=64, context=16, layers=2, width=32, heads=2)
-BATCH = 8  # sequences
+MUONS = {"muon": Muon, "normuon": NorMuon}
+SMALL_GPT = GPTConfig(vocab_size=64, context=16, layers=2, width=32, heads=2)
+IN_A_BATCH = 8  # sequences
 STEPS = 5  # of a rehearsal
 
 
@@ -49,11 +49,11 @@ def rehearse(
     checks.choice("processes", processes, (2, 4, 8))
     checks.kind("a torch.dtype", dtype, torch.dtype)
     began = time.monotonic()
-    several = together(processes, train, STEPS, sharded, "muon", dtype, SHAPE)
-    one, first = train(STEPS, False, "muon", dtype, SHAPE), several[0]
+    several = together(processes, train_small, STEPS, sharded, "muon", dtype, SMALL_GPT)
+    one, first = train_small(STEPS, False, "muon", dtype, SMALL_GPT), several[0]
     weights = zip(first["weights"], one["weights"], strict=True)
     sent = {name: sum(part["bytes"][name] for part in several) for name in first["bytes"]}
-    routes = route(GPT(SHAPE)).routes
+    routes = route(GPT(SMALL_GPT)).routes
     numbers = sum(math.prod(r.shape) for r in routes)
     sent_by_muon = [r.shape for r in routes if r.rule == "muon"]
     matrices = sum(math.prod(shape) for shape in sent_by_muon if len(shape) < 3 or not sharded)
@@ -71,11 +71,11 @@ def rehearse(
     }
 
 
-def train(
+def train_small(
     steps: int, sharded: bool, rule: str, dtype: torch.dtype, shape: GPTConfig
 ) -> dict[str, Any]:
     """Returns losses, bytes and final weights of a run that this process takes part in."""
-    model, optimizer = start(sharded, rule, dtype, shape)
+    model, optimizer = start_alike(sharded, rule, dtype, shape)
     replica = model if sharded else parallel.replicate(model)
     before = wire_bytes()
     with Traffic() as traffic:
@@ -86,12 +86,12 @@ def train(
     return {"losses": losses, "bytes": dict(traffic.bytes), "wire": wire, "weights": weights}
 
 
-def start(sharded: bool, rule: str, dtype: torch.dtype, shape: GPTConfig) -> tuple[GPT, Muon]:
+def start_alike(sharded: bool, rule: str, dtype: torch.dtype, shape: GPTConfig) -> tuple[GPT, Muon]:
     """Returns model and optimizer, the same in every process, or its share of them."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        model = build(lambda: GPT(shape).to(dtype)) if sharded else GPT(shape).to(dtype)
-    return model, RULES[rule](route(model).groups(0.01, 3e-3, adjust_lr_fn="match_rms_adamw"))
+        model = divided(lambda: GPT(shape).to(dtype)) if sharded else GPT(shape).to(dtype)
+    return model, MUONS[rule](route(model).groups(0.01, 3e-3, adjust_lr_fn="match_rms_adamw"))
 
 
 def train_step(
@@ -111,7 +111,7 @@ def train_step(
 def batch(number: int, shape: GPTConfig) -> tuple[Tensor, Tensor]:
     """Returns inputs and targets (B, T): ids that count up by 1, 2 or 3, so they can be learned."""
     generator = torch.Generator().manual_seed(number)
-    first = torch.randint(shape.vocab_size, (BATCH, 1), generator=generator)
-    stride = torch.randint(1, 4, (BATCH, 1), generator=generator)
+    first = torch.randint(shape.vocab_size, (IN_A_BATCH, 1), generator=generator)
+    stride = torch.randint(1, 4, (IN_A_BATCH, 1), generator=generator)
     tokens = (first + stride * torch.arange(shape.context + 1)) % shape.vocab_size
     return tokens[:, :-1], tokens[:, 1:]

@@ -30,7 +30,7 @@ from muonlab.optim.orthogonalize import polar
 BF16 = MixedPrecisionPolicy(torch.bfloat16, torch.float32, cast_forward_inputs=False)
 
 
-def build(
+def divided(
     make: Callable[[], GPT],
     device: torch.device | str = "cpu",
     *,
@@ -93,14 +93,12 @@ class _Draw(TorchDispatchMode):
         self.parts, self.number = mesh.size(mesh.ndim - 1), mesh.get_local_rank(mesh.ndim - 1)
         self.rows: dict[Tensor, Tensor] = {}
 
-    def __torch_dispatch__(
-        self, function: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        by_chance = torch.Tag.nondeterministic_seeded in function.tags
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        by_chance = torch.Tag.nondeterministic_seeded in func.tags
         if not (by_chance and isinstance(args[0], Tensor) and args[0].is_meta):
-            return function(*args, **(kwargs or {}))
+            return func(*args, **(kwargs or {}))
         whole = torch.empty(args[0].shape, dtype=args[0].dtype)
-        function(whole, *args[1:], **(kwargs or {}))
+        func(whole, *args[1:], **(kwargs or {}))
         parts = dict(enumerate(whole.chunk(self.parts)))
         self.rows[args[0]] = parts.get(self.number, whole[:0]).clone()
         return args[0]

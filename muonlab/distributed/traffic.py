@@ -1,15 +1,13 @@
 """Count the bytes that processes send each other, and compute how many they should be."""
 
-import math
 from collections import defaultdict
 from typing import Any
 
 import psutil
 import torch.distributed as dist
-from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-NAMES = {
+CALLS = {
     "_allgather_base_": "all-gather",
     "_reduce_scatter_base_": "reduce-scatter",
     "alltoall_base_": "all-to-all",
@@ -39,15 +37,13 @@ class Traffic(TorchDispatchMode):
         super().__init__()
         self.bytes: dict[str, float] = defaultdict(float)
 
-    def __torch_dispatch__(
-        self, function: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        if function.namespace == "c10d":
-            name = function.name().removeprefix("c10d::")
-            if name not in NAMES:
-                raise ValueError(f"no rule to count the bytes of {name}; known: {', '.join(NAMES)}")
-            self.bytes[NAMES[name]] += _received(NAMES[name], args)
-        return function(*args, **(kwargs or {}))
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func.namespace == "c10d":
+            name = func.name().removeprefix("c10d::")
+            if name not in CALLS:
+                raise ValueError(f"no rule to count the bytes of {name}; known: {', '.join(CALLS)}")
+            self.bytes[CALLS[name]] += _received(CALLS[name], args)
+        return func(*args, **(kwargs or {}))
 
 
 def sharded_bytes(numbers: int, matrices: int, processes: int, size: int) -> dict[str, float]:
@@ -94,14 +90,10 @@ def _received(name: str, args: tuple[Any, ...]) -> float:
     if name == "all-to-all":
         received, sizes = args[0], args[3]
         own = sizes[rank] if sizes else len(received) // processes
-        return (len(received) - own) * math.prod(received.shape[1:]) * received.element_size()
+        return received[own:].nbytes
     if name == "broadcast":
-        return 0 if args[2] == rank else sum(map(_bytes, args[0]))
+        return 0 if args[2] == rank else sum(t.nbytes for t in args[0])
     others = (processes - 1) / processes
     if name == "all-reduce":
-        return 2 * others * sum(map(_bytes, args[0]))
-    return others * _bytes(args[0] if name == "all-gather" else args[1])
-
-
-def _bytes(t: Tensor) -> int:
-    return t.numel() * t.element_size()
+        return 2 * others * sum(t.nbytes for t in args[0])
+    return others * args[0 if name == "all-gather" else 1].nbytes

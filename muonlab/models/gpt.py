@@ -20,7 +20,7 @@ from muonlab.models.config import ATTENTIONS, SIZES, GPTConfig
 from muonlab.models.feedforward import Experts, FeedForward
 
 __all__ = ["ATTENTIONS", "GPT", "SIZES", "GPTConfig"]
-LONGEST = 100_000  # tokens to generate
+MOST_TOKENS = 100_000  # tokens to generate
 COLD = 1e-6  # a temperature by which logits cannot be divided
 
 
@@ -195,7 +195,7 @@ class GPT(nn.Module):
         lowest, highest = (bound.item() for bound in tokens.aminmax())
         checks.number("a token", lowest, 0)
         checks.number("a token", highest, 0, self.config.vocab_size)
-        checks.number("n", n, 0, LONGEST, whole=True)
+        checks.number("n", n, 0, MOST_TOKENS, whole=True)
         checks.number("temperature", temperature, 0)
         checks.kind("a torch.Generator or None", generator, torch.Generator, type(None))
         caches = None

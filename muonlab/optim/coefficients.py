@@ -12,7 +12,7 @@ from muonlab import checks
 
 Triple = tuple[float, float, float]  # (a, b, c) of p(x) = a x + b x³ + c x⁵
 Schedule = tuple[Triple, ...]  # one triple a step; the last one repeats
-MOST = 100  # steps on a matrix: more are a mistake, and would seem to have no end
+MOST_STEPS = 100  # steps on a matrix: more are a mistake, and would seem to have no end
 
 CUBIC: Schedule = ((1.5, -0.5, 0.0),)
 """The lowest degree with p(1) = 1 and p'(1) = 0 (Newton's method for the polar factor)."""
@@ -49,7 +49,7 @@ POLAR_EXPRESS_SAFE: Schedule = _safe(1.05)
 """The same with more safety, which the fast path needs to take wide matrices at full speed in bf16
 (see `tolerates`); its polar factor is as close to two digits."""
 
-FOUR: Schedule = (
+FOUR_STEPS: Schedule = (
     (7.575, -20.649, 14.1212),
     (3.7154, -2.7092, 0.5228),
     (3.2051, -2.5165, 0.5371),
@@ -57,8 +57,8 @@ FOUR: Schedule = (
     *QUINTIC,  # after the four; the last of them again would amplify what rounding does
 )
 """Four steps that come nearer to the polar factor than Jordan's five, after a Schatten-4 norm;
-`theory.polynomials.fit_schedule` found them. With more steps than four, in float32, a matrix of low
-rank gets values of up to 0.2 in directions that it does not have."""
+`fit_schedule` in tests/fitting.py found them. With more steps than four, in float32, a matrix of
+low rank gets values of up to 0.2 in directions that it does not have."""
 
 COEFFICIENTS: dict[str, Schedule] = {
     "cubic": CUBIC,
@@ -66,11 +66,11 @@ COEFFICIENTS: dict[str, Schedule] = {
     "jordan": JORDAN,
     "polar_express": POLAR_EXPRESS,
     "polar_express_safe": POLAR_EXPRESS_SAFE,
-    "four": FOUR,
+    "four": FOUR_STEPS,
 }
 
 
-def schedule(coefficients: str | Triple | Schedule, steps: int, most: int = MOST) -> Schedule:
+def schedule(coefficients: str | Triple | Schedule, steps: int, most: int = MOST_STEPS) -> Schedule:
     """Returns `steps` triples; the last known triple repeats.
 
     Raises:

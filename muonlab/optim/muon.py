@@ -99,7 +99,7 @@ class Muon(torch.optim.Optimizer):
         defaults |= {"eps": eps, "ns_steps": ns_steps}
         defaults |= {"ns_coefficients": ns_coefficients, "ns_norm": ns_norm, "ns_dtype": ns_dtype}
         defaults |= {"adjust_lr_fn": adjust_lr_fn, "capturable": capturable, **(own or {})}
-        super().__init__(options.parameters(params), defaults)
+        super().__init__(options.given_parameters(params), defaults)
         if not any(p.requires_grad for group in self.param_groups for p in group["params"]):
             raise ValueError("expected parameters, of which a gradient is asked; none asks for one")
         self.scratch = Scratch()

@@ -11,24 +11,22 @@ from torch import Tensor
 
 from muonlab import checks
 from muonlab.exchange import add_up, group_of, is_sharded, own
-from muonlab.optim.coefficients import MOST, settling
+from muonlab.optim.coefficients import MOST_STEPS, settling
 from muonlab.optim.orthogonalize import DTYPES, NORMS, is_finite
 from muonlab.optim.update import Group, gradient, lr_scale
 
-CHOICES: dict[str, tuple[Any, ...]] = {
+OPTION_CHOICES: dict[str, tuple[Any, ...]] = {
     "rule": ("muon", "adamw"),
     "ns_norm": NORMS,
     "ns_dtype": DTYPES,
-    "kernels": (True, False),
-    "nesterov": (True, False),
-    "capturable": (True, False),
+    **dict.fromkeys(("kernels", "nesterov", "capturable"), (True, False)),
 }
-LARGEST = torch.finfo(torch.float32).max  # a rate above is infinite where weights are counted
-OTHERS = {"wd": "weight_decay", "decay": "weight_decay", "learning_rate": "lr", "mu": "momentum"}
-OTHERS |= {"beta1": "betas", "beta2": "betas", "steps": "ns_steps", "norm": "ns_norm"}
-OTHERS |= {"adamw_betas": "betas", "adamw_eps": "eps", "epsilon": "eps"}
-OTHERS |= {"backend_steps": "ns_steps", "adjust_lr": "adjust_lr_fn"}
-OPTIMIZERS = ("muon", "adamw", "adam", "sgd", "lion")  # by which libraries tell groups apart
+HIGHEST_RATE = torch.finfo(torch.float32).max  # a rate above is infinite where weights are counted
+SYNONYMS = {"wd": "weight_decay", "decay": "weight_decay", "learning_rate": "lr", "mu": "momentum"}
+SYNONYMS |= {"beta1": "betas", "beta2": "betas", "steps": "ns_steps", "norm": "ns_norm"}
+SYNONYMS |= {"adamw_betas": "betas", "adamw_eps": "eps", "epsilon": "eps"}
+SYNONYMS |= {"backend_steps": "ns_steps", "adjust_lr": "adjust_lr_fn"}
+OPTIMIZER_NAMES = ("muon", "adamw", "adam", "sgd", "lion")  # by which libraries tell groups apart
 ADAMW_READS = {"rule", "lr", "weight_decay", "eps", "betas", "fused", "capturable"}
 UNSUPPORTED = ("maximize", "amsgrad", "differentiable")  # by us; torch's optimizers know them
 
@@ -39,7 +37,7 @@ def named(group: Group, number: int) -> list[tuple[str, Tensor]]:
     return list(zip(group.get("param_names") or unnamed, group["params"], strict=True))
 
 
-def parameters(params: Any) -> list[Any]:
+def given_parameters(params: Any) -> list[Any]:
     """Returns what an optimizer is given as a list; TypeError or ValueError for something else."""
     expected = "several parameters, or a list of groups, such as route(model).groups()"
     if isinstance(params, Tensor | dict | str) or not isinstance(params, Iterable):
@@ -59,9 +57,9 @@ def with_rule(group: Group) -> Group:
         if key == "use_muon":
             checks.choice(key, rule, (True, False))
             rule = "muon" if rule else "adamw"
-        if not isinstance(rule, str) or (rule := rule.lower()) not in OPTIMIZERS:
+        if not isinstance(rule, str) or (rule := rule.lower()) not in OPTIMIZER_NAMES:
             continue
-        if rule not in CHOICES["rule"] or group.get("rule", rule) != rule:
+        if rule not in OPTION_CHOICES["rule"] or group.get("rule", rule) != rule:
             message = f"{key}={group[key]!r} of a group is no rule here, or contradicts its rule"
             raise ValueError(f"{message}: give it rule='muon' or rule='adamw' alone")
         group = {**group, "rule": rule}
@@ -75,7 +73,7 @@ def check_keys(group: Group, defaults: Group) -> None:
     """
     options = {*defaults, "params", "betas", "fused"}
     for key in group.keys() - options:
-        if meant := get_close_matches(OTHERS.get(key, key), options, n=1, cutoff=0.85):
+        if meant := get_close_matches(SYNONYMS.get(key, key), options, n=1, cutoff=0.85):
             raise ValueError(f"no option {key!r} of a group: did you mean {meant[0]!r}?")
     idle, other = {"betas"} - defaults.keys(), "adamw"
     if group.get("rule") == "adamw":
@@ -91,9 +89,9 @@ def check_options(group: Group) -> None:
     for key in UNSUPPORTED:
         if group.get(key):
             raise ValueError(f"{key} is not supported, got {key}={group[key]!r}: leave it out")
-    for key, choices in CHOICES.items():
+    for key, choices in OPTION_CHOICES.items():
         checks.choice(key, group[key], choices)
-    checks.number("lr", group["lr"], 0, LARGEST)
+    checks.number("lr", group["lr"], 0, HIGHEST_RATE)
     checks.number("weight_decay", group["weight_decay"], 0)
     if (lost := float(group["lr"]) * float(group["weight_decay"])) > 1 + 1e-9:  # 1/3 · 3, rounded
         why = "a step would take more off the weights than there is, and turn their signs"
@@ -108,7 +106,7 @@ def check_options(group: Group) -> None:
             checks.number("betas", beta, 0, 1)
         return
     checks.number("eps", group["eps"], 0, 1, above=True)
-    checks.number("ns_steps", group["ns_steps"], 1, MOST + 1, whole=True)
+    checks.number("ns_steps", group["ns_steps"], 1, MOST_STEPS + 1, whole=True)
     if group["ns_coefficients"] != "exact":
         settling(group["ns_coefficients"], group["ns_steps"])
     lr_scale(group["adjust_lr_fn"], 1, 1)

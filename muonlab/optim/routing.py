@@ -36,7 +36,7 @@ same: KV_down. It is in neither QK nor VO; who gives both to Muon gives it too. 
 matrix of attention that makes queries, keys and values together.
 """
 
-HEADS = {"head", "lm_head", "unembedding", "embed_out", "classifier", "score"}
+HEAD_NAMES = {"head", "lm_head", "unembedding", "embed_out", "classifier", "score"}
 """Names under which public models keep the matrix from features to classes."""
 
 Names = dict[nn.Parameter, list[str]]  # a tied parameter has several
@@ -46,7 +46,7 @@ FUSED = {
     "split": ": queries, keys and values, each orthogonalized alone",
     "heads": ": queries, keys and values of each head, orthogonalized alone",
 }
-SHARED = ": keys and values share it, so it goes with QK and VO together, or by name"
+OF_BOTH = ": keys and values share it, so it goes with QK and VO together, or by name"
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ def route(
             muon_pattern = None  # a head must not slip in by a wide pattern
         rule, reason = _decide(p, muon_pattern, adamw_pattern, outer.get(p))
         kernel = rule == "muon" and p.ndim == 3 and p in kernels
-        reason += _remark(p, rule, kernel) or (SHARED if p in shared and rule != "frozen" else "")
+        reason += _remark(p, rule, kernel) or (OF_BOTH if p in shared and rule != "frozen" else "")
         if rule == "muon" and muon_pattern and "*" in muon_pattern and p.shape in embeddings:
             reason += HEAD_SHAPED
         reason += FUSED[fused] if rule == "muon" and p in parts else ""
@@ -244,11 +244,8 @@ def _decide(
         return "muon", f"group {for_muon}" if for_muon in GROUPS else f"matches {for_muon}"
     if for_adamw:
         return "adamw", f"matches {for_adamw}"
-    if outer:
-        return "adamw", outer
-    if p.ndim < 2:
-        return "adamw", "a vector has no singular spectrum"
-    return "adamw", "not asked for Muon"
+    other = "a vector has no singular spectrum" if p.ndim < 2 else "not asked for Muon"
+    return "adamw", outer or other
 
 
 def _remark(p: nn.Parameter, rule: str, kernel: bool) -> str:
@@ -265,7 +262,7 @@ def _outer_parameters(model: nn.Module, names: Names) -> dict[Tensor, str]:
     outer: dict[Tensor, str] = {}
     for p, own_names in names.items():
         parts = set(".".join(own_names).split("."))
-        if parts & HEADS:
+        if parts & HEAD_NAMES:
             outer[p] = "the head: its rows are classes, not features"
         if "router" in parts:
             outer[p] = "a router: each row is the score of one expert, as a head's of one class"

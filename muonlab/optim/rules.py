@@ -64,7 +64,7 @@ class Controlled(Muon):
         if group["rule"] == "muon" and not self.state[p]:
             params = [q for other in self.param_groups for q in other["params"]]
             number = next(number for number, other in enumerate(params) if other is p)
-            self.state[p] = {**start(p, self.kept), "number": torch.tensor(number)}
+            self.state[p] = {**zeros_for(p, self.kept), "number": torch.tensor(number)}
         return super().state_of(p, group)
 
     def _muon_step(self, group: Group) -> None:
@@ -73,7 +73,7 @@ class Controlled(Muon):
             p.mul_(1 - group["lr"] * group["weight_decay"]).add_(direction, alpha=-group["lr"])
 
 
-def start(p: Tensor, names: tuple[str, ...]) -> State:
+def zeros_for(p: Tensor, names: tuple[str, ...]) -> State:
     """Returns what a rule keeps about a matrix p (m, n) before the first step: zeros."""
     like = {"row_mean_square": p[:, :1], "column_mean_square": p[:1], "step": torch.tensor(0)}
     return {name: torch.zeros_like(like.get(name, p)) for name in names}
@@ -167,8 +167,8 @@ def _generator(state: State) -> torch.Generator:
 
 
 def _flat(D: Tensor, group: Group) -> Tensor:
-    names = "ns_steps", "ns_coefficients"
-    return fast_newton_schulz(D, *(group[name] for name in names), norm=group["ns_norm"])
+    steps, coefficients = group["ns_steps"], group["ns_coefficients"]
+    return fast_newton_schulz(D, steps, coefficients, norm=group["ns_norm"])
 
 
 def _as_muon(D: Tensor, group: Group) -> Tensor:
@@ -184,8 +184,8 @@ def _rms(D: Tensor) -> Tensor:
 
 NEWTON_SCHULZ = frozenset({"ns_coefficients", "ns_steps", "ns_norm"})
 AVERAGE = frozenset({"momentum", "nesterov"})
-MUON = AVERAGE | NEWTON_SCHULZ
-SCALED = MUON | {"adjust_lr_fn"}
+AS_MUON = AVERAGE | NEWTON_SCHULZ
+SCALED = AS_MUON | {"adjust_lr_fn"}
 OPTIONS = SCALED | {"betas", "noise"}
 NOISY = NEWTON_SCHULZ | {"betas", "noise"}
 ADAM = ("exp_avg", "exp_avg_sq", "step")
@@ -194,7 +194,7 @@ SIDES = ("row_mean_square", "column_mean_square")
 PAPER, RELEASED = (partial(NorMuon, scale=scale) for scale in SCALES)
 RULES = {
     "muon": Rule("Muon", SCALED, own=Muon, stacks=True),
-    "normuon": Rule("NorMuon", MUON, own=PAPER, stacks=True),
+    "normuon": Rule("NorMuon", AS_MUON, own=PAPER, stacks=True),
     "normuon_released": Rule("normuon_released", SCALED, own=RELEASED, stacks=True),
     "sgd": Rule("SGD with momentum", frozenset({"momentum"}), sgd, MEAN),
     "flat_adam": Rule("flat Adam", NEWTON_SCHULZ | {"adjust_lr_fn", "betas"}, flat_adam, ADAM),
@@ -202,7 +202,7 @@ RULES = {
     "fixed_noise": Rule("Adam with fixed noise", NOISY, fixed_noise, ADAM, step_like="AdamW"),
     "sign": Rule("sign", AVERAGE, sign, MEAN),
     "random_spectrum": Rule("random_spectrum", AVERAGE, random_spectrum, (*MEAN, "step")),
-    "neurons": Rule("neurons", MUON, neurons, (*MEAN, *SIDES)),
+    "neurons": Rule("neurons", AS_MUON, neurons, (*MEAN, *SIDES)),
 }
 OWN = re.compile(r"own-(\w+-[0-9a-f]{4})")  # the rules that `own.own_rule` names
 OWN_READS = frozenset({"momentum"})

@@ -15,7 +15,7 @@ from muonlab import checks
 from muonlab.files import prepare_file, replace_file
 from muonlab.optim.rules import OWN, RULES, rule_of
 
-DIGITS = 5  # significant digits kept of every measured number
+KEPT_DIGITS = 5  # significant digits kept of every measured number
 ALL = ["QK", "VO", "FFN"]  # the groups that hold every matrix
 
 
@@ -67,7 +67,7 @@ class Record:
         return f"{name}: held-out {losses} after {steps} steps, {speed}"
 
 
-def several(runs: Iterable[Record], alike: bool = False) -> list[Record]:
+def several_runs(runs: Iterable[Record], alike: bool = False) -> list[Record]:
     """Returns the runs in a list; `alike`: ValueError unless on one text and of one length."""
     records = checks.several("records of runs, as recorded(…) gives", runs, Record)
     kinds = {"{corpus}, {steps} steps".format(**run.config) for run in records if alike}
@@ -104,13 +104,13 @@ def run_id(config: Any) -> str:
 def append(record: Record, path: Path | str) -> None:
     """Adds the record as the last line of `path`, or nothing if that fails; other processes wait.
 
-    ValueError if the record holds NaN or Inf, or the file has a broken line (see `read`).
+    ValueError if the record holds NaN or Inf, or the file has a broken line (see `read_records`).
     """
-    _checked(record)  # what `read` would refuse
+    _checked(record)  # what `read_records` would refuse
     path = prepare_file(path)
     line = line_of(record)
     with lock(path, "append"):
-        known = path.read_text(encoding="utf-8") if prepare(path) else ""
+        known = path.read_text(encoding="utf-8") if prepare_records(path) else ""
         separator = "\n" if known and not known.endswith("\n") else ""
         replace_file(path, f"{known}{separator}{line}\n".encode())
 
@@ -120,12 +120,12 @@ def line_of(record: Record) -> str:
     return json.dumps(rounded(dataclasses.asdict(record)), allow_nan=False)
 
 
-def prepare(path: Path | str) -> bool:
+def prepare_records(path: Path | str) -> bool:
     """Returns whether the file has records, once it is sure that one can be added.
 
-    OSError: it cannot be written. ValueError: a broken file is not to be built upon (see `read`).
+    OSError: it cannot be written. ValueError: it is broken (see `read_records`).
     """
-    return prepare_file(path).exists() and bool(read(path))
+    return prepare_file(path).exists() and bool(read_records(path))
 
 
 def lock(path: Path | str, name: str) -> BaseFileLock:
@@ -138,16 +138,16 @@ def lock(path: Path | str, name: str) -> BaseFileLock:
     return FileLock(folder / f"{Path(path).stem}-{name}.lock")
 
 
-def read(path: Path | str) -> list[Record]:
+def read_records(path: Path | str) -> list[Record]:
     """Returns the records of a file, in its order; ValueError names a line that is no record."""
     lines = checks.text(path, "a file of records").splitlines()
     return [_parse(line, f"{path}, line {n}") for n, line in enumerate(lines, 1) if line.strip()]
 
 
 def rounded(value: Any) -> Any:
-    """Returns the value with DIGITS significant digits in every measured number, at any depth."""
+    """Returns the value with KEPT_DIGITS digits in every measured number, at any depth."""
     if isinstance(value, float):
-        return float(f"{value:.{DIGITS}g}")
+        return float(f"{value:.{KEPT_DIGITS}g}")
     if isinstance(value, Mapping):
         exact = {"config", "provenance"}
         return {k: v if k in exact else rounded(v) for k, v in value.items()}

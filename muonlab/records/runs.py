@@ -8,17 +8,19 @@ from typing import Any
 import numpy as np
 
 from muonlab import checks
-from muonlab.records.record import Record, contestant, several
+from muonlab.records.record import Record, contestant, several_runs
 from muonlab.statistics import Interval, mean_interval, numbers
 
 Config = dict[str, Any]
 Contrast = tuple[str, str] | Sequence[tuple[str, str]]
 Measure = Callable[[dict[str, Any]], float]  # of run.held_out[-1]
+Name = Callable[[Config], Hashable]  # of the contestant that a configuration belongs to
+Rivals = tuple[str, str]
 
 
 def grouped(
     records: Iterable[Record],
-    name: Callable[[Config], Hashable] = contestant,
+    name: Name = contestant,
     *,
     paired: bool = True,
     preset: str = "PRESET",
@@ -35,7 +37,7 @@ def grouped(
     """
     checks.kind("a function of a config as name", name, Callable)
     groups: dict[Any, list[Record]] = {}
-    for run in sorted(several(records), key=lambda r: r.config["seed"]):
+    for run in sorted(several_runs(records), key=lambda r: r.config["seed"]):
         if run.failure and paired:  # an interval over the other seeds would hide it
             seed = run.config["seed"]
             raise ValueError(f"{name(run.config)} failed at seed {seed}: {run.failure}")
@@ -51,9 +53,7 @@ def grouped(
 
 
 def by_contestant(
-    records: Iterable[Record],
-    name: Callable[[Config], Hashable],
-    measure: Measure = itemgetter("overall"),
+    records: Iterable[Record], name: Name, measure: Measure = itemgetter("overall")
 ) -> dict[Any, list[float]]:
     """Returns what each contestant ended with, one number a seed; ValueError as `grouped`.
 
@@ -67,8 +67,8 @@ def leads_in_time(
     records: Iterable[Record],
     longer: Sequence[float],
     measure: Measure = itemgetter("overall"),
-    rivals: tuple[str, str] = ("AdamW", "Muon"),
-    name: Callable[[Config], Hashable] = contestant,
+    rivals: Rivals = ("AdamW", "Muon"),
+    name: Name = contestant,
 ) -> list[Interval]:
     """Returns AdamW's loss minus Muon's in the time of AdamW's steps, for each `longer`.
 
@@ -97,9 +97,7 @@ def leads_in_time(
 
 
 def step_ratio(
-    records: Iterable[Record],
-    rivals: tuple[str, str] = ("AdamW", "Muon"),
-    name: Callable[[Config], Hashable] = contestant,
+    records: Iterable[Record], rivals: Rivals = ("AdamW", "Muon"), name: Name = contestant
 ) -> float:
     """Returns the time of a step of Muon over that of one of AdamW: of each the median of its runs.
 
@@ -118,7 +116,7 @@ def step_ratio(
 
 def curves(runs: Sequence[Record], part: str = "overall") -> tuple[list[int], list[list[float]]]:
     """Returns the steps at which runs were measured, and each run's held-out losses there."""
-    if not (runs := several(runs)):
+    if not (runs := several_runs(runs)):
         raise ValueError("expected a run or more, as recorded(…) gives; got none")
     checks.choice("part", part, runs[0].held_out[-1])
     steps = [at["step"] for at in runs[0].held_out]

@@ -8,7 +8,7 @@ from typing import Any
 
 from muonlab import checks
 from muonlab.files import course, replace_file
-from muonlab.records.record import lock, read
+from muonlab.records.record import lock, read_records
 
 RESULTS = course() / "data" / "results"
 MANIFEST = "manifest.json"
@@ -24,8 +24,8 @@ def path_of(preset: str, corpus: str | None = None, folder: Path | None = None) 
 def write_manifest(folder: Path = RESULTS) -> None:
     """Writes the manifest: for each file of records its checksum and how many runs it holds."""
     with lock(folder / MANIFEST, "write"):  # files that another process has written since count
-        paths = folder.glob("*.jsonl")
-        files = {path.name: {"sha256": _checksum(path), "runs": len(read(path))} for path in paths}
+        runs = {path: len(read_records(path)) for path in folder.glob("*.jsonl")}
+        files = {path.name: {"sha256": _checksum(path), "runs": n} for path, n in runs.items()}
         text = json.dumps(files, indent=1, sort_keys=True) + "\n"
         replace_file(folder / MANIFEST, text.encode())
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy
 
 from muonlab import checks
-from muonlab.records.record import Record, several
+from muonlab.records.record import Record, several_runs
 from muonlab.statistics import paired_interval
 
-Setting = tuple[tuple[str, str], ...]
-LONGEST = 10_000  # characters of a cell
+ShownFields = tuple[tuple[str, str], ...]
+LONGEST_CELL = 10_000  # characters of a cell
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -22,7 +22,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     a      10
     bcdef  2
     """
-    lines = [[checks.printable(cell, LONGEST) for cell in line] for line in (heads, *rows)]
+    lines = [[checks.printable(cell, LONGEST_CELL) for cell in line] for line in (heads, *rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
 
@@ -54,7 +54,7 @@ def runs_table(
     Raises:
         ValueError: no run is left, or `against` does not name exactly one setting.
     """
-    chosen = [run for run in several(runs) if fits(run.config, where)]
+    chosen = [run for run in several_runs(runs) if fits(run.config, where)]
     if not chosen:
         raise ValueError(f"no recorded run has {', '.join(words(where)) or 'anything'}")
     settings = _by_setting(chosen)
@@ -73,7 +73,7 @@ def shown(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _by_setting(runs: Sequence[Record]) -> dict[Setting, list[Record]]:
+def _by_setting(runs: Sequence[Record]) -> dict[ShownFields, list[Record]]:
     fields = [name for name in runs[0].config if name != "seed"]
     varying = [f for f in fields if len({shown(run.config.get(f)) for run in runs}) > 1]
     settings = defaultdict(list)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from muonlab import checks
-from muonlab.records.record import Record, contestant, several
+from muonlab.records.record import Record, contestant, several_runs
 from muonlab.records.table import fits, measures, words
 from muonlab.statistics import Interval, mean_interval, verdict
 from muonlab.studies.hypothesis import Hypothesis, Setting
@@ -69,7 +69,7 @@ def judge(hypothesis: Hypothesis, runs: Iterable[Record]) -> Finding:
             several settings; fewer than two seeds, or not the same for both; no such metric.
     """
     checks.kind("a Hypothesis", hypothesis, Hypothesis)
-    runs = several(runs)
+    runs = several_runs(runs)
     sides = both_sides(hypothesis, runs)
     seeds = {*sides[0]}.union(*sides), {*sides[0]}.intersection(*sides)
     if odd := sorted(seeds[0] - seeds[1]):
@@ -94,7 +94,7 @@ def by_seed(
 ) -> dict[int, Record]:
     """Returns a side's runs by seed, in order; ValueError as `judge`. A tuple: Muon's groups."""
     fields = {"muon": side} if isinstance(side, tuple) else side
-    ours = [run for run in several(runs) if fits(run.config, fields)]
+    ours = [run for run in several_runs(runs) if fits(run.config, fields)]
     ours.sort(key=lambda run: run.config["seed"])
     if not ours:
         setting = ", ".join(words(fields))

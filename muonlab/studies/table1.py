@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from muonlab import checks
-from muonlab.records.record import Record, several
+from muonlab.records.record import Record, several_runs
 from muonlab.records.runs import by_contestant
 from muonlab.statistics import paired_interval
 from muonlab.sweeps.study import Grid, cross
@@ -78,8 +78,8 @@ def tier_runs(tier: Tier) -> tuple[Grid, Grid]:
 
 def widened(near: Iterable[Record], wide: Iterable[Record]) -> list[Record]:
     """Returns a table's runs, those of a wider search in place of the rows that it bettered."""
-    near, better = several(near), several(wide)
-    several(near + better, alike=True)
+    near, better = several_runs(near), several_runs(wide)
+    several_runs(near + better, alike=True)
     rows = {(run.config["gated"], *run.config["muon"]) for run in better}
     kept = [r for r in near if (r.config["gated"], *r.config["muon"]) not in rows]
     return kept + better
@@ -122,7 +122,7 @@ def row_losses(records: Iterable[Record], gated: bool) -> dict[str, list[float]]
     Raises:
         ValueError: no runs of this kind, or rows that did not finish at the same seeds.
     """
-    runs = [run for run in several(records) if run.config["gated"] is gated]
+    runs = [run for run in several_runs(records) if run.config["gated"] is gated]
     losses_by_row = by_contestant(runs, lambda config: row_name(config["muon"]))
     return {row: losses_by_row[row] for row in ROW_NAMES if row in losses_by_row}
 

@@ -29,7 +29,7 @@ from muonlab.training.run import Diverged, train
 
 SLURM_JOBS = 8  # in the queue at once, unless --workers says otherwise
 SLURM_MINUTES = 24 * 60  # after which Slurm ends a job, unless SBATCH_TIMELIMIT says otherwise
-POLL = 0.2  # seconds between two looks at the jobs of Slurm
+SLURM_POLL = 0.2  # seconds between two looks at the jobs of Slurm
 
 
 class Lost(OSError):
@@ -54,7 +54,7 @@ class Here:
 
     def result(self, job: Any) -> dict[str, Any] | str:
         """Returns a record's fields, or why the worker cannot do it; raises Lost when it died."""
-        return dataclasses.asdict(run(job, self.load, progress=self.progress))
+        return dataclasses.asdict(run_once(job, self.load, progress=self.progress))
 
     def cancel(self, job: Any) -> None:
         """Ends a job that nobody waits for."""
@@ -123,7 +123,7 @@ class Slurm(Here):
             raise OSError(f"sbatch has refused a job: {error}") from error
 
     def finished(self, jobs: list[Any]) -> Any:
-        return next(self.as_completed(jobs, poll_frequency=POLL))
+        return next(self.as_completed(jobs, poll_frequency=SLURM_POLL))
 
     def result(self, job: Any) -> dict[str, Any] | str:
         try:
@@ -140,7 +140,7 @@ class Slurm(Here):
 ENGINES: dict[str, Callable[[Path, int | None], Here]] = {"ray": Ray, "slurm": Slurm}
 
 
-def run(config: TrainConfig, load: Callable[[str], Task], *, progress: bool = True) -> Record:
+def run_once(config: TrainConfig, load: Callable[[str], Task], *, progress: bool = True) -> Record:
     """Returns the record of one run, also of one that cannot succeed anywhere.
 
     What lies in the machine is raised instead, as ValueError or OSError: no such device, rule
@@ -188,14 +188,12 @@ def run_here(fields: dict[str, Any], code: str) -> dict[str, Any] | str:
         )
     config = TrainConfig(**fields)
     try:
-        return dataclasses.asdict(run(config, _corpus, progress=False))
-    except (OSError, ValueError) as error:  # of the machine, see `run`: it is no record
+        return dataclasses.asdict(run_once(config, _corpus, progress=False))
+    except (OSError, ValueError) as error:  # of the machine, see `run_once`: it is no record
         return f"{worker} cannot do a run on the text {config.corpus!r}: {error}"
 
 
-@lru_cache(maxsize=2)  # a worker of Ray does many runs, and a grid has one text, or two
-def _corpus(name: str) -> Task:
-    return load_corpus(name)
+_corpus = lru_cache(maxsize=2)(load_corpus)  # a worker of Ray does many runs on a text, or two
 
 
 def _check_accounting() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from muonlab import checks
 from muonlab.records import store
-from muonlab.records.record import Record, read
+from muonlab.records.record import Record, read_records
 from muonlab.training.config import TrainConfig
 
 
@@ -30,7 +30,7 @@ def read_runs(path: Path | str) -> list[Record]:
     A record that is older than an option has its default: what was done before there was a choice.
     ValueError names a broken line, or an option that this code does not know.
     """
-    runs = read(path) if Path(path).exists() else []
+    runs = read_records(path) if Path(path).exists() else []
     defaults = json.loads(json.dumps(dataclasses.asdict(TrainConfig())))  # tuples as lists
     for run in runs:
         if unknown := sorted(run.config.keys() - defaults.keys()):

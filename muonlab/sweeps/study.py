@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from muonlab import checks
-from muonlab.records.record import Record, several
+from muonlab.records.record import Record, several_runs
 from muonlab.records.store import RESULTS, path_of
 from muonlab.sweeps.results import known
 from muonlab.training.config import TrainConfig
@@ -39,7 +39,7 @@ def badness(record: Record) -> float:
 def best_trial(trials: Iterable[Record], by: Callable[[Record], float] = badness) -> Record:
     """Returns the record with the lowest `by`; ValueError of none, or several texts or lengths."""
     checks.kind("a function of a record as by", by, Callable)
-    finished = [record for record in several(trials, alike=True) if not record.failure]
+    finished = [record for record in several_runs(trials, alike=True) if not record.failure]
     if not finished:
         raise ValueError("expected a finished trial, got none: run them, or choose lower rates")
     return min(finished, key=by)

@@ -21,7 +21,7 @@ def export_texts(file: Path, names: Sequence[str] = TEXTS) -> dict[str, str]:
     checks.kind("several names, as ['docs']", names, list, tuple)
     if not names:
         raise ValueError("expected texts to export, such as docs; got []")
-    if odd := [name for name in names if not archive.NAME.fullmatch(name)]:
+    if odd := [name for name in names if not archive.TEXT_NAME.fullmatch(name)]:
         raise ValueError(f"expected docs, docs-V, code or code-V; got {odd[0]!r}")
     if file.exists():
         raise ValueError(f"{file} is there already: name a new file, or delete the old one")
@@ -41,11 +41,11 @@ def import_texts(file: Path, replace: bool = False) -> dict[str, str]:
         ValueError: a damaged or odd archive; or another one is there, and `replace` is False.
         OSError: it cannot be read, or not be put in place; the old one stays.
     """
-    archived = archive.read(file)
+    archived = archive.read_archive(file)
     texts = archive.hashes(archived)
     for name, digest in texts.items():
-        _check(name, archive.text(archived, name), digest)
-    archive.keep(archived, replace)
+        _check(name, archive.content_of(archived, name), digest)
+    archive.put_in_place(archived, replace)
     return texts
 
 
@@ -53,9 +53,9 @@ def _content(name: str) -> bytes:
     load = load_code if name.startswith("code") else load_docs
     digest = load(name).sha256
     if (kept := archive.kept()) and digest in archive.hashes(kept).values():
-        return archive.text(kept, name)
+        return archive.content_of(kept, name)
     for path in cache_folder().glob(f"{name.partition('-')[0]}-*.corpus"):
-        content, actual = cache.parse(path.read_bytes())
+        content, actual = cache.checked_content(path.read_bytes())
         if actual == digest:
             return content
     raise FileNotFoundError(f"{name} is no longer in {cache_folder()}: try again")

@@ -76,7 +76,7 @@ def gaussian(d: int, K: int, seed: int = 0) -> Tensor:
     """Returns K random embeddings (d, K) of mean squared length 1: at right angles on average."""
     checks.number("d", d, 1, whole=True)
     checks.number("K", K, 1, whole=True, bytes_each=8 * d)
-    generator = chance(seed)
+    generator = seeded(seed)
     return torch.randn(d, K, generator=generator, dtype=torch.float64) / math.sqrt(d)
 
 
@@ -85,7 +85,7 @@ def rotation(K: int, seed: int = 0) -> Tensor:
     return polar(gaussian(K, K, seed))
 
 
-def chance(seed: int) -> torch.Generator:
+def seeded(seed: int) -> torch.Generator:
     """Returns a generator of random numbers that starts with the seed."""
     checks.number("seed", seed, -(2**63), 2**64, whole=True)  # all that torch takes
     return torch.Generator().manual_seed(seed)

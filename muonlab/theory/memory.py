@@ -17,11 +17,11 @@ from torch import Tensor
 
 from muonlab import checks
 from muonlab.optim.orthogonalize import newton_schulz, polar
-from muonlab.theory.embeddings import chance
+from muonlab.theory.embeddings import seeded
 
-Rule = Literal["gd", "sign", "muon", "newton_schulz", "polar_express"]
-RULES: tuple[Rule, ...] = ("gd", "sign", "muon", "newton_schulz", "polar_express")
-LONGEST = 100_000  # steps of a run; more take hours
+StepRule = Literal["gd", "sign", "muon", "newton_schulz", "polar_express"]
+DIRECTIONS: tuple[StepRule, ...] = ("gd", "sign", "muon", "newton_schulz", "polar_express")
+MOST_UPDATES = 100_000  # steps of a run; more take hours
 
 
 def store(keys: Tensor, values: Tensor) -> Tensor:
@@ -36,35 +36,30 @@ def store(keys: Tensor, values: Tensor) -> Tensor:
 
 def recall(W: Tensor, keys: Tensor, values: Tensor) -> Tensor:
     """Returns which fact the memory W (d_o, d_s) answers each key with: (K,) int64."""
-    _check_embeddings(keys, values)
     _check_memory(W, keys, values)
     return (values.mT @ W @ keys).argmax(dim=0)
 
 
 def answers(W: Tensor, E: Tensor, values: Tensor) -> Tensor:
     """Returns f_W for every key: (K, K), column k the probabilities that key k is answered with."""
-    _check_embeddings(E, values)
     _check_memory(W, E, values)
     return torch.softmax(values.mT @ W @ E, dim=0)
 
 
 def loss(W: Tensor, E: Tensor, values: Tensor, p: Tensor) -> Tensor:
     """Returns L(W), in nats: the mean over facts, weighted by how often they are seen."""
-    _check_facts(p)
-    _check_embeddings(E, values, len(p))
-    _check_memory(W, E, values)
+    _check_memory(W, E, values, p)
     return -(p * torch.log_softmax(values.mT @ W @ E, dim=0).diagonal()).sum()
 
 
 def descent(W: Tensor, E: Tensor, values: Tensor, p: Tensor) -> Tensor:
     """Returns −∇L(W) = Ẽ (I − P) diag(p) Eᵀ, P the answers. Source: Proposition F.1."""
-    _check_facts(p)
-    _check_embeddings(E, values, len(p))
+    _check_memory(W, E, values, p)
     surprise = torch.eye(len(p), dtype=W.dtype) - answers(W, E, values)
     return values @ (surprise * p) @ E.mT
 
 
-def direction(G: Tensor, rule: Rule) -> Tensor:
+def direction(G: Tensor, rule: StepRule) -> Tensor:
     """Returns what the rule makes of −∇L: itself, its signs, or its polar factor.
 
     "sign" is Adam without memory (β₁ = β₂ = 0), "muon" Muon without momentum. A singular value that
@@ -72,7 +67,7 @@ def direction(G: Tensor, rule: Rule) -> Tensor:
     of Jordan's or of the Polar Express schedule in the place of the SVD.
     """
     checks.kind("a matrix −∇L(W) as a tensor", G, Tensor)
-    checks.choice("rule", rule, RULES)
+    checks.choice("rule", rule, DIRECTIONS)
     if not G.isfinite().all():
         raise ValueError("expected a finite gradient, got NaN or Inf in it")
     if rule == "gd":
@@ -85,7 +80,7 @@ def direction(G: Tensor, rule: Rule) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Run:
+class Trace:
     """What an optimizer did to every fact: row t is after t updates."""
 
     correct: Tensor  # (steps + 1, K): the probability of the right answer
@@ -101,7 +96,7 @@ def train(
     p: Tensor,
     E: Tensor,
     values: Tensor,
-    rule: Rule | Literal["adam"],
+    rule: StepRule | Literal["adam"],
     lr: float | Callable[[int], float],
     steps: int,
     *,
@@ -109,7 +104,7 @@ def train(
     beta2: float = 0.0,
     batch: int | None = None,
     seed: int = 0,
-) -> Run:
+) -> Trace:
     """Returns the run of `steps` updates W ← W + lr · direction(M), from W = 0.
 
     M is −∇L(W), or its average of gradients M ← momentum · M + (1 − momentum) (−∇L).
@@ -127,8 +122,8 @@ def train(
         ValueError: embeddings that do not fit p, or a step size after which W is not finite.
     """
     _check_facts(p)
-    checks.number("steps", steps, 0, LONGEST, whole=True, bytes_each=8 * (len(p) + 1))
-    checks.choice("rule", rule, (*RULES, "adam"))
+    checks.number("steps", steps, 0, MOST_UPDATES, whole=True, bytes_each=8 * (len(p) + 1))
+    checks.choice("rule", rule, (*DIRECTIONS, "adam"))
     checks.number("momentum", momentum, 0, 1)
     checks.number("beta2", beta2, 0, 1)
     if beta2 and rule != "adam":
@@ -143,7 +138,7 @@ def train(
     if not E.size(1) or K % E.size(1) or (E.size(1) < K and E.shape != values.shape):
         _check_embeddings(E, values, K)
     blocks = K // E.size(1)
-    generator = chance(seed)
+    generator = seeded(seed)
     W = torch.zeros(blocks * len(values), blocks * len(E), dtype=torch.float64)
     M, V, rows, losses = torch.zeros_like(W), torch.zeros_like(W), [], []
     for step in range(steps + 1):
@@ -166,7 +161,7 @@ def train(
             rate = lr(step) if callable(lr) else lr
             checks.number("lr", rate, 0)
             W = W + rate * update
-    return Run(torch.stack(rows), torch.stack(losses))
+    return Trace(torch.stack(rows), torch.stack(losses))
 
 
 def _times(B: Tensor, X: Tensor) -> Tensor:
@@ -186,7 +181,10 @@ def _check_facts(p: Tensor) -> None:
         raise ValueError(f"p (K,) must hold probabilities, their sum 1; got shape {shape}, {p}")
 
 
-def _check_memory(W: Tensor, keys: Tensor, values: Tensor) -> None:
+def _check_memory(W: Tensor, keys: Tensor, values: Tensor, p: Tensor | None = None) -> None:
+    if p is not None:
+        _check_facts(p)
+    _check_embeddings(keys, values, None if p is None else len(p))
     checks.kind("a memory W (d_o, d_s) as a tensor", W, Tensor)
     if W.shape != (shape := (len(values), len(keys))):
         raise ValueError(f"expected a memory W (d_o, d_s) = {shape}, got {checks.told(W)}")

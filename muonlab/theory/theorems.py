@@ -19,7 +19,7 @@ from torch import Tensor
 from muonlab import checks
 from muonlab.optim.orthogonalize import polar
 from muonlab.theory.embeddings import two_block
-from muonlab.theory.memory import LONGEST, Rule, Run
+from muonlab.theory.memory import MOST_UPDATES, StepRule, Trace
 
 BLOCK_RULES = ("gd", "sign", "muon")
 
@@ -75,7 +75,7 @@ class TwoBlock:
         c22, c12 = -p_rare * rare_same, -p_rare * rare_other
         return TwoBlock(self.K, self.L, a, b, c11, c12, c21, c22)
 
-    def direction(self, rule: Rule) -> "TwoBlock":
+    def direction(self, rule: StepRule) -> "TwoBlock":
         """Returns what `memory.direction` makes of it (with decoupled embeddings, for "sign")."""
         checks.choice("rule in two blocks", rule, BLOCK_RULES)
         if rule == "gd":
@@ -117,7 +117,7 @@ class TwoBlock:
         )
 
 
-def run_blocks(K: int, L: int, alpha: float, rule: Rule, lr: float, steps: int) -> Run:
+def run_blocks(K: int, L: int, alpha: float, rule: StepRule, lr: float, steps: int) -> Trace:
     """Returns the run of `memory.train` for two-block facts and orthonormal embeddings.
 
     `correct` has two columns: a frequent fact, a rare one. "sign" is with decoupled embeddings;
@@ -128,7 +128,7 @@ def run_blocks(K: int, L: int, alpha: float, rule: Rule, lr: float, steps: int) 
     """
     checks.choice("rule in two blocks", rule, BLOCK_RULES)
     checks.number("lr", lr, 0)
-    checks.number("steps", steps, 0, LONGEST, whole=True)
+    checks.number("steps", steps, 0, MOST_UPDATES, whole=True)
     p = two_block(K, L, alpha)
     p_frequent, p_rare = p[0].item(), p[-1].item()
     W, rows, losses = TwoBlock(K, L), [], []
@@ -140,7 +140,7 @@ def run_blocks(K: int, L: int, alpha: float, rule: Rule, lr: float, steps: int) 
             raise ValueError(f"W overflowed at step {step}: lower lr, now {lr}")
         if step < steps:
             W = W.add(W.descent(p_frequent, p_rare).direction(rule), lr)
-    return Run(torch.tensor(rows, dtype=torch.float64), torch.tensor(losses, dtype=torch.float64))
+    return Trace(torch.tensor(rows, dtype=torch.float64), torch.tensor(losses, dtype=torch.float64))
 
 
 def gradient_spectrum(K: int, L: int, alpha: float) -> list[tuple[float, int]]:

@@ -29,11 +29,11 @@ from muonlab.files import replace_file
 
 ADVICE = "delete it to start again, or bring back a copy"
 INDEX = "checkpoint.json"
-LARGEST = 2**28  # bytes of an index: a million steps have a tenth of it
+LARGEST_INDEX = 2**28  # bytes of an index: a million steps have a tenth of it
 DATA = re.compile(r"data-[0-9a-f]{8}")
 
 
-def prepare(path: Path | str) -> Path:
+def prepare_folder(path: Path | str) -> Path:
     """Returns the folder for a checkpoint, once it is sure that one can be written there.
 
     ValueError: it is the working folder, or begins with ~, which a shell knows. OSError: a file is
@@ -63,7 +63,7 @@ def save(tensors: dict[str, Tensor], rest: dict[str, Any], path: Path | str) -> 
     `tensors` are DTensors, or whole ones that are the same in all processes; JSON can hold `rest`.
     OSError: the folder cannot be written, or the disk is full; the old checkpoint stands.
     """
-    folder, name = prepare(path), parallel.gather(f"data-{secrets.token_hex(4)}")[0]
+    folder, name = prepare_folder(path), parallel.gather(f"data-{secrets.token_hex(4)}")[0]
     data = folder / name
     then = "the last checkpoint stands" if exists(folder) else "none was there before"
     try:
@@ -84,13 +84,13 @@ def save(tensors: dict[str, Tensor], rest: dict[str, Any], path: Path | str) -> 
     parallel.gather(None)  # nobody goes on before the checkpoint stands
 
 
-def read(path: Path | str) -> dict[str, Any]:
+def read_index(path: Path | str) -> dict[str, Any]:
     """Returns `rest` of `save`; FileNotFoundError without a checkpoint, ValueError if damaged."""
     if not exists(path):
         raise FileNotFoundError(f"no checkpoint in {path}: expected a folder that a run has saved")
     with _failing_as(ValueError, f"{path} is no whole checkpoint", ADVICE):
-        if (size := (Path(path) / INDEX).stat().st_size) > LARGEST:
-            raise ValueError(f"{INDEX} has {size:,} bytes, expected {LARGEST:,} at most")
+        if (size := (Path(path) / INDEX).stat().st_size) > LARGEST_INDEX:
+            raise ValueError(f"{INDEX} has {size:,} bytes, expected {LARGEST_INDEX:,} at most")
         index = dict(json.loads((Path(path) / INDEX).read_bytes()))
         if index.pop("checksum") != _digest(index):
             raise ValueError(f"the checksum of {INDEX} does not fit")
@@ -105,12 +105,12 @@ def load(tensors: dict[str, Tensor], path: Path | str) -> None:
     All processes call it. FileNotFoundError: no checkpoint is there. ValueError: it is damaged, or
     lacks a name or shape; nothing has been loaded then.
     """
-    index = read(path)
+    index = read_index(path)
     data = Path(path) / index["data"]
     with _failing_as(ValueError, f"{data} cannot be read", ADVICE):
         names = index["checksums"].keys() | {file.name for file in data.glob("*.safetensors")}
         size = sum((data / name).stat().st_size for name in names if (data / name).is_file())
-        most = 2 * sum(t.numel() * t.element_size() for t in tensors.values()) + LARGEST
+        most = 2 * sum(t.numel() * t.element_size() for t in tensors.values()) + LARGEST_INDEX
         if size > most:  # before all of it is read for a checksum
             raise ValueError(f"it has {size:,} bytes, expected {most:,} at most")
         own_names = sorted(names)[parallel.rank() :: parallel.size()]
@@ -124,7 +124,7 @@ def load(tensors: dict[str, Tensor], path: Path | str) -> None:
 def _tidy(folder: Path) -> None:
     """Removes what the index does not name: the last data, and what a killed run left."""
     with suppress(ValueError):  # a damaged index: somebody may mend it
-        current = read(folder)["data"] if exists(folder) else None
+        current = read_index(folder)["data"] if exists(folder) else None
         for old in folder.iterdir():
             if DATA.fullmatch(old.name) and old.name != current:
                 shutil.rmtree(old, ignore_errors=True)  # what stays does no harm

@@ -12,7 +12,7 @@ import numpy
 from muonlab import checks
 from muonlab.data.task import spelled
 from muonlab.models.gpt import ATTENTIONS, SIZES
-from muonlab.optim.coefficients import COEFFICIENTS, MOST
+from muonlab.optim.coefficients import COEFFICIENTS, MOST_STEPS
 from muonlab.optim.orthogonalize import NORMS
 from muonlab.optim.routing import GROUPS
 from muonlab.optim.rules import OPTIONS, OWN, RULES, rule_of
@@ -21,7 +21,7 @@ from muonlab.training.schedule import factor
 
 MUONS_OWN = {"lr", "rule", *OPTIONS} - {"betas"}  # AdamW reads those
 SHAPE = ("gated", "attention", "qk_norm", "fused_qkv", "experts")  # of the model, beside its size
-TEXTS = ("docs", "code")  # these have the same tokens
+IN_DOCS_TOKENS = ("docs", "code")  # these have the same tokens
 IDLE = "in this run these options change nothing"
 CHOICES: dict[str, Iterable[str]] = {
     "size": SIZES,
@@ -133,8 +133,8 @@ class TrainConfig:
                     checks.choice(name, _group(entry) if name == "muon" else entry, known)
         if twice := [entry for entry in self.muon if self.muon.count(entry) > 1]:
             raise ValueError(f"muon takes each group once, got {twice[0]!r} twice")
-        if self.pretraining and self.corpus.partition("-")[0] not in TEXTS:
-            texts = f"{' or '.join(TEXTS)}, which have its tokens; got {self.corpus!r}"
+        if self.pretraining and self.corpus.partition("-")[0] not in IN_DOCS_TOKENS:
+            texts = f"{' or '.join(IN_DOCS_TOKENS)}, which have its tokens; got {self.corpus!r}"
             reason = f"pretraining={self.pretraining} is done on docs, so corpus must be {texts}"
             raise ValueError(f"{reason}: choose one of them, or set pretraining to 0")
         rule = rule_of(self.rule)
@@ -155,7 +155,7 @@ class TrainConfig:
         for name in ("experts", "pretraining", "spectra_every", "eval_batch"):
             checks.number(name, getattr(self, name), 0, 2**31, whole=True)
         checks.number("seed", self.seed, 0, 2**63, whole=True)
-        checks.number("ns_steps", self.ns_steps, 1, MOST + 1, whole=True)
+        checks.number("ns_steps", self.ns_steps, 1, MOST_STEPS + 1, whole=True)
         rates = ("lr", "adamw_lr", "weight_decay", "matrix_decay", "warmup", "decay")
         for name in (*rates, "noise", "grad_clip"):
             checks.number(name, getattr(self, name), 0)

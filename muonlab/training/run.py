@@ -32,7 +32,7 @@ from muonlab.training.config import TrainConfig
 from muonlab.training.pretraining import first_run
 
 CURVES = ("train_loss", "step_seconds", "held_out", "spectra")  # lists that grow in a run
-STATE = ("step", "cpu_seconds", *CURVES)  # what a run goes on from, beside tensors
+RESUMED = ("step", "cpu_seconds", *CURVES)  # what a run goes on from, beside tensors
 READ_EVERY = 20  # steps that a GPU is given before the host waits for their losses
 ON_DEVICE = 2**30  # bytes: a longer text stays in the host's memory
 
@@ -64,7 +64,7 @@ def train(
             another number of processes, sharded or not, with the same numbers up to rounding.
         shard: under torchrun, let each process keep some rows of weights, gradients and momenta
             instead of all. No process ever holds the whole model, unless it is pretrained.
-        replicas: with shard, copies of the weights (see `sharded.build`).
+        replicas: with shard, copies of the weights (see `sharded.divided`).
         timeout: minutes that a process waits for one that stands still. One that ends is an error
             in the others at once.
         progress: show a bar; the environment variable TQDM_DISABLE=1 hides it too.
@@ -78,7 +78,7 @@ def train(
     """
     checks.number("timeout", timeout, 0, 1e6, above=True)
     if checkpoint is not None:
-        checkpoints.prepare(checkpoint)
+        checkpoints.prepare_folder(checkpoint)
     with parallel.world(pick_device(config.device), 60 * timeout):
         task = load_corpus(config.corpus) if corpus is None else corpus
         tokens, asked = len(getattr(task, "held_out", range(2**31))), config.eval_tokens
@@ -115,7 +115,7 @@ def train(
 
 def load_model(checkpoint: Path | str) -> GPT:
     """Returns the model that a checkpoint holds, on the CPU; errors as in `checkpoints.load`."""
-    model = build(GPTConfig(**checkpoints.read(checkpoint)["shape"]))
+    model = build(GPTConfig(**checkpoints.read_index(checkpoint)["shape"]))
     checkpoints.load({f"model.{name}": t for name, t in model.state_dict().items()}, checkpoint)
     return model
 
@@ -178,7 +178,7 @@ class Run:
             checks.memory(logits * self.rows, batch)
         make = partial(build_model, config, corpus)
         if shard:
-            self.model = sharded.build(make, self.device, replicas=replicas, bf16=self.autocast)
+            self.model = sharded.divided(make, self.device, replicas=replicas, bf16=self.autocast)
         else:
             self.model = make().to(self.device)
         if config.pretraining:
@@ -254,8 +254,7 @@ class Run:
             if not math.isfinite(value):
                 self.unread.clear()
                 self.train_loss += values[:number]
-                at = len(self.train_loss)
-                raise self._diverged(f"the training loss is {value}", at)
+                raise self._diverged(f"the training loss is {value}", len(self.train_loss))
         return values
 
     def evaluate(self) -> dict[str, Any]:
@@ -305,16 +304,15 @@ class Run:
         if not self.shard:
             parallel.gather_state(self.optimizer)
         # batches depend on (seed, step) alone, so the position in the data needs no state
-        rest = self._identity() | {name: getattr(self, name) for name in (*STATE, "started")}
+        rest = self._identity() | {name: getattr(self, name) for name in (*RESUMED, "started")}
         checkpoints.save(tensors(self.model, self.optimizer), rest, path)
 
     def resume(self, path: Path | str) -> None:
         """Goes back to where the checkpoint was written; refuses that of another run."""
-        state = checkpoints.read(path)
+        state = checkpoints.read_index(path)
         here = self._identity()["config"]
         # a checkpoint that lacks an option was written before it: by a run with its default
-        defaults = {field.name: field.default for field in dataclasses.fields(TrainConfig)}
-        saved = json.loads(json.dumps(defaults)) | state["config"]
+        saved = json.loads(json.dumps(vars(TrainConfig()))) | state["config"]
         pairs = {name: (saved.get(name), here.get(name)) for name in sorted(saved | here)}
         differing = [f"{k} is {a!r} there and {b!r} here" for k, (a, b) in pairs.items() if a != b]
         if differing:
@@ -322,7 +320,7 @@ class Run:
             then = "Use the same values, or give this run a checkpoint of its own"
             raise ValueError(f"{message}. {then}")
         checkpoints.load(tensors(self.model, self.optimizer), path)
-        for name in STATE:
+        for name in RESUMED:
             setattr(self, name, state[name])
         self.started = state.get("started", self.started)  # a checkpoint may lack it
         self._set_rates()
