@@ -4,6 +4,8 @@ BIN := .venv/bin
 QUICK := architecture muon_step orthogonalize optim normuon controls lion routing gpt attention \
   statistics grids study pins
 
+SLOW := pool launches train engines race use_it
+
 .PHONY: lab test quick lessons format slides book pdf bundle browser slow grades lesson clean
 
 lab: .venv/lab
@@ -55,7 +57,7 @@ browser: .venv/all  ## needs Debian's chromium in /usr/bin/chromium
 	$(BIN)/python -m pytest -n 3 -m browser tests  # some tests wait
 
 slow: .venv/all  ## what is slow and seldom breaks: workers that are killed, compiled steps
-	$(BIN)/python -m pytest -m slow tests/test_pool.py tests/test_launches.py tests/test_fast.py tests/test_engines.py
+	$(BIN)/python -m pytest -m slow $(addprefix tests/test_,$(addsuffix .py,$(SLOW)))
 
 grades: .venv/all  ## nbgrader, on all that can be handed in for every exercise: half an hour
 	$(BIN)/python -m pytest -m slow tests/test_teaching.py tests/test_variants.py tests/test_attacks.py

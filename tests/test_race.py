@@ -103,6 +103,7 @@ def test_processes_that_end_badly_say_why(folder, shown, instead):
         race.watch(STUDY, folder, minutes=1)
 
 
+@pytest.mark.slow
 def test_the_command_does_what_is_missing_and_no_more(folder, shown):
     """Nothing is missing here, so it ends at once; with the real command line."""
     shutil.copy(RESULTS / LAST, folder)

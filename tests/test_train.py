@@ -596,6 +596,7 @@ def test_a_text_goes_to_the_device_and_its_windows_stay_the_same():
     assert {t.device.type for t in meta.batch(3, 4, 8, 0)} == {"meta"}
 
 
+@pytest.mark.slow
 def test_a_compiled_model_learns_as_the_plain_one_does():
     plain, compiled = (quiet(replace(CONFIG, steps=3, compile=c)) for c in (False, True))
     np.testing.assert_allclose(compiled.train_loss, plain.train_loss, rtol=1e-3)

@@ -123,6 +123,7 @@ def test_torchs_own_muon_takes_the_same_step():
             torch.testing.assert_close(a, b, atol=2e-4, rtol=0)  # bf16 on one side
 
 
+@pytest.mark.slow
 def test_the_first_lines_beat_a_tuned_adamw_in_the_race_of_150_steps():
     adamw = RACE[150].best(HERE)[0]
     tuned = next(r for r in LENGTHS[0].runs if not r.config["muon"] and r.config["seed"] == 1)
