@@ -74,7 +74,9 @@ def export(lessons: Sequence[str], folder: Path, seed: str | None = None) -> Ite
         raise ValueError("expected at least one lesson, such as 02; got []")
     tasks = {n: {id: task(id, seed) for id in book_tasks(n)} for n in dict.fromkeys(lessons)}
     _demand(folder, list(tasks), seed)
-    files = dict(_copies(list(tasks)))
+    names = {n: notebook_path(texts(course() / "lessons", [n])[0]).name for n in tasks}
+    files = {f"student/{name}": copies.student(lesson) for lesson, name in names.items()}
+    files |= {f"teacher/{name}": copies.teacher(lesson) for lesson, name in names.items()}
     for name, notebook in files.items():
         if (existing := folder / name).exists() and existing.read_bytes() != _bytes(notebook):
             raise ValueError(f"{existing} differs from what would be written: move it. {NOTHING}")
@@ -118,13 +120,6 @@ def _demand(folder: Path, lessons: Sequence[str], seed: str | None) -> None:
 def assignment(lesson: str, seed: str | None) -> str:
     """Returns nbgrader's name of an assignment, such as 02 or 02-autumn-26."""
     return f"{lesson}-{seed}" if seed else lesson
-
-
-def _copies(lessons: Sequence[str]) -> Iterator[tuple[str, NotebookNode]]:
-    for lesson in lessons:
-        name = notebook_path(texts(course() / "lessons", [lesson])[0]).name
-        yield f"student/{name}", copies.student(lesson)
-        yield f"teacher/{name}", copies.teacher(lesson)
 
 
 def _assign(folder: Path, lesson: str, tasks: dict[str, Task], seed: str | None) -> str:

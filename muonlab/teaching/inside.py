@@ -31,13 +31,12 @@ def main() -> None:
     """
     pipe = socket.socket(fileno=os.dup(0))
     for line in (lines := pipe.makefile("rb", buffering=0)):  # no process reads another's lines
-        name, setup, cells, seconds = json.loads(line)
-        names: dict[str, Any] = {"__name__": "__main__"}
-        exec(setup, names)  # ours; what it imports is there for the next job
+        job, names = json.loads(line), {"__name__": "__main__"}
+        exec(job[1], names)  # ours; what it imports is there for the next job
         if not (child := os.fork()):
             try:
                 _limit()
-                _answers(pipe, lines, name, names, cells, seconds)
+                _answers(pipe, lines, job, names)
             finally:
                 os._exit(TOLD + 1)
         if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != TOLD:
@@ -56,15 +55,10 @@ def _limit() -> None:
 
 
 def _answers(
-    pipe: socket.socket,
-    lines: socket.SocketIO,
-    name: str,
-    names: dict[str, Any],
-    cells: list[str],
-    seconds: float,
+    pipe: socket.socket, lines: socket.SocketIO, job: list[Any], names: dict[str, Any]
 ) -> None:
     """Runs a learner's cells and answers calls of the function, until a line says null."""
-    asking.SECONDS = seconds
+    name, _, cells, asking.SECONDS = job
     silent = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(silent, stream)

@@ -6,10 +6,10 @@ from re import compile, sub
 
 from muonlab.classroom.claims import COLUMNS, Claim, stored_claims
 from muonlab.records.table import markdown
-from muonlab.statistics import Interval
 from printing.released import folder
 
 SPECIAL = compile(r"([\\`*_\[\]<>&$])")  # what Markdown would take for itself
+SPACE = "\N{NO-BREAK SPACE}"
 Placed = tuple[Claim, str]  # a claim, and the name of its lesson
 
 
@@ -28,11 +28,6 @@ def link(claim_and_lesson: Placed, words: str = "") -> str:
     """Returns HTML that leads to a claim's cell: its id, or other words."""
     claim, lesson = claim_and_lesson
     return f'<a href="../lessons/{lesson}.html#claim-{claim.id}">{words or claim.id}</a>'
-
-
-def with_n(interval: Interval) -> str:
-    """Returns an interval and its n, which stays on one line."""
-    return f"{interval}, n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{interval.n}"
 
 
 def classed(heads: Iterable[str], rows: Iterable[Iterable[str]], name: str) -> str:
@@ -63,13 +58,12 @@ def measured(asked: str) -> str:
     the claim; ValueError where it has several effects and no place says which.
     """
     id, _, place = asked.partition(" ")
-    claim_and_lesson = stored()[id]
-    values = claim_and_lesson[0].value[int(place) - 1 :][:1] if place else claim_and_lesson[0].value
-    if claim_and_lesson[0].size and len(values) != 1:
-        raise ValueError(
-            f"{id} has {len(claim_and_lesson[0].value)} effects: name one, such as `{id} 1`"
-        )
-    if claim_and_lesson[0].size:
-        return link(claim_and_lesson, with_n(values[0]))
+    claim, lesson = stored()[id]
+    values = claim.value[int(place) - 1 :][:1] if place else claim.value
+    if claim.size and len(values) != 1:
+        raise ValueError(f"{id} has {len(claim.value)} effects: name one, such as `{id} 1`")
+    if claim.size:  # an interval and its n, which stays on one line
+        [effect] = values
+        return link((claim, lesson), f"{effect}, n{SPACE}={SPACE}{effect.n}")
     ends = dict.fromkeys(f"{end:.3g}" for end in (min(values), max(values)))
-    return link(claim_and_lesson, " to ".join(ends))
+    return link((claim, lesson), " to ".join(ends))
