@@ -324,7 +324,9 @@ def _ablate_together(options: argparse.Namespace, at: Place) -> int:
     else:
         line = [sys.executable, "-m", *shlex.split(at.command(options.name))]
         line += [] if options.minutes is None else ["--minutes", str(options.minutes)]
-        status = pool.employ(line, options.workers, lambda: pool.count(chosen, at), options.minutes)
+        status = pool.run_workers(
+            line, options.workers, lambda: pool.count(chosen, at), options.minutes
+        )
     print(f"{options.name}: {pool.count(chosen, at)} runs are recorded")
     if at.folder.resolve() == RESULTS.resolve():
         write_manifest()

@@ -125,7 +125,7 @@ def drawn(shape):
             torch.manual_seed(3)
             return build(shape)
 
-    model = sharded.divided(make)
+    model = sharded.build_sharded(make)
     return {n: whole(t) for n, t in (*model.named_parameters(), *model.named_buffers())}
 
 
@@ -225,7 +225,7 @@ def scarce():
             with pytest.raises(ValueError, match="a GPT of these sizes would need"):
                 gpt.GPT(DEEP)
             try:
-                sharded.divided(lambda: gpt.GPT(DEEP))
+                sharded.build_sharded(lambda: gpt.GPT(DEEP))
                 found[name] = "built"
             except ValueError as error:
                 found[name] = str(error)
@@ -261,7 +261,7 @@ def most_bytes(function):
 def test_copies_must_divide_the_processes(monkeypatch, copies):
     monkeypatch.setenv("WORLD_SIZE", "3")
     with pytest.raises(ValueError, match=f"3 processes cannot hold {copies} equal copies"):
-        sharded.divided(lambda: gpt.GPT(SMALL), replicas=copies)
+        sharded.build_sharded(lambda: gpt.GPT(SMALL), replicas=copies)
 
 
 # Pieces, copies, and the big batch

@@ -147,7 +147,7 @@ with ends.open("a") as file:
 sys.exit(len(ends.read_text().splitlines()) == 1)
 """
     began = time.time()
-    assert pool.employ([sys.executable, "-c", code], 1, lambda: 0, minutes=2) == 0
+    assert pool.run_workers([sys.executable, "-c", code], 1, lambda: 0, minutes=2) == 0
     first, second = map(float, (tmp_path / "ends.txt").read_text().split())
     assert first == second == pytest.approx(began + 120, abs=5)
 
@@ -199,7 +199,7 @@ def test_a_list_is_cut_by_its_deadline_and_the_next_call_ends_it(tmp_path):
         end, options = time.time() + 60 * minutes, ["--results", str(at.folder)]
         options += ["--corpus", str(text), "--minutes", str(minutes)]
         command = [sys.executable, "-c", TOY_WORKER, name, *options]
-        assert pool.employ(command, 2, done, minutes) == 0
+        assert pool.run_workers(command, 2, done, minutes) == 0
         return end
 
     began = time.time()
@@ -252,7 +252,7 @@ from tests.test_pool import SMALL, WORKER, Place
 folder = Path(sys.argv[1])
 pool.DEATHS, pool.POLL = 100, 0.05
 command = [sys.executable, "-c", WORKER, sys.argv[1]]
-sys.exit(pool.employ(command, 2, lambda: pool.count(SMALL.phases(), Place(folder))))
+sys.exit(pool.run_workers(command, 2, lambda: pool.count(SMALL.phases(), Place(folder))))
 """
 
 

@@ -148,6 +148,8 @@ def e4(answer: Answer) -> str:
     numbers = call(answer, returns=array)
     if numbers.shape not in ((3,), (STEPS, 3)):
         raise Wrong(f"Expected a, b, c, or five such triples; your result has the shape {tuple(numbers.shape)}.")
+    if not numbers.isfinite().all():
+        raise Wrong("Expected finite numbers; among yours is NaN or infinity.")
     triples = [(a, b, c) for a, b, c in numbers.expand(STEPS, 3).tolist()]
     growth = math.prod(a for a, _, _ in triples)
     ends = start = torch.logspace(math.log10(0.002), 0, 20_001, dtype=torch.float64)
@@ -158,7 +160,7 @@ def e4(answer: Answer) -> str:
     if not 0.68 <= ends[worst] <= 1.21:
         raise Wrong(
             f"A singular value of {start[worst]:.3g} ends at {ends[worst]:.3g}, and 0.68 to 1.21 is allowed. The "
-            f"growth would be {growth:.0f}. In the explorer, look where the curve leaves that band."
+            f"growth would be {growth:.4g}. In the explorer, look where the curve leaves that band."
         )
     if growth <= BOARD["Jordan's numbers"]:
         raise Wrong(f"All values end in the band. The growth is {growth:.1f}: not above Jordan's 484.9. Make a larger.")

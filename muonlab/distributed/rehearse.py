@@ -11,7 +11,7 @@ from torch import Tensor
 from muonlab import checks
 from muonlab.distributed import parallel
 from muonlab.distributed.processes import together
-from muonlab.distributed.sharded import divided, whole
+from muonlab.distributed.sharded import build_sharded, whole
 from muonlab.distributed.traffic import Traffic, replicated_bytes, sharded_bytes, wire_bytes
 from muonlab.models.gpt import GPT, GPTConfig
 from muonlab.optim.muon import Muon
@@ -90,7 +90,7 @@ def start_alike(sharded: bool, rule: str, dtype: torch.dtype, shape: GPTConfig) 
     """Returns model and optimizer, the same in every process, or its share of them."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        model = divided(lambda: GPT(shape).to(dtype)) if sharded else GPT(shape).to(dtype)
+        model = build_sharded(lambda: GPT(shape).to(dtype)) if sharded else GPT(shape).to(dtype)
     return model, MUONS[rule](route(model).groups(0.01, 3e-3, adjust_lr_fn="match_rms_adamw"))
 
 

@@ -30,7 +30,7 @@ from muonlab.optim.orthogonalize import polar
 BF16 = MixedPrecisionPolicy(torch.bfloat16, torch.float32, cast_forward_inputs=False)
 
 
-def divided(
+def build_sharded(
     make: Callable[[], GPT],
     device: torch.device | str = "cpu",
     *,

@@ -25,7 +25,7 @@ from muonlab.sweeps.sweep import Driver
 from muonlab.training.config import TrainConfig
 
 POLL = 1.0  # seconds between two looks at what the others have done
-DEATHS = 3  # workers that end without a new record between them, before `employ` gives up
+DEATHS = 3  # workers that end without a new record between them, before `run_workers` gives up
 PARENT = "MUONLAB_PARENT"  # the process without which a worker begins no more runs
 UNTIL = "MUONLAB_UNTIL"  # when the minutes of its workers end, as time.time() has it
 
@@ -67,7 +67,7 @@ def work(
             time.sleep(min(POLL, max(0.0, end - time.time())))
 
 
-def employ(
+def run_workers(
     command: list[str], workers: int, progress: Callable[[], int], minutes: float | None = None
 ) -> int:
     """Runs the command in several processes and returns 0 when they have ended well, else 1.
@@ -136,7 +136,7 @@ def _paces(records: Iterable[Mapping[TrainConfig, Record]]) -> dict[Shape, Pace]
 
 
 def _end(minutes: float | None) -> float:
-    """Returns when these minutes end, by time.time(): those of `employ`, if it began them."""
+    """Returns when these minutes end, by time.time(): those of `run_workers`, if it began them."""
     if minutes is None:
         return math.inf
     checks.number("minutes", minutes, 0, above=True)

@@ -89,8 +89,5 @@ def drawn(tex: str) -> str:
         math_to_image(f"${known}$", buffer := io.BytesIO(), format="svg", dpi=72)
     except ValueError:  # it has not all of TeX
         return f"<code>{escape(tex)}</code>"
-    svg = buffer.getvalue().decode()
-    svg = re.sub(
-        r"<metadata>.*?</metadata>|<!--.*?-->", "", svg[svg.index("<svg") :], flags=re.DOTALL
-    )
+    svg = NO_DRAWING.sub("", buffer.getvalue().decode())
     return svg.replace("<svg ", f'<svg role="img" aria-label="{escape(tex)}" ', 1).strip()

@@ -64,7 +64,7 @@ def train(
             another number of processes, sharded or not, with the same numbers up to rounding.
         shard: under torchrun, let each process keep some rows of weights, gradients and momenta
             instead of all. No process ever holds the whole model, unless it is pretrained.
-        replicas: with shard, copies of the weights (see `sharded.divided`).
+        replicas: with shard, copies of the weights (see `sharded.build_sharded`).
         timeout: minutes that a process waits for one that stands still. One that ends is an error
             in the others at once.
         progress: show a bar; the environment variable TQDM_DISABLE=1 hides it too.
@@ -178,7 +178,9 @@ class Run:
             checks.memory(logits * self.rows, batch)
         make = partial(build_model, config, corpus)
         if shard:
-            self.model = sharded.divided(make, self.device, replicas=replicas, bf16=self.autocast)
+            self.model = sharded.build_sharded(
+                make, self.device, replicas=replicas, bf16=self.autocast
+            )
         else:
             self.model = make().to(self.device)
         if config.pretraining:
