@@ -32,7 +32,7 @@ def link(claim_and_lesson: Placed, words: str = "") -> str:
 
 def classed(heads: Iterable[str], rows: Iterable[Iterable[str]], name: str) -> str:
     """Returns a Markdown table with a class, for the style sheet."""
-    return f":::{{classed}}\n:class: {name}\n\n{markdown([*heads], [[*r] for r in rows])}\n:::"
+    return f":::{{table}}\n:class: {name}\n\n{markdown([*heads], [[*r] for r in rows])}\n:::"
 
 
 def claims_table(claims: Iterable[Placed], notes: Mapping[str, str] = {}) -> str:
