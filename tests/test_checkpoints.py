@@ -328,3 +328,15 @@ def test_every_rule_goes_on_from_its_checkpoint_to_the_bit(tmp_path, rule):
     assert states[0].keys() == states[1].keys()
     assert all(torch.equal(states[0][name], t) for name, t in states[1].items())
     assert any(name.endswith(".step") and t == 7 for name, t in states[0].items())
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("shape", None), ("shape", {"wings": 2}), ("config", None), ("step", "2"), ("held_out", {})],
+)
+def test_an_index_that_another_program_wrote_is_refused_by_name(good, door, name, value):
+    rewrite(good, lambda index: index.update({name: value}))
+    if name != "shape" or door == "load_model" or value is None:
+        with pytest.raises(ValueError, match=r"good (is no checkpoint of a run|holds no model)"):
+            DOORS[door](good)

@@ -635,3 +635,16 @@ def test_the_card_tells_the_counts_that_are_measured(docs):
         pytest.skip("the card was measured with other versions of the packages")
     for line in summary.counts_of(docs).splitlines()[:8]:
         assert line in card
+
+
+@pytest.mark.parametrize(
+    ("facts", "why"), [({}, "KeyError"), ({"tokenizer": "{}"}, "Exception"), ([1], "TypeError")]
+)
+def test_a_cache_file_that_holds_no_corpus_is_named(own_cache, texts, facts, why):
+    load_corpus(texts)
+    [path] = own_cache.iterdir()
+    content = json.dumps(facts).encode() + b"\n"
+    digest = sha256(content).hexdigest()
+    path.write_bytes(f"{cache.STAMP}{digest}\n".encode() + content)
+    with pytest.raises(ValueError, match=rf"corpus holds no corpus \({why}.*remove it"):
+        load_corpus(texts)

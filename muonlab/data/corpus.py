@@ -23,7 +23,7 @@ from muonlab.data import documents, shards, tokenization
 from muonlab.data.cache import CACHE_FORMAT, load_or_build
 from muonlab.data.task import with_words
 from muonlab.data.windows import chance, check_sizes, token_ids, windows
-from muonlab.files import prepare_file
+from muonlab.files import cache_folder, prepare_file
 from muonlab.models.gpt import GPT, GPTConfig
 
 USUAL_WORDS = 4096  # tokens of a tokenizer that is trained on a text
@@ -245,7 +245,12 @@ def _pack(
 def _cached(name: str, kind: str, key: tuple[object, ...], build: Callable[[], bytes]) -> Corpus:
     """Returns the corpus of a file of the cache, which is built unless one with this key exists."""
     named = sha256(repr((CACHE_FORMAT, *key)).encode()).hexdigest()
-    return unpacked(name, *load_or_build(f"{kind}-{named[:16]}.corpus", build))
+    content, digest = load_or_build(file := f"{kind}-{named[:16]}.corpus", build)
+    try:
+        return unpacked(name, content, digest)
+    except Exception as error:  # a tokenizer that is none raises nothing narrower
+        wrong = f"holds no corpus ({type(error).__name__}: {error})"
+        raise ValueError(f"{cache_folder() / file} {wrong}: remove it; it is built anew") from error
 
 
 def unpacked(name: str, content: bytes, digest: str) -> Corpus:

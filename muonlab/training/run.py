@@ -115,9 +115,24 @@ def train(
 
 def load_model(checkpoint: Path | str) -> GPT:
     """Returns the model that a checkpoint holds, on the CPU; errors as in `checkpoints.load`."""
-    model = build(GPTConfig(**checkpoints.read_index(checkpoint)["shape"]))
+    shape = _saved(checkpoint)["shape"]
+    try:
+        model = build(GPTConfig(**shape))
+    except TypeError as error:
+        raise ValueError(f"{checkpoint} holds no model of ours ({error}): name another") from error
     checkpoints.load({f"model.{name}": t for name, t in model.state_dict().items()}, checkpoint)
     return model
+
+
+def _saved(checkpoint: Path | str) -> dict[str, Any]:
+    """Returns the index of a run's checkpoint; ValueError where it lacks what a run saves."""
+    state = checkpoints.read_index(checkpoint)
+    kinds: dict[str, Any] = dict.fromkeys(CURVES, list) | dict.fromkeys(("config", "shape"), dict)
+    kinds |= {"step": int, "cpu_seconds": (int, float)}
+    if wrong := [name for name, kind in kinds.items() if not isinstance(state.get(name), kind)]:
+        lacks = f"expected {', '.join(sorted(kinds))} of a run; its {wrong[0]} is missing or odd"
+        raise ValueError(f"{checkpoint} is no checkpoint of a run: {lacks}. Begin in a new folder")
+    return state
 
 
 def tensors(model: nn.Module, optimizer: Muon) -> dict[str, Tensor]:
@@ -311,7 +326,7 @@ class Run:
 
     def resume(self, path: Path | str) -> None:
         """Goes back to where the checkpoint was written; refuses that of another run."""
-        state = checkpoints.read_index(path)
+        state = _saved(path)
         here = self._identity()["config"]
         # a checkpoint that lacks an option was written before it: by a run with its default
         saved = json.loads(json.dumps(vars(TrainConfig()))) | state["config"]
