@@ -74,7 +74,7 @@ from muonlab.theory import embeddings, memory, polynomials, spectra, theorems
 from muonlab.training import checkpoints
 from muonlab.training.build import build_model
 from muonlab.training.config import TrainConfig
-from muonlab.training.run import Run, load_model, train
+from muonlab.training.run import CURVES, Run, load_model, train
 from muonlab.training.schedule import factor
 
 PACKAGE = str(Path(muonlab.__file__).parent)
@@ -161,6 +161,7 @@ def bomb(name, shape, data=0):
     (folder / index["data"]).mkdir(parents=True, exist_ok=True)
     with (folder / index["data"] / "a.safetensors").open("wb") as file:
         file.truncate(data)  # it takes no room
+    index |= dict.fromkeys(CURVES, []) | {"config": {}, "step": 0, "cpu_seconds": 0.0}
     index |= {"shape": vars(SMALL) | shape}
     index |= {"checksum": checkpoints._digest(index)}
     (folder / checkpoints.INDEX).write_text(json.dumps(index))
