@@ -161,7 +161,7 @@ def bomb(name, shape, data=0):
     (folder / index["data"]).mkdir(parents=True, exist_ok=True)
     with (folder / index["data"] / "a.safetensors").open("wb") as file:
         file.truncate(data)  # it takes no room
-    index |= dict.fromkeys(CURVES, []) | {"config": {}, "step": 0, "cpu_seconds": 0.0}
+    index |= {name: [] for name in CURVES} | {"config": {}, "step": 0, "cpu_seconds": 0.0}
     index |= {"shape": vars(SMALL) | shape}
     index |= {"checksum": checkpoints._digest(index)}
     (folder / checkpoints.INDEX).write_text(json.dumps(index))
