@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 from io import BytesIO
-from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
@@ -31,10 +30,9 @@ KNOWN = ("lessons/02.ipynb", "lessons/text/02.md", "data/card.md", "data/results
 WHEEL = "muonlab-1.2.3-py3-none-any.whl"
 
 
-def write(path, time, text="text"):
+def write(path, text="text"):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
-    os.utime(path, (time, time))
 
 
 def git(folder, *words):
@@ -43,32 +41,17 @@ def git(folder, *words):
 
 @pytest.fixture
 def tree(tmp_path):
-    """A small repository whose book is newer than its sources."""
-    for name in (*TREE, *bundle.FILES, f"dist/{WHEEL}"):
-        write(tmp_path / name, 1000)
-    write(tmp_path / bundle.BUILT, 2000)
+    """A small repository with a built book."""
+    for name in (*TREE, *bundle.FILES, f"dist/{WHEEL}", bundle.BUILT):
+        write(tmp_path / name)
     git(tmp_path, "init", "-q")
     git(tmp_path, "add", *KNOWN)
     return tmp_path
 
 
-def test_without_a_book_it_says_what_to_do(tree):
-    (tree / bundle.BUILT).unlink()
-    with pytest.raises(FileNotFoundError, match=r"searchindex\.js: run make book first"):
-        bundle.check_book(tree)
-
-
-@pytest.mark.parametrize("name", ["lessons/02.ipynb", "book/intro.md"])
-def test_an_old_book_is_refused_and_the_newer_source_named(tree, name):
-    bundle.check_book(tree)
-    os.utime(tree / name, (3000, 3000))
-    with pytest.raises(ValueError, match=f"older than {re.escape(str(Path(name)))}: run make"):
-        bundle.check_book(tree)
-
-
 def test_without_a_book_the_command_ends_with_a_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr(bundle, "course", lambda: tmp_path)
-    with pytest.raises(SystemExit, match="bundle: there is no book/"):
+    with pytest.raises(SystemExit, match=r"bundle: there is no book/.*: run make book first"):
         bundle.main()
     assert not (tmp_path / "dist").exists()
 
@@ -117,18 +100,18 @@ def test_what_is_in_it_and_what_is_not(tree):
 def test_equal_files_make_equal_bytes(tree):
     wheel = tree / "dist" / WHEEL
     before = bundle.pack(tree, wheel)
-    for number, name in enumerate(reversed(TREE)):
+    for name in reversed(TREE):
         (tree / name).unlink()
-        write(tree / name, 4000 + number)
+        write(tree / name)
+        os.utime(tree / name, (4000, 4000))
     assert bundle.pack(tree, wheel) == before
-    write(tree / "data/card.md", 1000, "another text")
+    write(tree / "data/card.md", "another text")
     assert bundle.pack(tree, wheel) != before
 
 
 @pytest.fixture(scope="module")
 def unpacked(tmp_path_factory):
     """The bundle of the book as it is built now, unpacked in a folder of its own."""
-    bundle.check_book(bundle.course())
     wheel = bundle.build_wheel(tmp_path_factory.mktemp("wheel"))
     folder = tmp_path_factory.mktemp("unpacked bundle")  # a name with a space, as people have
     ZipFile(BytesIO(bundle.pack(bundle.course(), wheel))).extractall(folder)

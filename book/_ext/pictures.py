@@ -50,16 +50,13 @@ def as_png() -> bytes:
     """Returns the race in the shape that pages which link to the book show: 1200 x 630."""
     axes.style()
     figure = plt.figure(figsize=(8, 4.2), layout="none")
-    left, right = (
-        figure.add_axes((x, 0.13, width, 0.54)) for x, width in ((0.09, 0.5), (0.7, 0.28))
-    )
+    left = figure.add_axes((0.09, 0.13, 0.5, 0.54))
+    right = figure.add_axes((0.7, 0.13, 0.28, 0.54))
     draw_losses(left)
     draw_leads(right)
     left.set_ylabel("loss, nats a token")
-    # the curves fall: there they are not
-    for line, (ha, va, off) in zip(
-        left.lines, (("left", "bottom", 6), ("right", "top", -6)), strict=True
-    ):
+    sides = ("left", "bottom", 6), ("right", "top", -6)  # the curves fall: there they are not
+    for line, (ha, va, off) in zip(left.lines, sides, strict=True):
         x, y = (float(np.asarray(values)[3]) for values in line.get_data())
         look: dict[str, Any] = {"color": line.get_color(), "fontsize": 16, "fontweight": "bold"}
         look |= {"textcoords": "offset points", "ha": ha, "va": va}

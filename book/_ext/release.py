@@ -17,15 +17,7 @@ from nbformat import NotebookNode
 
 from muonlab.classroom.widget import LESSONS
 from muonlab.files import replace_file
-from muonlab.notebooks import (
-    STATE,
-    evidence_texts,
-    notebook_path,
-    page_id,
-    read,
-    seal,
-    texts,
-)
+from muonlab.notebooks import STATE, evidence_texts, notebook_path, page_id, read, seal, texts
 from still import add_stills
 
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # of a traceback meant for a terminal

@@ -22,7 +22,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from sphinx.cmd.build import build_main
 
-from muonlab.classroom.claims import CLAIM as CLAIM
+from muonlab.classroom.claims import CLAIM
 from muonlab.files import course
 from muonlab.notebooks import STATE, VIEW, released
 from printing.book import HEADER
@@ -63,13 +63,13 @@ INDEX = """# Slides
 
 @dataclass
 class Slide:
-    """One slide: its heading, its outputs or words, the speaker's notes, how needed it is.
+    """One slide: its heading, its outputs, the speaker's notes, how needed it is.
 
-    first: the lesson's words that stand above the outputs.
+    first: the lesson's words, which stand above the outputs.
     """
 
     title: str
-    shown: list[NotebookNode] | str
+    shown: list[NotebookNode]
     notes: list[str]
     rank: int = NEEDED
     first: str = ""
@@ -110,13 +110,10 @@ def _question(source: str) -> tuple[list[NotebookNode], str]:
 
 
 def _cells(slide: Slide) -> list[NotebookNode]:
-    if isinstance(slide.shown, str):
-        return [new_markdown_cell(f"## {slide.title}\n\n{slide.shown}"), _aside(slide.notes)]
-    shown = new_code_cell(
-        "# shown", metadata={"tags": ["remove-input"]}, outputs=[*map(_bare, slide.shown)]
-    )
-    above = f"## {slide.title}\n\n{slide.first}".rstrip()
-    return [new_markdown_cell(above), shown, _aside(slide.notes)]
+    above = new_markdown_cell(f"## {slide.title}\n\n{slide.first}".rstrip())
+    tags, outputs = {"tags": ["remove-input"]}, [*map(_bare, slide.shown)]
+    shown = [new_code_cell("# shown", metadata=tags, outputs=outputs)] if outputs else []
+    return [above, *shown, _aside(slide.notes)]
 
 
 def _aside(notes: list[str]) -> NotebookNode:
@@ -136,19 +133,17 @@ def _slides(cells: list[NotebookNode], models: dict[str, Any]) -> Iterator[Slide
             title = [title, *HEADING.findall(cell.source)][-1]
             if limits := LIMITS.search(cell.source):
                 notes = ["Ask: which of these matters most for what you train?"]
-                yield Slide("Limits", limits[1].strip(), notes)
+                yield Slide("Limits", [], notes, first=limits[1].strip())
             continue
         said, first = _said(cells[place + 1 :]), _first(cells[:place])
-        drawn, claims, outcomes = (
-            list(filter(f, cell.outputs)) for f in (_drawn, _claim, _outcome)
-        )
+        drawn, claims, outcomes = ([*filter(f, cell.outputs)] for f in (_drawn, _claim, _outcome))
         last_figure = [*figures, *drawn][-1:]
         figures += drawn
         opens = "= start(" in cell.source
         below_words = place > 0 and cells[place - 1].cell_type == "markdown"
         claims_follow = any(map(_claim, _outputs_below(cells[place:])))  # on a slide with the proof
         if STATED.search(first) and below_words and not claims_follow:
-            yield Slide(title, first, [PROVE])
+            yield Slide(title, [], [PROVE], first=first)
         for out in filter(_view, cell.outputs):
             state = models[_view(out)]["state"]
             if "choice" in state:
@@ -210,11 +205,7 @@ def _quiz(title: str, state: dict[str, Any], models: dict[str, Any]) -> Iterator
 def _said(cells: list[NotebookNode]) -> str:
     """Returns what the lesson says right after a cell: the next words, up to a heading."""
     text = next((cell.source for cell in cells if cell.cell_type == "markdown"), "")
-    words = []
-    for paragraph in text.split("\n\n"):
-        if NOT_SAID.match(paragraph):
-            break
-        words.append(paragraph)
+    words = itertools.takewhile(lambda words: not NOT_SAID.match(words), text.split("\n\n"))
     return "\n\n".join(words)
 
 
