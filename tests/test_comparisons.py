@@ -29,28 +29,15 @@ from printing.claims import stored
 
 PARTS = ("overall", "tail")
 SAME = {  # comparison, part, place among LONGER: a claim, and which of its values
-    ("the race on a laptop, 1,200 steps", "overall", 1.0): ("16-c13", 0),
     ("the race on a laptop, 1,200 steps", "overall", 1.1): ("15-c35", 0),
-    ("the race on a laptop, 1,200 steps", "overall", 1.2): ("15-c42", 0),
     ("the race on a laptop, 1,200 steps", "tail", 1.1): ("15-c57", 0),
-    ("the race on a laptop, 1,200 steps", "tail", 1.2): ("15-c43", 0),
     ("weight decay on both sides", "overall", 1.0): ("15-c54", 0),
-    ("a rate for each kind of matrix", "overall", 1.2): ("15-c42", 1),
-    ("a rate for each kind of matrix", "tail", 1.2): ("15-c44", 0),
-    ("a vocabulary of 4,096", "overall", 1.1): ("15-c59", 0),
     ("a vocabulary of 4,096", "tail", 1.2): ("15-c60", 1),
-    ("the race on a laptop, 4,800 steps", "overall", 1.1): ("15-c48", 0),
-    ("the race on a laptop, 4,800 steps", "tail", 1.2): ("15-c51", 1),
     ("8 sequences a step, 1,600 steps", "overall", 1.2): ("14-c35", 0),
-    ("8 sequences a step, 1,600 steps", "tail", 1.2): ("14-c34", 0),
     ("multi-head attention, 600 steps", "overall", 1.2): ("13-c37", 0),
-    ("latent attention, 600 steps", "tail", 1.2): ("13-c40", 1),
-    ("on to code, from AdamW's model", "overall", 1.0): ("15-c28", 0),
     ("on to code, from Muon's model", "overall", 1.0): ("15-c28", 1),
     ("400 steps: Muon against AdamW", "facts", 1.0): ("10-c28", 0),
-    ("1,200 steps: Muon(VO, FFN) against AdamW, VO and FFN slower", "facts", 1.0): ("10-c20", 0),
     ("1,200 steps: Muon(VO, FFN) against AdamW, VO and FFN slower", "facts", 1.1): ("15-c52", 0),
-    ("1,200 steps: Muon against AdamW, all slower", "facts", 1.0): ("10-c21", 0),
 }
 
 
@@ -108,8 +95,8 @@ def test_a_row_says_what_was_compared_and_who_leads():
         "trials a side": "32",
         "study": "race-1200",
     }
-    assert LAPTOP.row(size=0.2)[1] == "Muon leads a little"
-    assert replace(LAPTOP, rivals=("Muon", "AdamW")).answer() == "Muon leads", "the second is below"
+    turned = replace(LAPTOP, rivals=("Muon", "AdamW"))
+    assert turned.word(turned.interval()) == "Muon leads", "the second is below"
     assert LAPTOP.word(Interval(-0.03, -0.04, -0.02, 10)) == "AdamW leads"
     assert LAPTOP.word(Interval(0.0, -0.01, 0.01, 10)) == "level"
     assert Comparison("", "unseen").trials == "none"
@@ -200,34 +187,6 @@ def test_clocks_are_medians_of_processor_time():
 
     assert LAPTOP.clock == pytest.approx(ratio("race-1200"))
     assert LAPTOP.clocks == pytest.approx([ratio(f"race-1200-{n}") for n in (1, 2, 3)])
-
-
-def test_what_the_page_says_of_clocks_and_of_its_figure_is_so(leads):
-    clocks = {c: [c.clock, *c.clocks] for c in (*IN_TIME, REGRESSION)}
-    tokens = {c: c.config.batch * c.config.context for c in clocks}
-    few = [clock for c, some in clocks.items() if tokens[c] == 512 for clock in some]
-    assert sum(clock <= 1.2 for clock in few) == 2 < len(few) == 16
-    experts = [*MODELS[2:], REGRESSION]
-    assert all(clock > 1.2 for c in experts for clock in clocks[c])
-    assert all(clock < 1.1 for c in clocks if tokens[c] == 8192 for clock in clocks[c])
-    below = set()
-    for c in IN_TIME:
-        by_time = leads[c, "overall"]
-        means = [lead.mean for lead in by_time[:-1] if lead]
-        assert means == sorted(means, reverse=True), c.question
-        below |= {c} if by_time[-1].high < 0 else set()
-    assert below == {c for c in IN_TIME if tokens[c] == 512} | {*MODELS[2:]}
-
-
-def test_regression_turns_by_its_clock():
-    *_, longest, by_clock = REGRESSION.leads()
-    assert longest.low > 0 > by_clock.high
-    rounds = [ends(tuning.name) for tuning in FEWER_STEPS["regression-600"][0].tunings]
-    best = [
-        min(end for found in rounds for end in found.get((who, 600), {}).values())
-        for who in ("AdamW", "Muon")
-    ]
-    assert best[0] - best[1] < 0.5 * REGRESSION.interval().mean, "at the seed that chose"
 
 
 def test_the_unknown_are_the_groups_that_lesson_10_judges():

@@ -25,15 +25,8 @@ from muonlab.training.config import TrainConfig
 
 OVERALL: Measure = itemgetter("overall")
 LONGER = (1.0, 1.03, 1.1, 1.2)  # Muon's step, times AdamW's; large runs publish 1.01 to 1.06
-HEADS: tuple[str, ...] = (
-    "question",
-    "answer",
-    "size [95 % interval]",
-    "n",
-    "steps",
-    "tokens a step",
-)
-HEADS += ("trials a side", "study")
+HEADS: tuple[str, ...] = ("question", "answer", "size [95 % interval]", "n", "steps")
+HEADS += ("tokens a step", "trials a side", "study")
 
 
 @dataclass(frozen=True)
@@ -71,21 +64,17 @@ class Comparison:
         ends = by_contestant(self.runs, self.who, measure)
         return paired_interval(*(ends[who] for who in self.rivals))
 
-    def answer(self, measure: Measure = OVERALL, size: float = MATTERS) -> str:
+    def word(self, interval: Interval) -> str:
         """Returns who leads, in the words of `statistics.verdict`: "Muon leads", "level", …"""
-        return self.word(self.interval(measure), size)
-
-    def word(self, interval: Interval, size: float = MATTERS) -> str:
-        """Returns the same of any interval of the difference, as one in equal time."""
-        word = verdict(interval, size)
+        word = verdict(interval, MATTERS)
         return f"{self.rivals[interval.mean > 0]} {word}" if "leads" in word else word
 
-    def row(self, measure: Measure = OVERALL, size: float = MATTERS) -> list[str]:
+    def row(self, measure: Measure = OVERALL) -> list[str]:
         """Returns the comparison as a row below HEADS."""
         config, interval = self.config, self.interval(measure)
         counts = (interval.n, config.steps, config.batch * config.context)
         numbers = (f"{count:,}" for count in counts)
-        answer = self.answer(measure, size)
+        answer = self.word(interval)
         return [self.question, answer, str(interval), *numbers, self.trials, self.phase]
 
     def saved(self, part: str = "overall") -> Interval | None:

@@ -15,19 +15,12 @@ from muonlab.studies.table1 import ALL_GROUPS, TABLE_SEEDS, TIERS, one_rate, row
 from muonlab.sweeps.study import HERE, Grid, Phase, Place, Study, Tuning, cross
 from muonlab.training.config import TrainConfig
 
-Rates = list[float]
 BASE = TrainConfig(steps=150, batch=16, context=64, eval_tokens=65_536)
 OUTER_RATES = [0.01, 0.02, 0.04, 0.08]  # AdamW's, of the embedding and the head, in either run
 ADAMW_RATES = [0.00025, 0.0005, 0.001, 0.002]  # of the matrices under AdamW
 MUON_RATES = [0.0025, 0.005, 0.01, 0.02]  # of the matrices under Muon
 LOW_MUON_RATES = [0.00125, 0.0025, 0.005, 0.01]
 NEW_SEEDS = 5
-
-
-def two_rates(base: TrainConfig, outer: Rates, adamw: Rates, muon: Rates) -> Grid:
-    """Returns AdamW's trials and Muon's: each rate of embedding and head with each of matrices."""
-    trials = cross(base, muon=(), adamw_lr=outer, adamw_matrix_lr=adamw)
-    return trials + cross(base, adamw_lr=outer, lr=muon)
 
 
 def beside(adamw: Tuning, name: str, tried: list[dict[str, Any]]) -> Tuning:
@@ -41,7 +34,10 @@ def beside(adamw: Tuning, name: str, tried: list[dict[str, Any]]) -> Tuning:
 # Five seeds left open whether the tail gains more than the head (-0.006 to 0.144). Five more were
 # added, once, before anything else was looked at.
 LESSON_04 = Tuning(
-    "lesson-04-tuning", two_rates(BASE, OUTER_RATES, ADAMW_RATES, MUON_RATES), contest=("muon",)
+    "lesson-04-tuning",
+    cross(BASE, muon=(), adamw_lr=OUTER_RATES, adamw_matrix_lr=ADAMW_RATES)
+    + cross(BASE, adamw_lr=OUTER_RATES, lr=MUON_RATES),
+    contest=("muon",),
 )
 
 
@@ -143,7 +139,5 @@ def phases(name: str) -> dict[str, Phase]:
         return STUDIES[name].phases()
     if name in PHASES:
         return {name: PHASES[name]}
-    raise ValueError(
-        f"no study or phase {name!r}: the studies are {', '.join(STUDIES)}, and `muonlab ablate` "
-        "without a name lists their phases"
-    )
+    listed = f"the studies are {', '.join(STUDIES)}, and `muonlab ablate` lists their phases"
+    raise ValueError(f"no study or phase {name!r}: {listed}")
