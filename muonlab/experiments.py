@@ -28,7 +28,7 @@ from muonlab.studies import comparisons
 from muonlab.studies.contests import BATCH
 from muonlab.studies.evidence import gained_beyond, knobs_of, rates_of
 from muonlab.studies.facts import FACTS_400, people_known
-from muonlab.studies.finding import by_seed, end_of, judge
+from muonlab.studies.finding import end_of, judge
 from muonlab.studies.hypothesis import Hypothesis, state
 from muonlab.studies.races import RACE, RATES, VOCABULARY
 from muonlab.studies.table1 import (

@@ -62,11 +62,11 @@ from muonlab.statistics import (
 )
 from muonlab.studies import facts as fact_studies
 from muonlab.studies import table1
-from muonlab.studies.finding import by_seed, judge
+from muonlab.studies.finding import judge
 from muonlab.studies.hypothesis import Hypothesis, state
 from muonlab.sweeps.results import read_runs, recorded
-from muonlab.sweeps.search import Knob, Search
-from muonlab.sweeps.study import HERE, Place, best_trial
+from muonlab.sweeps.search import Knob
+from muonlab.sweeps.study import Place, best_trial
 from muonlab.sweeps.sweep import sweep
 from muonlab.teaching import collected, copies, export, variants
 from muonlab.teaching import corpus as shared
@@ -197,11 +197,6 @@ def other(**fields):
     return run(config={**run().config, **fields})
 
 
-def sought(**fields):
-    """A search, one part of it changed."""
-    return Search(**{"name": "s", "sides": [config()], "knobs": len, "contest": (), **fields})
-
-
 def homed(name):
     """Looks at a machine where the learner's folder is this one."""
     with pytest.MonkeyPatch.context() as patch:
@@ -259,7 +254,6 @@ def folder(tmp_path_factory):
         ("words", "held_out", [{"step": 1, "overall": "low"}]),
         ("no-place", "provenance", None),
         ("null-tokens", "tokens", None),
-        ("no-loss", "train_loss", []),
         ("words-loss", "train_loss", ["low"]),
         ("numbers", "held_out", [5]),
         ("nan-lr", "config", {**whole["config"], "lr": NAN}),
@@ -369,13 +363,11 @@ OPTIMIZER = [
     ("adamw(amsgrad=True)", "amsgrad=True supported"),
     ("adamw(differentiable=True)", "differentiable=True supported"),
     ("record.read_records(None)", "path None"),
-    ("record.append(run(provenance={'utc': 5}), 'new.jsonl')", "time 5"),
     ("record.append(run(provenance={'utc': 'noon'}), 'new.jsonl')", "isoformat 'noon'"),
     ("adamw(fused={1, 2})", "fused True {1, 2}"),
     ("claims.claim(NAN, 1.0)", "claim nan"),
     ("load_facts(object())", "name object"),
     ("load_regression(torch.ones(2, 2))", "name tensor"),
-    ("Knob(5, 0.1, 0.2)", "fields 5"),
     ("prepare_file(5)", "path 5"),
     ("pick_device(torch.ones(2, 2))", "device tensor"),
     ("Lesson('02').mine('polar', 5)", "function 5"),
@@ -908,39 +900,25 @@ RECORDS = [
     ("runs_table([run()], {'lr': '5'})", "lr=5"),
     ("runs_table([])", "no recorded run"),
     ("runs.contrasted({'a': [1.0]}, {'x': ('a', 'b')})", "a 'b'"),
-    ("runs.contrasted({'a': [1.0], 'b': []}, {'x': ('a', 'b')})", "same seeds"),
     ("runs.grouped([])", "recorded ablate"),
-    ("list(sweep({'lr': 1}, 'new.jsonl'))", "TrainConfig 'lr'"),
-    ("list(sweep([None], 'new.jsonl'))", "TrainConfig None"),
     ("list(sweep(config(), 'new.jsonl'))", "TrainConfig several"),
     ("list(sweep([config()], 'empty'))", "file empty"),
     ("list(sweep([config()], 'new.jsonl', engine='lokal'))", "engine local 'lokal'"),
-    ("list(sweep([config()], 'new.jsonl', workers=2))", "workers ray"),
+    ("list(sweep([config()], 'new.jsonl', workers=2))", "ray 'local'"),
     ("list(sweep([config()], 'new.jsonl', engine='slurm', workers=0))", "workers 0"),
-    ("list(sweep([config()], 'new.jsonl', engine='slurm', workers=1.5))", "workers whole 1.5"),
     ("best_trial([])", "trial finished"),
-    ("Place(5)", "folder 5"),
     ("Knob('lrr', 0.1, 1)", "lr 'lrr'"),
-    ("Knob('lr', 0, 1)", "low 0"),
     ("Knob('lr', 1, 0.1)", "low high 0.1"),
-    ("Knob('lr', NAN, 1)", "low nan"),
     ("Hypothesis('lr', {})", "fields 'lr'"),
-    ("Hypothesis({'lrr': 1}, {})", "'lrr' lr"),
-    ("Hypothesis({'lr': 0.1}, {'lr': 0.1})", "differ lr=0.1|Muon"),
-    ("Hypothesis({'lr': NAN}, {'lr': 0.1})", "lr nan"),
     ("Hypothesis({'muon': ()}, {}, -5, 'accuracy 6', {'corpus': 'facts-6'})", "[-1, 1) -5"),
     ("Hypothesis({'lr': 0.2}, {'lr': 0.1}, metric=lambda run: 1.0, by=1)", "def lambda"),
     ("Hypothesis({'lr': 0.2}, {'lr': 0.1}, metric=print, by=1)", "text print cell"),
-    ("Hypothesis({'lr': 0.2}, {'lr': 0.1}, longer=NAN)", "longer nan"),
-    ("Hypothesis({'lr': 0.2}, {'lr': 0.1}, longer=1.2, shared={'steps': 1.5})", "steps whole 1.5"),
-    ("Hypothesis({'lr': 0.2}, {'lr': 0.1}, change={'warmpup': 0})", "change 'warmpup'"),
     ("config(muon=('QK.3',))", "block [0, 3) 3"),
     ("config(muon=('QK.x',))", "muon QK 'QK.x'"),
     ("config(rule='own-step')", "rule muon 'own-step'"),
     ("own.own_rule('muon')", "function 'muon'"),
     ("own.own_step('own-step-0000')", "own_rule 'own-step-0000'"),
     ("Hypothesis({'lr': 0.2}, {'lr': 0.1}, 'tail', 0.05)", "metric 0.05"),
-    ("Hypothesis({'lr': 0.2}, {'lr': 0.1}, metric='overal')", "metric overall 'overal'"),
     ("judge(Hypothesis({'lr': 0.2}, {'lr': 0.1}), [])", "run lr=0.2"),
     ("judge(None, [])", "Hypothesis None"),
     ("state(Hypothesis({'lr': 0.2}, {'lr': 0.1}), 'file')", "file/hypothesis.json"),
@@ -961,45 +939,21 @@ RECORDS = [
     ("timeline.Machine(speed=-1e12)", "speed -1000000000000.0"),
     ("formulas.muon_overhead(-768, 65_536)", "width -768"),
     ("formulas.muon_overhead(768, NAN)", "tokens nan"),
-    ("Knob('betas.5', 0.1, 0.5)", "number betas.0 betas.5"),
-    ("Knob('', 0.1, 0.5)", "field ''"),
-    ("Knob('rule', 0.1, 0.5)", "number lr rule"),
-    ("Knob('momentum', 0.1, 5.0, average=True)", "high 5.0"),
-    ("Place('x', 5)", "corpus 5"),
-    ("Place('x').path('')", "race-1200 ''"),
-    ("runs.contrasted({'a': [1.0], 'b': [2.0]}, {'x': 'ab'})", "pair ab"),
     ("runs.contrasted({'a': [NAN], 'b': [2.0]}, {'x': ('a', 'b')})", "finite nan"),
     ("runs.curves([run()], 'heads')", "part overall heads"),
     ("Place('~/r').folder and record.append(run(), '~/runs.jsonl')", "~ out"),
-    ("Knob('lr', 0.1, 1, average=True)", "average lr"),
-    ("runs.contrasted({'a': [1.0], 'b': [2.0]}, {'x': ('a', 'a')})", "different 'a'"),
-    ("recorded('race-1200', Path('text/a.txt'))", "folder a.txt"),
-    ("recorded('race-1200', HERE)", "folder Place"),
     ("best_trial('race-1200')", "records recorded 'race-1200'"),
-    ("best_trial([run()], by='overall')", "function by 'overall'"),
-    ("best_trial([run(), other(corpus='code')])", "one code docs"),
     ("best_trial([run(), other(steps=400)])", "length 200 400"),
     ("table1.widened([run()], [other(corpus='code')])", "one code docs"),
     ("runs.grouped('race-1200')", "records 'race-1200'"),
-    ("runs.by_contestant([run()], 'rule')", "function name 'rule'"),
-    ("runs.by_contestant([run()], len, 'tail')", "function measure 'tail'"),
     ("runs.curves([])", "run none"),
     ("runs.leads_in_time([run()], [1.1])", "AdamW [] [200]"),
     ("runs.step_ratio([run()])", "AdamW Muon cpu_seconds"),
     ("runs.leads_in_time(recorded('lesson-04-longer'), [0.0])", "longer 0.0"),
-    ("runs.leads_in_time([run()], 1.4)", "longer list 1.4"),
-    ("runs.contrasted({'a': [1.0], 'b': [2.0]}, ['a', 'b'])", "contrasts ['a', 'b']"),
     ("fact_studies.people_known({'overall': 3.0})", "facts {'overall': 3.0}"),
     ("fact_studies.people_known(run())", "held_out[-1] Record"),
-    ("by_seed([run()], {'learning_rate': 1})", "lr 'learning_rate'"),
-    ("judge(Hypothesis({'lr': 0.2}, {'lr': 0.1}), 'race')", "records 'race'"),
-    ("Hypothesis({'muon': ()}, {}, metric='accuracy 9', shared={'corpus': 'facts-6'})", "6 [0, 7)"),
-    ("Hypothesis({'muon': ()}, {}, 5, 'accuracy 6', {'corpus': 'facts-6'})", "by [-1, 1) 5"),
-    ("Hypothesis({'lr': 0.2}, {'lr': 0.1}).search(4, [])", "function knobs_of []"),
-    ("state(Hypothesis({'lr': 0.2}, {'lr': 0.1}), Path('a'), pairs=2.5)", "pairs whole 2.5"),
-    ("state('Muon wins', Path('a'))", "Hypothesis 'Muon"),
+    ("Hypothesis({'muon': ()}, {}, metric='accuracy 9', shared={'corpus': 'facts-6'})", "6 9"),
     ("Knob('momentum', 0.8, 0.99, average=True)", "average 0.8"),
-    ("sought(sides=[config(seed=3)])", "seed 0 3"),
     ("plans.estimate(config(), 1e9)", "list TrainConfig"),
     ("plans.estimate([config(), 'tiny'], 1e9)", "list 'tiny'"),
     ("timeline.timeline(SMALL, 8, 8)", "Counts GPT_1B GPTConfig"),
@@ -1181,7 +1135,7 @@ CLI = [
     ("cli('train --corpus facts-3 --record \"\"')", "file '.'"),
     ("cli('train --corpus facts-3 --record latin.jsonl')", "UTF-8 latin.jsonl"),
     ("cli('ablate lesson-4')", "study 'lesson-4' lesson-04"),
-    ("cli('ablate rel --corpus \"\"')", "corpus ''"),
+    ("cli('ablate cpu --corpus \"\"')", "corpus ''"),
     ("cli('ablate lesson-04 --results file')", ""),
     ("cli('ablate lesson-04 --results \"\"')", ""),
     ("cli('ablate lesson-04 --pieces 0')", "pieces 0"),
@@ -1207,9 +1161,8 @@ CLI = [
         "cli('report null-tokens.jsonl --better muon=QK --than muon=none')",
         "tokens null-tokens.jsonl",
     ),
-    ("cli('report no-loss.jsonl --better muon=QK --than muon=none')", "train_loss no-loss.jsonl"),
     ("cli('report words-loss.jsonl --better muon=QK --than muon=none')", "'low' words-loss.jsonl"),
-    ("cli('report numbers.jsonl --better muon=QK --than muon=none')", "held_out numbers.jsonl"),
+    ("cli('report numbers.jsonl --better muon=QK --than muon=none')", "line 1 numbers.jsonl"),
     ("cli('report nan-lr.jsonl --better muon=QK --than muon=none')", "lr nan nan-lr.jsonl"),
     ("cli('report word-lr.jsonl --better muon=QK --than muon=none')", "lr 'x' word-lr.jsonl"),
     (

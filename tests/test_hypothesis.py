@@ -61,37 +61,6 @@ def test_a_verdict_needs_the_whole_interval_on_one_side(low, high, by, is_, monk
     assert Finding(dataclasses.replace(VO, by=by), (), (), ()).verdict == is_
 
 
-@pytest.mark.parametrize(
-    ("fields", "says"),
-    [
-        ({"better": {"muon": ("WO",)}}, "muon must be one of QK, VO, .*; got 'WO'"),
-        ({"better": {"muon": "VO"}}, r"muon takes several groups, as .*; got 'VO'"),
-        ({"better": ("VO",)}, r'better takes fields and their values, such as \{"momentum": 0.8\}'),
-        ({"better": {"momentm": 0.8}}, "better: a setting has no 'momentm'"),
-        ({"better": {"seed": 1}}, "better: a setting has no 'seed'"),
-        ({"better": {"momentum": 0.95}}, "both sides are Muon: name two that differ"),
-        ({"better": {"muon": (), "rule": "normuon"}, "than": {"muon": ()}}, "both sides are AdamW"),
-        ({"better": {"momentum": 1.5}}, "momentum must be a number in"),
-        (
-            {"better": {"momentum": 0.8}, "shared": {"momentum": 0.9}},
-            "momentum is shared, so it cannot be named",
-        ),
-        ({"better": {"momentum": 0.8}, "by": float("nan")}, "by must be a number"),
-        ({"better": {"momentum": 0.8}, "by": True}, "by must be .* got True"),
-        ({"better": {"momentum": 0.8}, "metric": "accuracy 9"}, "metric on docs must be one of"),
-        ({"better": {"corpus": "facts-9"}}, "two texts cannot be compared"),
-        ({"better": {"lr": 0.1}, "shared": {"muon": ()}}, "lr does nothing here"),
-        (
-            {"better": {"muon": ("VO", "QK")}, "than": {"muon": ("QK", "VO")}},
-            "name two that differ",
-        ),
-    ],
-)
-def test_a_hypothesis_about_nothing_known_is_refused(fields, says):
-    with pytest.raises(ValueError, match=says):
-        Hypothesis(**{"than": {}} | fields)
-
-
 def test_what_only_one_side_names_has_its_default_in_the_other():
     asked = Hypothesis({"rule": "normuon"}, {"steps": 300}, shared={"muon": ["VO"]})
     assert asked.better == {"rule": "normuon", "steps": 200}
@@ -124,9 +93,7 @@ def test_more_is_better_for_accuracy_alone():
     facts = dataclasses.replace(VO, shared={"corpus": "facts-9"}, metric="accuracy 1")
     found = judge(facts, runs)
     assert found.leads == pytest.approx([0.2, 0.3])
-    with pytest.raises(
-        ValueError, match=r"no 'accuracy 2'; its records hold overall, .*accuracy 1"
-    ):
+    with pytest.raises(ValueError, match=r"no 'accuracy 2'; it holds overall, .*accuracy 1"):
         judge(dataclasses.replace(facts, metric="accuracy 2"), runs)
 
 
@@ -192,7 +159,7 @@ def test_every_setting_has_the_knobs_of_its_task_and_its_rule(fields, knobs):
         (PAIRS[:3], r"only some of Muon\(VO\) and AdamW have been run at seed 1:"),
         (PAIRS[::2], "at least two seeds, and there is 1"),
         ([*PAIRS, run((), 1, 1.3)], "AdamW has a seed twice"),
-        ([*PAIRS, run((), 2, 1.3, gated=True)], "AdamW have several settings of gated"),
+        ([*PAIRS, run((), 2, 1.3, gated=True)], "AdamW has several settings of gated"),
         (
             [*PAIRS[:3], dataclasses.replace(PAIRS[3], failure="diverged at step 1")],
             r"AdamW failed at seed 1 \(diverged at step 1\)",
@@ -205,7 +172,7 @@ def test_records_that_cannot_answer_are_named(runs, says):
 
 
 def test_a_class_without_tokens_is_named():
-    with pytest.raises(ValueError, match="has no 'tail'; its records hold overall, head, middle"):
+    with pytest.raises(ValueError, match="has no 'tail'; it holds overall, head, middle"):
         judge(dataclasses.replace(VO, metric="tail"), PAIRS)
 
 
@@ -335,7 +302,7 @@ def test_in_equal_time_the_longer_step_gets_fewer_of_them():
     runs += [run((), s, 1.2 + s, steps=1200) for s in (0, 1)]
     runs += [run(("VO",), s, 0.5, steps=1200) for s in (0, 1)]  # of equal steps
     assert judge(asked, runs).leads == pytest.approx([0.2, 0.2])
-    with pytest.raises(ValueError, match="gives `better` 1,000 of 1,200 steps: name no other"):
+    with pytest.raises(ValueError, match="gives `better` 1,000 of 1,200 steps"):
         dataclasses.replace(asked, better={"muon": ("VO",), "steps": 1200})
 
 
@@ -399,20 +366,34 @@ def test_a_question_that_was_asked_before_keeps_its_name_and_its_seeds():
     assert VO.id == hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
+LOWER, IDLE, ADAMW = {"momentum": 0.8}, {"ns_norm": "schatten4"}, {"muon": ()}
+
+
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        ({"change": {"warmup": 0.1}}, "warmup=0.1 is no change"),
-        ({"change": {"momentum": 0.1}}, "momentum is changed, so it cannot be named for one side"),
-        ({"change": {"ns_norm": "schatten4"}, "shared": {"muon": ()}}, "does nothing here"),
-        ({"change": {"corpus": "docs-512"}}, "two texts cannot be compared"),
-        ({"change": 0.1}, "change takes fields"),
-        ({"longer": 0}, "longer must be a number"),
-        ({"metric": half_way, "by": 0}, "your own metric needs a size that matters"),
-        ({"metric": "acuracy"}, "or a function of a record; got 'acuracy'"),
+        ({"better": {"momentm": 0.8}}, "a field in better must be one of .*; got 'momentm'"),
+        ({"better": {"seed": 1}}, "a field in better must be one of .*; got 'seed'"),
+        ({"better": {"momentum": 1.5}}, "momentum must be a number in"),
+        ({"better": {"momentum": 0.95}}, "both sides are Muon: name two that differ"),
+        ({"better": {"muon": (), "rule": "normuon"}, "than": {"muon": ()}}, "both sides are AdamW"),
+        ({"better": {"muon": ("VO", "QK")}, "than": {"muon": ("QK", "VO")}}, "two that differ"),
+        ({"better": LOWER, "shared": {"momentum": 0.9}}, "momentum is in shared, so it cannot be"),
+        ({"better": LOWER, "change": {"momentum": 0.1}}, "momentum is in change, so it cannot be"),
+        ({"better": LOWER, "change": {"warmup": 0.1}}, "warmup=0.1 is no change"),
+        ({"better": LOWER, "by": float("nan")}, "by must be a number"),
+        ({"better": LOWER, "longer": 0}, "longer must be a number"),
+        ({"better": LOWER, "metric": "accuracy 9"}, "metric on docs must be one of"),
+        ({"better": LOWER, "metric": half_way, "by": 0}, "your own metric needs a size"),
+        ({"better": {"corpus": "facts-9"}}, "two texts cannot be compared"),
+        ({"better": LOWER, "change": {"corpus": "docs-512"}}, "two texts cannot be compared"),
+        ({"better": {"lr": 0.1}, "shared": ADAMW}, "lr does nothing here"),
+        (
+            {"better": {"muon": ()}, "than": {"muon": (), "adamw_lr": 1.0}, "change": IDLE},
+            "nothing",
+        ),
     ],
 )
 def test_what_cannot_be_asked_is_refused_with_a_sentence(fields, says):
-    momentum = 0.95 if "shared" in fields else 0.8
     with pytest.raises(ValueError, match=says):
-        Hypothesis({"adamw_lr": 0.1, "momentum": momentum}, {}, **fields)
+        Hypothesis(**{"than": {}} | fields)

@@ -1,6 +1,7 @@
 """Are all contestants of a search tuned alike, and is the best of all rounds taken?"""
 
 import dataclasses
+import re
 from itertools import permutations
 from math import log
 from statistics import mean
@@ -10,8 +11,7 @@ import pytest
 from muonlab.records import record
 from muonlab.studies import evidence
 from muonlab.studies.protocol import knobs, sides
-from muonlab.studies.races import RACE, VO_FFN, found_since
-from muonlab.sweeps.results import recorded
+from muonlab.studies.races import RACE, VO_FFN
 from muonlab.sweeps.search import Knob, Search, expected_best, outcome
 from muonlab.sweeps.study import HERE, Place
 from muonlab.training.config import TrainConfig
@@ -59,31 +59,6 @@ def test_all_contestants_of_the_race_are_tried_at_the_same_places():
     assert all(sum(u < 0.5 for u in axis) in range(6, 11) for axis in spread)
 
 
-def test_the_third_round_at_150_steps_begins_at_the_lowest_loss_of_any_study():
-    files = ("race-150-1", "race-150-2", "knobs-tuning")
-    ends = {}
-    for run in (run for name in files for run in recorded(name)):
-        if run.config["steps"] == 150 and not run.failure:
-            who = tuple(run.config["muon"]), run.config["rule"]
-            ends.setdefault(who, []).append(run.held_out[-1]["overall"])
-    found = found_since(HERE)
-    third = RACE[150].tunings[2].grid(HERE)
-    runs = [(run.config, run.held_out[-1]["overall"]) for run in recorded("race-150-3")]
-    for place, config in enumerate(found):
-        who = config.muon, config.rule
-        again = third[16 * place]  # the first of Sobol's points is the middle: the place itself
-        assert [k.value(again) for k in knobs(again)] == pytest.approx(
-            [k.value(config) for k in knobs(config)], rel=0.01
-        )
-        asked = dataclasses.asdict(again) | {"muon": [*again.muon], "betas": [*again.betas]}
-        end = next(
-            e
-            for c, e in runs
-            if all(c[k] == asked[k] for k in ("muon", "rule", "betas", "lr", "adamw_lr"))
-        )
-        assert end == pytest.approx(min(ends[who]), abs=0.005)
-
-
 def put(configs, path, loss, part="overall"):
     lines = []
     for config in configs:
@@ -111,18 +86,7 @@ def test_a_later_round_looks_around_the_best_so_far_and_may_leave_the_range(tmp_
     assert loss(found[0]) == min(loss(c) for c in grid if c.rule == "muon") < loss(best["muon"])
     assert found[1] in (best["normuon"], *grid[8:])
     head, muon, _ = outcome(search, at).splitlines()
-    assert head.split()[-10:] == [
-        "after",
-        "1",
-        "after",
-        "4",
-        "after",
-        "8",
-        "after",
-        "16",
-        "after",
-        "24",
-    ]
+    assert " ".join(head.split()[-10:]) == "after 1 after 4 after 8 after 16 after 24"
     assert f"lr {found[0].lr:.4g} (10" in muon
     assert muon.endswith(f"{search.budget(at)['muon',][-1]:.4f}")
     trials = search.trials(at)
@@ -200,8 +164,8 @@ def test_the_best_run_and_its_edges_are_those_of_their_own_knobs(tmp_path):
     best = [trials[0], trials[4]]
     assert search.best(at) == best
     wide = [k.position(c) for c in best for k in own[c.rule]]
-    told = [text for side in search.settings(at).values() for text in side]
-    assert [text.split("(")[1] for text in told] == [f"{place:.0%})" for place in wide]
+    _, *rows = outcome(search, at).splitlines()
+    assert [re.search(r"\((\S+%)\)", row)[1] for row in rows] == [f"{place:.0%}" for place in wide]
 
 
 def test_a_wide_round_spreads_over_the_whole_range_once_more(tmp_path):
@@ -262,9 +226,6 @@ def test_the_ends_of_a_range_are_as_a_configuration_holds_them():
     assert Knob("lr", 0.1, 0.4).ends == (0.1, 0.4)
     assert Knob("betas.0", 0.02, 0.5, average=True).ends == (0.5, 0.98)
     assert expected_best([[1.0], []]) == [1.0]
-    for field in ("betas.7", "lr.0", "corpus"):
-        with pytest.raises(ValueError, match="a knob turns a number"):
-            Knob(field, 0.1, 0.4)
 
 
 def test_beyond_goes_further_than_all_trials_where_the_best_is_at_their_edge(tmp_path):

@@ -90,7 +90,7 @@ def test_a_place_with_little_memory_takes_batches_in_pieces(tmp_path):
 def test_a_study_of_several_texts_takes_no_other():
     both = replace(TUNING, trials=cross(CONFIG, corpus=["docs", "code"]))
     assert both.grid(HERE) == both.trials
-    with pytest.raises(ValueError, match="compares the texts code, docs: no --corpus"):
+    with pytest.raises(ValueError, match="it compares code, docs: no --corpus"):
         both.grid(Place(corpus="other"))
 
 

@@ -155,27 +155,22 @@ def rounded(value: Any) -> Any:
 
 
 def _checked(run: Record) -> Record:
-    """Returns a record whose fields are of their kinds; TypeError or ValueError names another."""
-    kinds = {"config": dict, "provenance": dict, "tokens": int, "train_loss": list}
-    for name, expected_kind in (kinds | {"step_seconds": list, "held_out": list}).items():
+    """Returns a record whose fields are of their kinds, or raises what names another."""
+    kinds = {"config": dict, "provenance": dict, "tokens": int, "held_out": list}
+    for name, expected_kind in kinds.items():
         checks.kind(f"{expected_kind.__name__} in {name}", getattr(run, name), expected_kind)
     for name in ("train_loss", "step_seconds"):
-        curve = checks.array(f"numbers in {name}", getattr(run, name))
-        if curve.ndim != 1 or not (curve.size or run.failure):
-            raise ValueError(f"expected a number a step in {name}, got {curve.tolist()}")
-    checks.kind("a time in provenance", utc := run.provenance.get("utc", ""), str)
-    if utc:
-        datetime.fromisoformat(utc)  # it says what it expects
+        checks.array(f"numbers in {name}", getattr(run, name))
+    datetime.fromisoformat(run.provenance.get("utc", "1970-01-01"))  # it says what it expects
     for measurement in run.held_out:
-        checks.kind("a dict in held_out", measurement, dict)
-        checks.number("overall in held_out", measurement.get("overall"))
+        checks.number("overall in held_out", measurement["overall"])
     return run
 
 
 def _parse(line: str, place: str) -> Record:
     try:
         return _checked(Record(**json.loads(line)))
-    except (ValueError, TypeError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         message = f"{place}: expected one record of a run as a JSON object, got {line[:60]!r}"
         then = "delete that line, or restore the file from git"
         raise ValueError(f"{message} ({error}): {then}") from error

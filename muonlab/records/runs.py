@@ -35,7 +35,6 @@ def grouped(
         paired: whether all contestants need the same seeds, each once.
         preset: the grid to run where nothing is recorded; the error names it.
     """
-    checks.kind("a function of a config as name", name, Callable)
     groups: dict[Any, list[Record]] = {}
     for run in sorted(several_runs(records), key=lambda r: r.config["seed"]):
         if run.failure and paired:  # an interval over the other seeds would hide it
@@ -59,7 +58,6 @@ def by_contestant(
 
     `measure` takes the number from a run's last measurement.
     """
-    checks.kind("a function of run.held_out[-1] as measure", measure, Callable)
     return {who: [measure(r.held_out[-1]) for r in g] for who, g in grouped(records, name).items()}
 
 
@@ -80,7 +78,6 @@ def leads_in_time(
         measure: the loss, from a run's last measurement.
         rivals: the two, as `name` tells them, where they are not AdamW and Muon.
     """
-    checks.several("numbers as longer, in a list", longer)
     ends = by_contestant(records, lambda c: (name(c), c["steps"]), measure)
     own, plans = (sorted(n for who, n in ends if who == rival) for rival in rivals)
     if len(own) != 1 or not plans:
@@ -143,21 +140,13 @@ def contrasted(
     """
     if contrasts is None:
         return {name: numbers(values).tolist() for name, values in results.items()}
-    checks.kind('contrasts by name, as {"lead": ("AdamW", "Muon")}', contrasts, Mapping)
     return {name: _sum(results, contrast) for name, contrast in contrasts.items()}
 
 
 def _sum(results: Mapping[str, Sequence[float]], contrast: Contrast) -> list[float]:
     pairs: Any = [contrast] if isinstance(contrast[0], str) else contrast
-    if any(isinstance(pair, str) or len({*pair}) != 2 or len(pair) != 2 for pair in pairs):
-        given = f"got {checks.told(contrast)}"
-        raise ValueError(f"a contrast is a pair of different names, or several; {given}")
     names = [name for pair in pairs for name in pair]
-    if unknown := sorted({*names} - results.keys()):
-        raise ValueError(f"no results of {unknown}; there are those of {', '.join(results)}")
-    results_by_name = {name: numbers(results[name]).tolist() for name in names}
-    seeds = {name: len(by_seed) for name, by_seed in results_by_name.items()}
-    if len({*seeds.values()}) > 1:
-        raise ValueError(f"a contrast needs the same seeds on both sides, got {seeds}")
-    by_seed = zip(*(results_by_name[name] for name in names), strict=True)
+    for name in names:
+        checks.choice("a contestant in contrasts", name, results)
+    by_seed = zip(*(numbers(results[name]).tolist() for name in names), strict=True)
     return [float(sum(seed[::2]) - sum(seed[1::2])) for seed in by_seed]

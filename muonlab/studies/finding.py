@@ -73,10 +73,8 @@ def judge(hypothesis: Hypothesis, runs: Iterable[Record]) -> Finding:
     sides = both_sides(hypothesis, runs)
     seeds = {*sides[0]}.union(*sides), {*sides[0]}.intersection(*sides)
     if odd := sorted(seeds[0] - seeds[1]):
-        raise ValueError(
-            f"only some of {' and '.join(hypothesis.names)} have been run at "
-            f"seed {', '.join(map(str, odd))}: run the others too, or leave those runs out"
-        )
+        which = f"{' and '.join(hypothesis.names)} have been run at seed {', '.join(map(str, odd))}"
+        raise ValueError(f"only some of {which}: run the others too, or leave those runs out")
     if len(seeds[0]) < 2:
         raise ValueError(f"an interval needs at least two seeds, and there is {len(seeds[0])}")
     better, than, *rest = (tuple(end_of(side[s], hypothesis) for s in sides[0]) for side in sides)
@@ -86,30 +84,20 @@ def judge(hypothesis: Hypothesis, runs: Iterable[Record]) -> Finding:
 def both_sides(hypothesis: Hypothesis, runs: Sequence[Record]) -> list[dict[int, Record]]:
     """Returns the runs of each side by seed, in the order of its names; ValueError as `judge`."""
     sides = zip(hypothesis.names, hypothesis.settings, strict=True)
-    return [by_seed(runs, side, name) for name, side in sides]
+    return [_by_seed(runs, side, name) for name, side in sides]
 
 
-def by_seed(
-    runs: Sequence[Record], side: Setting | tuple[str, ...], name: str = "this side"
-) -> dict[int, Record]:
-    """Returns a side's runs by seed, in order; ValueError as `judge`. A tuple: Muon's groups."""
-    fields = {"muon": side} if isinstance(side, tuple) else side
-    ours = [run for run in several_runs(runs) if fits(run.config, fields)]
+def _by_seed(runs: Sequence[Record], side: Setting, name: str) -> dict[int, Record]:
+    ours = [run for run in runs if fits(run.config, side)]
     ours.sort(key=lambda run: run.config["seed"])
     if not ours:
-        setting = ", ".join(words(fields))
+        setting = ", ".join(words(side))
         others = ", ".join(sorted({contestant(run.config) for run in runs})) or "nothing"
         raise ValueError(f"no run of {name} ({setting}) is among the {len(runs)} records: {others}")
-    if failed := next((run for run in ours if run.failure), None):
-        raise ValueError(
-            f"{name} failed at seed {failed.config['seed']} ({failed.failure}): an "
-            "interval over the other seeds would hide that"
-        )
+    if failed := next((run for run in ours if run.failure), None):  # an interval would hide it
+        raise ValueError(f"{name} failed at seed {failed.config['seed']} ({failed.failure})")
     if mixed := [f for f in ours[0].config if f != "seed" and _values(ours, f) > 1]:
-        raise ValueError(
-            f"the runs of {name} have several settings of {', '.join(mixed)}: name one of each "
-            "in the hypothesis"
-        )
+        raise ValueError(f"{name} has several settings of {', '.join(mixed)}: name one of each")
     if _values(ours, "seed") < len(ours):
         raise ValueError(f"{name} has a seed twice: delete the second line")
     return {run.config["seed"]: run for run in ours}
@@ -132,8 +120,6 @@ def end_of(run: Record, hypothesis: Hypothesis) -> float:
     measured = measures(run)
     if (end := measured.get(metric)) is None:
         names = ", ".join(name for name, value in measured.items() if value is not None)
-        raise ValueError(
-            f"a run on {run.config['corpus']} has no {metric!r}; its records hold {names}"
-        )
+        raise ValueError(f"a run on {run.config['corpus']} has no {metric!r}; it holds {names}")
     checks.number(metric, end)
     return end

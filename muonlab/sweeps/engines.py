@@ -170,8 +170,7 @@ def run_once(config: TrainConfig, load: Callable[[str], Task], *, progress: bool
         if not known and "allocate memory" not in str(error):  # as the CPU's allocator says it
             raise
         message = f"this machine has too little memory for `{config.command()}`"
-        then = f"end other programs, or run it on a larger machine ({error})"
-        raise OSError(f"{message}, which is not recorded: {then}") from error
+        raise OSError(f"{message}, which is not recorded ({error})") from error
 
 
 def run_here(fields: dict[str, Any], code: str) -> dict[str, Any] | str:
@@ -182,10 +181,8 @@ def run_here(fields: dict[str, Any], code: str) -> dict[str, Any] | str:
     """
     worker = f"worker {socket.gethostname()}"
     if code != code_version():
-        return (
-            f"{worker} has muonlab at {code_version()}, and the driver at {code}: install the same "
-            "code on both, and git, which names it"
-        )
+        other = f"has muonlab at {code_version()}, and the driver at {code}"
+        return f"{worker} {other}: install the same code on both, and git, which names it"
     config = TrainConfig(**fields)
     try:
         return dataclasses.asdict(run_once(config, _corpus, progress=False))
@@ -201,6 +198,5 @@ def _check_accounting() -> None:
     answer = subprocess.run(["sacct", "-n", "-j", "1"], capture_output=True, text=True, check=False)
     if answer.returncode:
         message = "engine 'slurm' asks sacct how a job has ended, and it does not answer here"
-        then = "or start `muonlab ablate` in each job, since several may share one grid"
-        other = "run on another machine of the cluster"
-        raise ValueError(f"{message} ({answer.stderr.strip()}): {other}, {then}")
+        then = "run on another machine, or start `muonlab ablate` in each job"
+        raise ValueError(f"{message} ({answer.stderr.strip()}): {then}")

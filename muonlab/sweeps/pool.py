@@ -54,10 +54,7 @@ def work(
                 waits = waits or _begun(at.path(name), config)
                 continue
             driver = Driver([config], at.path(name), engine)
-            try:
-                yield from driver.run_all()
-            finally:  # an error, or a reader that wants no more
-                driver.stop()
+            yield from driver.run_all()
             if not driver.elsewhere:
                 break  # a phase that stands before this one may have become ready
             waits = True  # another process does this run

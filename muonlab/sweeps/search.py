@@ -45,16 +45,8 @@ class Knob:
 
     def __post_init__(self) -> None:
         known = vars(TrainConfig())
-        checks.kind("the fields of a knob in a text, as lr", self.fields, str)
-        for field in self.fields.split() or [""]:
-            name, _, index = field.partition(".")
-            checks.choice("a field of a knob", name, known)
-            many = isinstance(known[name], tuple)
-            parts = [str(i) for i in range(len(known[name]))] if many else [""]
-            if index not in parts or isinstance(known[name], bool | str):
-                raise ValueError(f"a knob turns a number, as lr or betas.0; {field!r} is none")
-            if self.average and "beta" not in name and name != "momentum":
-                raise ValueError(f"an average is a beta or the momentum; {field!r} is none")
+        for field in self.fields.split():
+            checks.choice("a field of a knob", field.partition(".")[0], known)
         end, most = (0.501, 1.001) if self.average else (checks.LARGEST, checks.LARGEST)
         checks.number("low (1 - it, of an average)", self.low, 0, end, above=True)  # logarithms
         checks.number("high above low", self.high, self.low, most, above=True)
@@ -111,10 +103,6 @@ class Search:
     by: Callable[[Record], float] = badness  # lowest for the best trial
     runoff: int = 0  # how many of each contestant's trials run again at other seeds; 0: none
     in_turns: bool = False  # the first trial of each contestant, then the second of each, …
-
-    def __post_init__(self) -> None:
-        for side in [] if callable(self.sides) else self.sides:
-            checks.choice("the seed of trials, which never counts,", side.seed, (0,))
 
     @property
     def tunings(self) -> tuple[Tuning, ...]:
@@ -205,14 +193,6 @@ class Search:
         worst = max(self.by(run) for run in chain(*rounds) if not run.failure)
         return [[worst if run.failure else self.by(run) for run in runs] for runs in rounds]
 
-    def settings(self, at: Place) -> dict[tuple[Any, ...], list[str]]:
-        """Returns each contestant's best values, a knob each, and where they lie in its range."""
-        who = self.tunings[0].contestant
-        return {
-            who(c): [f"{knob.shown(c)} ({knob.position(c):.0%})" for knob in self.knobs(c)]
-            for c in self.best(at)
-        }
-
     def _grid(self, number: int) -> Phase:
         return lambda at: self._round(number, at, *self._search(at, number))
 
@@ -240,9 +220,8 @@ class Search:
             for knob, u in zip(knobs, points.draw(1, dtype=torch.float64)[0].tolist(), strict=True):
                 knob.turn(values, knob.position(side) + NEAR * (u - 0.5) if near else u)
             config = TrainConfig(**values)
-            if config != side and config in tried:
-                continue
-            configs.append(config)
+            if config == side or config not in tried:
+                configs.append(config)
         return configs
 
 
@@ -271,14 +250,15 @@ def outcome(search: Search, at: Place) -> str:
 
     Behind a value stands where it lies in its range, 0 % to 100 %; a round may go beyond.
     """
-    budgets, settings = search.budget(at), search.settings(at)
-    who = search.tunings[0].contestant
+    budgets, who = search.budget(at), search.tunings[0].contestant
     ends = [*accumulate(map(len, next(iter(search.trials(at).values()))))]
     counts = sorted({n for n in (1, 4, ends[0] // 2, *ends) if 0 < n <= ends[-1]})
     rows = []
     for config in search.best(at):
-        fields = (knob.fields.split()[0] for knob in search.knobs(config))
-        values = map(" ".join, zip(fields, settings[who(config)], strict=True))
+        values = [
+            f"{knob.fields.split()[0]} {knob.shown(config)} ({knob.position(config):.0%})"
+            for knob in search.knobs(config)
+        ]
         expected = [f"{budgets[who(config)][n - 1]:.4f}" for n in counts]
         rows.append([str(who(config)), "; ".join(values), *expected])
     return table(["contestant", "best", *(f"after {n}" for n in counts)], rows)

@@ -11,7 +11,6 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from muonlab import checks
 from muonlab.records.record import Record, several_runs
 from muonlab.records.store import RESULTS, path_of
 from muonlab.sweeps.results import known
@@ -38,7 +37,6 @@ def badness(record: Record) -> float:
 
 def best_trial(trials: Iterable[Record], by: Callable[[Record], float] = badness) -> Record:
     """Returns the record with the lowest `by`; ValueError of none, or several texts or lengths."""
-    checks.kind("a function of a record as by", by, Callable)
     finished = [record for record in several_runs(trials, alike=True) if not record.failure]
     if not finished:
         raise ValueError("expected a finished trial, got none: run them, or choose lower rates")
@@ -54,12 +52,7 @@ class Place:
     pieces: int | None = None  # of a batch, as the memory here asks for; None: the study's own
 
     def __post_init__(self) -> None:
-        checks.kind("a folder", self.folder, Path, str)
         object.__setattr__(self, "folder", Path(self.folder).expanduser())
-        if self.corpus is not None and not (isinstance(self.corpus, str) and self.corpus):
-            raise ValueError(f"expected a text's name or folder as corpus, got {self.corpus!r}")
-        if self.pieces is not None:
-            checks.number("pieces", self.pieces, 1, whole=True)
 
     def path(self, phase: str) -> Path:
         """Returns the file of a phase's records."""
@@ -69,9 +62,8 @@ class Place:
         """Returns the grid on this place's text, in its pieces; ValueError if it compares texts."""
         texts = sorted({config.corpus for config in grid})
         if self.corpus and len(texts) > 1:
-            message = f"this study compares the texts {', '.join(texts)}"
-            raise ValueError(f"{message}: no --corpus can replace them")
-        own = {k: v for k in ("corpus", "pieces") if (v := getattr(self, k))}
+            raise ValueError(f"it compares {', '.join(texts)}: no --corpus can replace them")
+        own = {k: v for k in ("corpus", "pieces") if (v := getattr(self, k)) is not None}
         return cross(grid, **own) if own and grid else grid
 
     def command(self, phase: str) -> str:

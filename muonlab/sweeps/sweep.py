@@ -49,17 +49,12 @@ def sweep(
         OSError: too little memory; a worker that cannot take part, or see `spread`.
     """
     if parallel.size() > 1:  # they would average the gradients of different runs
-        message = "the processes of torchrun share one run, those of a sweep take different ones"
         then = "start it without torchrun, once for each GPU, with CUDA_VISIBLE_DEVICES"
-        raise ValueError(f"{message}: {then}")
+        raise ValueError(f"the processes of torchrun share one run, not a sweep: {then}")
     configs = checks.several("several configurations, each a TrainConfig", configs, TrainConfig)
     if engine == "local" and workers is None:
         return spread(configs, path, Here(progress))
-    if engine == "local":
-        message = "workers are those of ray or slurm: to do several runs at once on this machine"
-        then = "or start the command several times"
-        raise ValueError(f"{message}, use `muonlab ablate NAME --workers N`, {then}")
-    checks.choice("engine", engine, ("local", *ENGINES))
+    checks.choice("engine", engine, ("local", *ENGINES) if workers is None else ENGINES)
     if workers is not None:
         checks.number("workers", workers, 1, whole=True)
     try:
@@ -77,10 +72,7 @@ def spread(configs: Iterable[TrainConfig], path: Path | str, engine: Here) -> It
     all others are recorded.
     """
     driver = Driver(configs, path, engine)
-    try:
-        yield from driver.run_all()
-    finally:  # an error, or a reader that wants no more
-        driver.stop()
+    yield from driver.run_all()
     for config in driver.elsewhere:
         with lock(path, run_id(config)):  # waits until the other has ended, in any way
             pass
@@ -89,8 +81,7 @@ def spread(configs: Iterable[TrainConfig], path: Path | str, engine: Here) -> It
     losses = driver.losses.items()
     if lost := [f"{c.command()} ({died[-1]})" for c, died in losses if len(died) == TRIES]:
         message = f"{len(lost)} runs have no record, since {TRIES} workers died in each"
-        then = "All others are recorded; the same command tries again"
-        raise Lost(f"{message}: {'; '.join(lost)}. {then}")
+        raise Lost(f"{message}: {'; '.join(lost)}. The same command tries again")
 
 
 class Driver:
@@ -105,17 +96,17 @@ class Driver:
         self.elsewhere: list[TrainConfig] = []  # begun by another driver
 
     def run_all(self) -> Iterator[Record]:
-        while self.waiting or self.running:
-            while self.waiting and len(self.running) < self.engine.workers:
-                if record := self._begin(self.waiting.popleft()):
+        try:
+            while self.waiting or self.running:
+                while self.waiting and len(self.running) < self.engine.workers:
+                    if record := self._begin(self.waiting.popleft()):
+                        yield record
+                if self.running and (record := self._collect()):
                     yield record
-            if self.running and (record := self._collect()):
-                yield record
-
-    def stop(self) -> None:
-        for job, (_, run_lock) in self.running.items():
-            self.engine.cancel(job)
-            run_lock.close()
+        finally:  # an error, or a reader that wants no more
+            for job, (_, run_lock) in self.running.items():
+                self.engine.cancel(job)
+                run_lock.close()
 
     def _begin(self, config: TrainConfig) -> Record | None:
         """Returns the record if there is one; if not, gives the run to a worker."""
