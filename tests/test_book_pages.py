@@ -221,20 +221,6 @@ def test_the_wrong_answers_of_the_class_are_options_of_its_predictions():
         assert f"What happened: **{told}**" not in notebook, "that is the right answer"
 
 
-def test_the_two_reports_are_marked_by_the_rubric_and_say_what_their_pages_say():
-    criteria = [row["criterion"] for row in tables(page("rubric"))[0]]
-    for graded, total in zip(tables(page("graded-reports")), (16, 5), strict=True):
-        assert [row["criterion"] for row in graded[:-1]] == criteria
-        assert sum(int(row["marks"]) for row in graded[:-1]) == total
-        assert graded[-1]["marks"] == f"{total} of 18"
-    good, flawed = (read(BOOK / "assets" / "reports" / f"{n}.html") for n in ("good", "flawed"))
-    assert "http" not in (good + flawed).replace("http://www.w3.org", "")
-    assert "before the first of these runs began" in good
-    assert "12%" in good
-    assert "a reader cannot know which came first" in flawed
-    assert "+0.373" in flawed
-
-
 def test_the_commands_of_the_how_to_exist(capsys):
     text, makefile = page("how-to"), read(ROOT / "Makefile")
     for target in re.findall(r"`make (\w+)`", text):

@@ -177,18 +177,3 @@ def test_a_page_of_several_widgets_has_one_loader():
     assert page.count(book.VIEW) == 2
     assert page.count(book.LOADER) == 1
     assert page.rstrip().endswith(book.LOADER)
-
-
-def test_the_page_of_all_claims_is_in_no_answer_of_the_search(tmp_path):
-    """Built alone beside a page that is searched; `test_book` asks the whole book."""
-    sphinx = pytest.importorskip("sphinx.application")
-    page = (book.course() / "book" / "claims.md").read_text("utf-8")
-    (tmp_path / "claims.md").write_text(page.replace("made: claims", "left out"), "utf-8")
-    (tmp_path / "index.md").write_text("# Home\n\nEach verdict.", encoding="utf-8")
-    (tmp_path / "conf.py").write_text("", encoding="utf-8")
-    settings = {"extensions": ["myst_parser"], "exclude_patterns": ["html"]}
-    where = [str(tmp_path)] * 2 + [str(tmp_path / "html"), str(tmp_path / "trees")]
-    sphinx.Sphinx(*where, "html", settings, status=None, warning=None).build()
-    index = (tmp_path / "html" / "searchindex.js").read_text("utf-8")
-    terms = json.loads(index.removeprefix("Search.setIndex(").removesuffix(")"))["terms"]
-    assert terms["verdict"] == 1, "the number of the home page; with both it were a list"

@@ -91,7 +91,6 @@ def test_there_are_thirty_questions_and_a_third_asks_for_more_than_an_answer():
     assert [int(part[0]) for part in PARTS] == list(range(1, 31))
     deep = sum(bool(part[4]) for part in PARTS)
     assert deep == 12
-    assert "Twelve ask" in TEXT
     assert set(Counter(part[1] for part in PARTS)) == {f"{n:02d}" for n in range(1, 17)}
 
 
@@ -99,12 +98,6 @@ def test_there_are_thirty_questions_and_a_third_asks_for_more_than_an_answer():
 def test_the_numbers_of_an_answer_are_those_that_are_computed(number):
     answer = PARTS[number - 1][7].replace("{,}", ",").replace("$", "")
     assert [told for told in NUMBERS[number] if told not in answer] == []
-
-
-def test_an_answer_claims_no_more_of_the_head_than_the_lesson():
-    lesson = (course() / "lessons" / "text" / "03-muon.md").read_text(encoding="utf-8")
-    assert "For the **head** no such proof is known here" in lesson
-    assert "For the head there is experience and no proof" in PARTS[8][7]
 
 
 def test_what_the_answers_show_without_a_number():
@@ -119,7 +112,6 @@ def test_what_the_answers_show_without_a_number():
     assert int((torch.linalg.svdvals(told) < 1e-12).sum()) == 1
     assert chance_to_see(0.04, 0.025, 30, by=0.04) == pytest.approx(0.025, abs=0.002)
     assert power() == pytest.approx(0.025, abs=0.004)
-    assert "It is 2.5 %" in PARTS[29][7]
     wide, tall = (polar(torch.randn(*shape)) for shape in ((128, 512), (512, 128)))
     assert wide.norm(dim=1).std() < 1e-4 < tall.norm(dim=1).std()
     assert len(COEFFICIENTS["quintic"][0]) == 3
