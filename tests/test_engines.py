@@ -184,16 +184,6 @@ def test_the_command_gives_its_grid_to_the_engine_and_leaves_memory_to_the_worke
     assert "20/20" in capsys.readouterr().err
 
 
-def test_an_unknown_engine_and_impossible_workers_are_refused(capsys, tmp_path):
-    there = ["--results", str(tmp_path)]
-    error = ablate("--engine", "dask", *there, capsys=capsys)
-    assert "engine must be one of local, ray, slurm; got 'dask'" in error
-    error = ablate("--engine", "ray", "--workers", "0", *there, capsys=capsys)
-    assert "workers must be a whole number >= 1 and finite, got 0" in error
-    error = ablate("--workers", "0", *there, capsys=capsys)
-    assert "workers must be a whole number >= 1 and finite, got 0" in error
-
-
 def test_a_machine_without_slurm_or_without_its_accounting_is_refused(
     monkeypatch, capsys, tmp_path
 ):

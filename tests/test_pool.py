@@ -15,9 +15,7 @@ import pytest
 from muonlab import cli
 from muonlab.machine import device_name, pick_device
 from muonlab.records import record as records
-from muonlab.studies.protocol import knobs
 from muonlab.sweeps import engines, pool
-from muonlab.sweeps.search import Search
 from muonlab.sweeps.study import Place, Study, Tuning, cross
 from muonlab.training.config import TrainConfig
 from tests.test_sweep import slow_train
@@ -150,91 +148,6 @@ sys.exit(len(ends.read_text().splitlines()) == 1)
     assert pool.run_workers([sys.executable, "-c", code], 1, lambda: 0, minutes=2) == 0
     first, second = map(float, (tmp_path / "ends.txt").read_text().split())
     assert first == second == pytest.approx(began + 120, abs=5)
-
-
-# A list for a card, as `lead` has one, in small: trials, what follows from them, and nothing to do
-
-TOY_BASE = replace(BASE, steps=30, batch=8, context=64, eval_every=30, eval_tokens=2048)
-TOY_RACE = Search(
-    "toy-race",
-    [replace(TOY_BASE, muon=(), adamw_matrix_lr=0.002, adamw_matrix_beta1=0.9), TOY_BASE],
-    knobs,
-    ("muon",),
-    rounds=(2, 2),
-    in_turns=True,
-)
-TOY = Study(
-    (),
-    {
-        **{tuning.name: tuning.grid for tuning in TOY_RACE.tunings},
-        "toy-finals": lambda at: cross(TOY_RACE.best(at), seed=[1, 2, 3, 4, 5, 6]),
-        "toy-again": lambda at: [],
-        "toy-shorter": lambda at: cross(TOY_RACE.best(at)[1], steps=[25, 20], eval_every=20),
-    },
-)
-TOY_WORKER = """
-import sys
-from muonlab import cli
-from muonlab.studies import grids
-from tests.test_pool import TOY
-grids.STUDIES["toy"] = TOY
-grids.PHASES |= TOY.phases()
-sys.exit(cli.main(["ablate", *sys.argv[1:]]))
-"""
-
-
-@pytest.mark.slow
-def test_a_list_is_cut_by_its_deadline_and_the_next_call_ends_it(tmp_path):
-    text = tmp_path / "text"
-    text.mkdir()
-    words = "\n\n".join(f"Paragraph {i} of a small text, number {i * i}. " * 30 for i in range(40))
-    (text / "a.txt").write_text(words)
-    at = Place(tmp_path / "results", str(text))
-    at.folder.mkdir()
-    done = lambda: pool.count(TOY.phases(), at)  # noqa: E731
-    recorded = lambda: {p.name: records.read_records(p) for p in at.folder.glob("*.jsonl")}  # noqa: E731
-
-    def call(name, minutes):
-        """Two workers on a study or a phase; returns when their minutes end."""
-        end, options = time.time() + 60 * minutes, ["--results", str(at.folder)]
-        options += ["--corpus", str(text), "--minutes", str(minutes)]
-        command = [sys.executable, "-c", TOY_WORKER, name, *options]
-        assert pool.run_workers(command, 2, done, minutes) == 0
-        return end
-
-    began = time.time()
-    call("toy-race-1", 60)
-    (trials,) = recorded().values()
-    start = min(map(started, trials)) + 1 - began
-    longest = max(sum(run.step_seconds) for run in trials)
-    end = call("toy", (start + 2 + 2.5 * longest) / 60)  # for about two runs of each worker
-    cut = recorded()
-    assert 4 <= done() < 22
-    begun = [run for of_phase in cut.values() for run in of_phase if run not in trials]
-    # whether it ends in time is judged by the slowest so far
-    assert all(started(run) + longest <= end + 1 for run in begun)
-    call("toy", 60)
-    now = recorded()
-    assert {name: len(of_phase) for name, of_phase in now.items()} == {
-        "toy-race-1-text.jsonl": 4,
-        "toy-race-2-text.jsonl": 4,
-        "toy-finals-text.jsonl": 12,
-        "toy-shorter-text.jsonl": 2,
-    }
-    for name, of_phase in now.items():
-        assert of_phase[: len(cut.get(name, []))] == cut.get(name, [])  # done once, and kept
-        assert len({TrainConfig(**run.config) for run in of_phase}) == len(of_phase)
-        assert not any(run.failure for run in of_phase)
-    trials = [ended(run) for n in (1, 2) for run in now[f"toy-race-{n}-text.jsonl"]]
-    assert max(trials) <= min(map(started, now["toy-finals-text.jsonl"]))
-
-
-def started(run):
-    return datetime.fromisoformat(run.provenance["started"]).timestamp()
-
-
-def ended(run):
-    return datetime.fromisoformat(run.provenance["utc"]).timestamp()
 
 
 def test_another_process_begins_a_phase_while_the_trials_of_the_first_still_run(tmp_path, quick):

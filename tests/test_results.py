@@ -96,15 +96,6 @@ def test_an_option_that_comes_later_is_completed_and_changes_no_file(folder, mon
     assert results.problems(later, folder) == []
 
 
-def test_every_record_of_this_project_outlives_a_later_option(monkeypatch):
-    now = {name: results.by_config(results.recorded(name)) for name in ("cpu", "facts-400-1")}
-    monkeypatch.setattr(results, "TrainConfig", Later)
-    for name, known in now.items():
-        later = results.by_config(results.recorded(name))
-        assert [*map(run_id, later)] == [*map(run_id, known)]
-        assert len(later) == len(known) > 0
-
-
 def test_a_field_that_a_record_lacks_has_its_default(folder):
     path = folder / "some.jsonl"
     fields = json.loads(path.read_text().splitlines()[0])
@@ -123,11 +114,6 @@ def test_an_option_that_was_renamed_or_removed_is_named(folder, capsys):
         results.read_runs(path)
     assert main(["report", str(path), "--better", "muon=VO"]) == 2
     assert "the options stairs" in capsys.readouterr().err
-
-
-def test_a_grid_on_another_text_has_a_file_of_its_own(tmp_path):
-    assert store.path_of("cpu") == store.RESULTS / "cpu.jsonl"
-    assert store.path_of("cpu", "/texts/mine", tmp_path) == tmp_path / "cpu-mine.jsonl"
 
 
 def test_the_records_of_this_project_are_whole(capsys):
@@ -183,16 +169,6 @@ def test_a_run_that_cannot_fit_is_refused_before_it_starts(capsys, monkeypatch, 
     assert main(["ablate", "cpu", "--results", str(tmp_path)]) == 2
     assert "take a smaller tier" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
-
-
-def test_the_manifest_names_every_file_of_records():
-    manifest = json.loads((store.RESULTS / store.MANIFEST).read_text())
-    assert set(manifest) == {path.name for path in store.RESULTS.glob("*.jsonl")}
-
-
-def test_a_search_for_runs_that_are_not_there_names_what_was_wanted():
-    with pytest.raises(ValueError, match="no recorded run has seed=7, steps=2"):
-        runs_table([run(CONFIG)], {"seed": "7", "steps": "2"})
 
 
 def test_one_pair_gives_no_interval():
