@@ -148,7 +148,7 @@ def test_the_command_writes_the_page_or_names_what_is_missing(tmp_path, capsys):
         ("no-phase", [], "no-phase.jsonl; recorded: pilot, "),
         (path, ["--than", "muon=QK"], "no run of Muon(QK) (muon=QK) is among the 4 records"),
         (path, ["--where", "gated=True"], "(gated=True, muon=VO) is among the 4 records"),
-        (path, ["--where", "gatd=True"], "a setting has no 'gatd'"),
+        (path, ["--where", "gatd=True"], "got 'gatd': did you mean 'gated'?"),
         (path, ["--out", str(tmp_path / "nowhere" / "out.html")], "there is no folder"),
     ):
         assert cli.main(["report", str(runs), *words, *option]) == 2

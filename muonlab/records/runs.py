@@ -148,5 +148,7 @@ def _sum(results: Mapping[str, Sequence[float]], contrast: Contrast) -> list[flo
     names = [name for pair in pairs for name in pair]
     for name in names:
         checks.choice("a contestant in contrasts", name, results)
+    if len({len(results[name]) for name in names}) > 1:
+        raise ValueError("a contrast needs the same seeds on both sides")
     by_seed = zip(*(numbers(results[name]).tolist() for name in names), strict=True)
     return [float(sum(seed[::2]) - sum(seed[1::2])) for seed in by_seed]

@@ -33,7 +33,10 @@ def read_runs(path: Path | str) -> list[Record]:
             message = f"{path}: a run recorded by code {run.provenance.get('code', 'unknown')} has"
             raise ValueError(f"{message} the options {', '.join(unknown)}, which this code lacks")
         run.config = defaults | run.config
-        TrainConfig(**run.config)  # refuses a setting that none can have
+        try:
+            TrainConfig(**run.config)
+        except ValueError as error:
+            raise ValueError(f"{path}: a run has a setting that none can have: {error}") from error
     return runs
 
 
