@@ -1,4 +1,4 @@
-"""The course in one archive, to read without a network: `make bundle`, once the book is built."""
+"""The course in one archive, to read without a network: `make bundle`."""
 
 import subprocess
 import sys
