@@ -2,9 +2,7 @@
 
 import copy
 import inspect
-import linecache
 import random
-import re
 import signal
 import sys
 import sysconfig
@@ -14,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -36,11 +34,6 @@ RESTORED: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
     (torch.get_default_dtype, torch.set_default_dtype),
     (torch.get_default_device, torch.set_default_device),
     (torch.is_grad_enabled, torch.set_grad_enabled),
-    (torch.get_num_threads, torch.set_num_threads),
-    (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
-    (torch.is_anomaly_enabled, torch.autograd.set_detect_anomaly),
-    (sys.getrecursionlimit, sys.setrecursionlimit),
-    (torch.are_deterministic_algorithms_enabled, torch.use_deterministic_algorithms),
     (np.geterr, lambda modes: np.seterr(**modes)),
 )
 
@@ -84,7 +77,7 @@ def call(answer: Any, *args: Any, returns: Kind | None = None, none: bool = Fals
 
     Raises NotYet when nothing is written yet. Raises Wrong when the function raised, had no end,
     changed an input in place, or returned None (unless `none`) or another kind than asked.
-    Random states, threads, types and modes of torch and NumPy are what they were before. A function
+    Random states, and torch's and NumPy's defaults, are what they were before. A function
     without end is stopped after SECONDS by a signal, in the main thread and not on Windows; while
     it is inside compiled code, such as one large product, it is stopped when that returns.
     """
@@ -94,7 +87,8 @@ def call(answer: Any, *args: Any, returns: Kind | None = None, none: bool = Fals
     try:
         _accepts(answer, args)
         result = _run(answer, given)
-        blank = result is None and getattr(_code(answer), "co_code", "") in BLANK
+        code_object = getattr(inspect.unwrap(answer), "__code__", None)
+        blank = result is None and getattr(code_object, "co_code", "") in BLANK
         if blank or result is Ellipsis:
             raise NotYet(NOT_BEGUN)
         if result is None and not none:
@@ -176,7 +170,7 @@ def _run(answer: Callable, given: tuple[Any, ...]) -> Any:
     except BaseException as error:
         if type(error) is NotImplementedError and not error.args:  # what stubs raise
             raise NotYet(NOT_BEGUN) from error
-        raise Wrong(_raised(answer, error)) from error
+        raise Wrong(_raised(error)) from error
 
 
 @contextmanager
@@ -224,9 +218,6 @@ def same(before: Any, after: Any) -> bool:
     """Whether nothing in a function's argument has changed."""
     if isinstance(before, SIMPLE):  # first, for a state of `random` holds hundreds
         return before == after
-    if isinstance(before, torch.nn.Module):
-        flags = ([(p, p.requires_grad) for p in m.parameters()] for m in (before, after))
-        return same(*flags) and same(before.state_dict(), after.state_dict())
     if isinstance(before, torch.Tensor):
         return torch.equal(before, after)
     if isinstance(before, np.ndarray):
@@ -237,31 +228,11 @@ def same(before: Any, after: Any) -> bool:
     return not several or (len(before) == len(after) and all(map(same, before, after)))
 
 
-def _code(answer: Any) -> CodeType | None:
-    return getattr(inspect.unwrap(answer), "__code__", None)
-
-
-def _raised(answer: Any, error: BaseException) -> str:
-    """Returns the exception with the last line of the learner's that led to it."""
+def _raised(error: BaseException) -> str:
+    """Returns the exception with the last line of the learner's cell that led to it."""
     text = f"{type(error).__name__}: {error}".rstrip(": .") + "."
-    frames = traceback.walk_tb(error.__traceback__)
-    own = [(f.f_code, n) for f, n in frames if not f.f_code.co_filename.startswith(NOT_OWN)]
-    if not own:
-        return f"Your function raised {text}"
-    place, number = own[-1]
-    line, outer = linecache.getline(place.co_filename, number).strip(), _code(answer)
-    if outer and place.co_qualname.startswith(f"{outer.co_qualname}.<locals>.<"):
-        place = outer  # a comprehension stands in the function
-    where = "your function" if place is outer else f"`{place.co_name}`"
-    quoted = f", `{line}`," if line else ""
-    return f"Line {number - _first(place) + 1} of {where}{quoted} raised {text}"
-
-
-def _first(place: CodeType) -> int:
-    """Returns the line of `def`: a function's code begins with its decorators."""
-    start = place.co_firstlineno
-    if place.co_name == "<lambda>":
-        return start
-    lines = linecache.getlines(place.co_filename)[start - 1 : start + 19]
-    heads = (n for n, line in enumerate(lines, start) if re.match(r"\s*(async )?def ", line))
-    return next(heads, start)
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if not frame.filename.startswith(NOT_OWN)]
+    if own and own[-1].line:
+        return f"Line {own[-1].lineno} of your cell, `{own[-1].line}`, raised {text}"
+    return f"Your function raised {text}"
