@@ -1,6 +1,6 @@
 """Answers as students write them: right in many styles, wrong in many ways; see tests/answers."""
 
-import importlib.util
+import runpy
 from pathlib import Path
 
 import pytest
@@ -10,10 +10,7 @@ from muonlab.classroom.exercise import UNREADABLE, judge
 
 ANSWERS = {}
 for path in sorted((Path(__file__).parent / "answers").glob("lesson_*.py")):
-    spec = importlib.util.spec_from_file_location(f"answers_{path.stem}", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    ANSWERS |= module.ANSWERS
+    ANSWERS |= runpy.run_path(str(path))["ANSWERS"]
 
 
 def named(kind):

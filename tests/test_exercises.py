@@ -1,10 +1,10 @@
 """Every check of every lesson: wrong answers, right ones, the stub and the solution."""
 
-import importlib.util
 import inspect
 import itertools
 import math
 import re
+import runpy
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -22,10 +22,7 @@ from muonlab.notebooks import read, texts
 MUTANTS = Path(__file__).parent / "mutants"
 ANSWERS = {}
 for path in sorted(MUTANTS.glob("lesson_*.py")):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    ANSWERS |= module.ANSWERS
+    ANSWERS |= runpy.run_path(str(path))["ANSWERS"]
 TEXTS = {path.name[:2]: path for path in texts(LESSONS)}
 WRONG = [(e, name) for e, answers in ANSWERS.items() for name in answers["wrong"]]
 RIGHT = [(e, name) for e, answers in ANSWERS.items() for name in answers["right"]]
