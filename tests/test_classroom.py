@@ -24,6 +24,7 @@ from muonlab.classroom import exercise as check
 from muonlab.classroom import explore as explorers
 from muonlab.classroom import lesson as lesson_module
 from muonlab.classroom.quiz import Quiz
+from muonlab.classroom.widget import LESSONS
 from muonlab.notebooks import STATE, notebook_path, read
 from muonlab.records.table import markdown
 from muonlab.studies.table1 import ROW_NAMES
@@ -62,12 +63,6 @@ def test_start_seeds_and_a_lesson_shows_what_it_runs_on():
     assert "<th" in shown["text/html"]
 
 
-@pytest.mark.parametrize("name", ["2", "lesson 2", "", "002"])
-def test_start_refuses_what_is_not_a_lesson(name):
-    with pytest.raises(ValueError, match="two digits"):
-        lesson_module.start(name)
-
-
 # --- predictions -------------------------------------------------------------------------------
 
 
@@ -98,21 +93,22 @@ def test_reveal_tells_prediction_from_result(lesson, choice, words):
     assert "**two**. Two is 2." in shown
 
 
-def test_a_broken_file_of_predictions_is_named_and_kept_aside():
+@pytest.mark.parametrize("broken", ['{"02-p1": "on', "[]", "[" * 100_000])
+def test_a_broken_file_of_predictions_is_named_and_kept_aside(broken):
     predict.save_prediction("02-p1", "one")
     path = predict.home() / "predictions.json"
-    path.write_text('{"02-p1": "on')
+    path.write_text(broken)
     with pytest.warns(UserWarning, match=r"predictions\.json cannot be read.*\.bad"):
         assert predict.saved_predictions() == {}
     predict.save_prediction("02-p2", "two")
     assert predict.saved_predictions() == {"02-p2": "two"}
-    assert path.with_name("predictions.json.bad").read_text() == '{"02-p1": "on'
+    assert path.with_name("predictions.json.bad").read_text() == broken
 
 
 def test_predictions_that_cannot_be_opened_are_set_aside_and_block_no_later_one():
     path = predict.home() / "predictions.json"
     path.mkdir(parents=True)
-    with pytest.warns(UserWarning, match=r"kept as predictions\.json\.bad"):
+    with pytest.warns(UserWarning, match=r"the old is predictions\.json\.bad"):
         predict.save_prediction("02-p1", "one")
     assert predict.saved_predictions() == {"02-p1": "one"}
 
@@ -128,18 +124,6 @@ def test_a_disk_that_cannot_be_written_is_said_and_stops_nothing(monkeypatch):
     assert "No space left" in question.note
     assert predict.saved_predictions() == {"02-p1": "one"}
     assert {path.name for path in predict.home().iterdir()} == {"predictions.json", ".locks"}
-
-
-def test_wrong_predictions_are_refused(lesson):
-    with pytest.raises(ValueError, match="looks like '02-p1'"):
-        lesson.predict("03-p1", "Which?", ["one", "two"])
-    with pytest.raises(ValueError, match="two options"):
-        lesson.predict("02-p1", "Which?", ["one"])
-    with pytest.raises(ValueError, match="was not asked"):
-        lesson.reveal("02-p7", answer=0, because="")
-    outputs(lesson.predict, "02-p1", "Which?", ["one", "two"])
-    with pytest.raises(ValueError, match="options 0 to 1"):
-        lesson.reveal("02-p1", answer=2, because="")
 
 
 # --- tables ------------------------------------------------------------------------------------
@@ -199,8 +183,6 @@ def test_a_learners_text_cannot_become_html():
 def test_an_unknown_exercise_names_those_that_exist(lesson):
     with pytest.raises(ValueError, match="02-e1, 02-e3, 02-e4"):
         lesson.check("02-e9", stub)
-    with pytest.raises(ValueError, match="looks like '02-e1'"):
-        lesson.check("01-e1", stub)
     with pytest.raises(ValueError, match="no lesson '99' has checks"):
         Lesson("99").check("99-e1", stub)
 
@@ -340,11 +322,6 @@ def test_a_figure_without_a_finding_is_refused(lesson, alt):
     plt.close(figure)
 
 
-def test_what_is_not_a_figure_is_refused(lesson):
-    with pytest.raises(TypeError, match=r"a matplotlib Figure, got \[1, 2\]"):
-        lesson.show([1, 2], alt="This is no figure but a list of numbers.")
-
-
 # --- explorers and quiz ------------------------------------------------------------------------
 
 
@@ -386,31 +363,18 @@ def test_a_control_written_over_several_lines_and_in_single_quotes_exists(tmp_pa
     assert rest.startswith("function view")
 
 
-def test_a_control_that_is_no_slider_and_no_list_is_named(tmp_path, monkeypatch):
-    (tmp_path / "own.toml").write_text('width = { label = "width", value = 3, min = 1 }')
-    monkeypatch.setattr(explorers, "FOLDER", tmp_path)
-    with pytest.raises(
-        ValueError, match=r"own\.toml: width needs label, value, and options, or min"
-    ):
-        explorers.controls("own")
-
-
-def test_explorers_start_where_the_lesson_says_and_refuse_the_rest():
+def test_explorers_start_where_the_lesson_says():
     assert explorers.Explorer("polynomial", steps=3).values == {"steps": 3}
-    with pytest.raises(ValueError, match="polynomial"):
-        explorers.Explorer("nothing")
-    with pytest.raises(ValueError, match=r"no \['colour'\].*'steps'"):
-        explorers.Explorer("polynomial", colour=1)
 
 
-def test_every_wrong_option_of_a_quiz_names_a_misconception_and_a_section():
-    quiz = Quiz("02")
+@pytest.mark.parametrize("id", [path.stem for path in (LESSONS / "quizzes").glob("*.toml")])
+def test_every_wrong_option_of_a_quiz_names_a_misconception_and_a_section(id):
+    quiz = Quiz(id)
     for question in quiz.questions:
         for place, option in enumerate(question["options"]):
-            assert ("misconception" in option) == (place != question["right"])
-    assert repr(quiz).startswith("Quiz 02")
-    with pytest.raises(ValueError, match="no quiz"):
-        Quiz("99")
+            wrong = {"misconception", "section"} if place != question["right"] else set()
+            assert option.keys() == {"option", "because"} | wrong
+    assert repr(quiz).startswith(f"Quiz {id}")
 
 
 # --- texts and release -------------------------------------------------------------------------
