@@ -22,14 +22,8 @@ from torch import nn
 import muonlab
 from muonlab import GPT, GPTConfig, Muon, NorMuon, lr_scale, newton_schulz, polar, route
 from muonlab.benchmark.bench import read_bench
-from muonlab.classroom import claims, exercise, explore, handin, quiz, report
-from muonlab.classroom.explorer_data import (
-    bands_data,
-    facts_data,
-    learner,
-    logits_data,
-    measured_spectra,
-)
+from muonlab.classroom import claims, exercise, explore, quiz, report
+from muonlab.classroom.explorer_data import facts_data, learner, measured_spectra
 from muonlab.classroom.lesson import Lesson, start
 from muonlab.cli import main
 from muonlab.cost import formulas, plans, timeline
@@ -68,8 +62,7 @@ from muonlab.sweeps.results import read_runs, recorded
 from muonlab.sweeps.search import Knob
 from muonlab.sweeps.study import Place, best_trial
 from muonlab.sweeps.sweep import sweep
-from muonlab.teaching import collected, copies, export, variants
-from muonlab.teaching import corpus as shared
+from muonlab.teaching import variants
 from muonlab.theory import embeddings, memory, polynomials, spectra, theorems
 from muonlab.training import checkpoints
 from muonlab.training.build import build_model
@@ -89,7 +82,6 @@ FACTS = load_facts("facts-3")
 SMALL = GPTConfig(vocab_size=32, context=8, layers=1, width=8, heads=2)
 LINES = {"l": {"a": [1, 2]}, "r": {"a": [3, 4]}}
 MAP = {"below": 0, "xlabel": "x", "ylabel": "y"}
-HIDDEN = {"learner": "0" * 16, "name": "", "made": "2026-11-22T21:55:21Z"}
 
 
 def p(*shape, dtype=torch.float32):
@@ -221,10 +213,6 @@ def asked(lesson="02", options=("one", "two")):
     found = Lesson(lesson)
     found.predict(f"{lesson}-p1", "Which?", list(options))
     return found
-
-
-def names(**fields):
-    return json.dumps({"format": handin.SIGN, "lesson": "02", **HIDDEN, **fields}).encode()
 
 
 @pytest.fixture(scope="module")
@@ -370,7 +358,6 @@ OPTIMIZER = [
     ("load_regression(torch.ones(2, 2))", "name tensor"),
     ("prepare_file(5)", "path 5"),
     ("pick_device(torch.ones(2, 2))", "device tensor"),
-    ("Lesson('02').mine('polar', 5)", "function 5"),
     ("factor(0, 1e308, 0.1, 0.4)", "steps whole 1e+308"),
     ("adamw(momentum=0.5)", "momentum rule='muon'"),
     ("adamw(ns_steps=3)", "ns_steps rule='muon'"),
@@ -964,64 +951,30 @@ RECORDS = [
     ("learner('Muon')", "run.config 'Muon'"),
     ("measured_spectra([run()])", "spectra none"),
     ("measured_spectra('race-1200')", "records 'race-1200'"),
-    ("bands_data([run()])", "length Record"),
-    ("logits_data([1])", "mechanism.json"),
-    ("logits_data({})", "runs AdamW 0.0018"),
     ("facts_data([run()], FACTS)", "docs facts-3"),
-    ("facts_data([run()], 'docs')", "text load_corpus 'docs'"),
     ("recorded('race-12000')", "'race-12000' recorded results"),
 ]
 CLASSROOM = [
     ("start(2)", "digits '02' 2"),
-    ("start(None)", "digits '02' None"),
-    ("start('2')", "digits '02' '2'"),
     ("start('99')", "lesson 99"),
     ("start('٠٢')", "digits '02' '٠٢'"),
-    ("asked().predict('02-p2', 'Which?', 'yes')", "options 'yes'"),
-    ("asked().predict('02-p2', 'Which?', [1, 2])", "options 1"),
-    ("asked().predict('02-p2', 'Which?', None)", "options None"),
     ("asked().predict('02-p2', 'Which?', ['yes'])", "two ['yes']"),
-    ("asked().predict('02-p2', 'Which?', ['yes', 'yes'])", "another 'yes'"),
-    ("asked().predict('02-p2', None, ['yes', 'no'])", "question None"),
     ("asked().predict('03-p1', 'Which?', ['yes', 'no'])", "02-p1 '03-p1'"),
-    ("asked().predict(5, 'Which?', ['yes', 'no'])", "02-p1 5"),
     ("asked().reveal('02-p9', 0, 'so')", "asked '02-p9'"),
     ("asked().reveal('02-p1', 2, 'so')", "options 0 to 1 2"),
-    ("asked().reveal('02-p1', -1, 'so')", "options 0 to 1 -1"),
-    ("asked().reveal('02-p1', None, 'so')", "options 0 to 1 None"),
     ("asked().reveal('02-p1', 0.5, 'so')", "options 0 to 1 0.5"),
-    ("asked().reveal('02-p1', 'two', 'so')", "options 0 to 1 'two'"),
-    ("asked().reveal('02-p1', 0, None)", "text because None"),
     ("asked().explore('norm')", "norms 'norm'"),
-    ("asked().explore(None)", "explorer None"),
     ("asked().explore(EXPLORER, stps=1)", "controls stps"),
-    ("asked().explore(EXPLORER, **{SLIDER: NAN})", "SLIDER nan"),
     ("asked().explore(EXPLORER, **{SLIDER: 10**9})", "SLIDER 1000000000"),
     ("asked().explore(EXPLORER, **{SLIDER: 'low'})", "SLIDER 'low'"),
     ("asked().explore(EXPLORER, [1])", "data [1]"),
     ("asked().explore('trials')", "trials data None"),
-    ("asked().explore('tenfacts', {})", "tenfacts data {}"),
-    ("asked().show(None, 'A figure that shows nothing.')", "Figure None"),
     ("asked().show(figures.plt.figure(), 'short')", "alt 'short'"),
-    ("asked().show(figures.plt.figure(), None)", "alt None"),
     ("asked().table(['a', 'b'], [[1]])", "2 1"),
-    ("asked().table(['a'], [1, 2])", "row list 1"),
-    ("asked().table(['a'], ['b'])", "row list 'b'"),
-    ("asked().table(['a', 'b'], {'c': 1})", "row list 1"),
-    ("asked().table(['a'], None)", "rows list None"),
-    ("asked().say(None)", "text None"),
-    ("asked().say(5)", "text 5"),
     ("asked().claim('02-c999', 1)", "02-c1 02-c999"),
-    ("asked().claim('02-c1', None)", "number None"),
-    ("asked().claim('02-c1', 'low')", "number 'low'"),
     ("asked().claim('02-c1', [])", "number 02-c1"),
-    ("asked().claim('02-c1', torch.ones(2))", "number tensor"),
-    ("asked().claim('02-c1', 1j)", "number 1j"),
     ("asked().claim('02-c1', NAN)", "02-c1 nan"),
-    ("asked().claim('02-c1', INF)", "02-c1 inf"),
-    ("asked().claim(1, 1)", "02-c1 1"),
     ("asked().check('02-e99', len)", "02-e1 '02-e99'"),
-    ("asked().check(1, len)", "02-e1 1"),
     ("asked().compare({}, unit='nats', alt='Nothing at all is shown here.')", "effect {}"),
     (
         "asked().compare({'a': [1.0, 2.0]}, unit='nats', alt='Two of them.', matters=-1)",
@@ -1030,17 +983,8 @@ CLASSROOM = [
     ("asked().hand_in()", "prediction"),
     ("asked().hand_in(5)", "name 5"),
     ("exercise.judge('../x-e1', len)", "02-e1 '../x-e1'"),
-    ("exercise.judge(None, len)", "02-e1 None"),
-    ("exercise.judge(5, len)", "02-e1 5"),
-    ("exercise.judge('02-e99', len)", "02-e1 '02-e99'"),
-    ("quiz.questions('/any/path')", "lesson '/any/path'"),
     ("quiz.questions('99')", "quiz 99"),
-    ("quiz.questions(None)", "lesson None"),
-    ("explore.controls('../x')", "explorer '../x'"),
-    ("claims.defined('../x')", "lesson '../x'"),
-    ("claims.defined('99')", "claims 99"),
     ("claims.collect(Path('nowhere.ipynb'))", "notebook nowhere.ipynb"),
-    ("claims.collect(Path('file'))", "notebook file"),
     ("claims.collect(Path('null.json'))", "notebook null.json"),
     ("figures.lines([1, 2], {}, xlabel='x', ylabel='y')", "series {}"),
     ("figures.lines([1, 2], {'a': [1, 2, 3]}, xlabel='x', ylabel='y')", "'a' 2 3"),
@@ -1074,7 +1018,6 @@ CLASSROOM = [
     ("report.write('page', Path('nowhere/page.html'))", "folder nowhere"),
     ("report.write('page', Path('empty'))", "report.html empty"),
     ("report.page(None, [])", "Hypothesis None"),
-    ("report.page(Hypothesis({'lr': 0.2}, {'lr': 0.1}), [], conclusion=None)", "conclusion None"),
     ("figures.lines([1, NAN], {'a': [1, 2]}, xlabel='x', ylabel='y')", "'a' finite"),
     ("figures.lines([0, 1], {'a': [1, 2]}, xlabel='x', ylabel='y', logx=True)", "logx 0"),
     ("figures.spectra({'a': [0.0, 0.0]})", "singular 'a'"),
@@ -1087,15 +1030,10 @@ CLASSROOM = [
     ("heatmaps.maps({'a': {1: {1: 1.0}}}, sides=('AdamW', 'AdamW'), **MAP)", "different AdamW"),
     ("explore.Explorer('polynomial', steps=2.5)", "steps 2.5"),
     ("explore.Explorer('polynomial', steps=99)", "steps [0, 8] 99"),
-    ("explore.Explorer('tenfacts', {'keys': [[1.0]]})", "keys values ten [[1.0]]"),
-    ("explore.Explorer('tenfacts', {'keys': torch.eye(10)})", "keys values ten tensor"),
-    ("asked().table(['a'], [[1.5]], digits='two')", "digits whole 'two'"),
-    ("asked().table(None, [[1.5]])", "heads None"),
     ("heatmaps.matrix({'a': [[1.0]]}, shared='no')", "shared True 'no'"),
     ("figures.lines([1, 2], {5: [1, 2]}, xlabel='x', ylabel='y')", "series 5"),
     ("claims.stored_claims(Path('empty'))", "lessons empty"),
     ("claims.stored_claims(Path('empty'), before='2')", "digits '02' '2'"),
-    ("claims.stored_claims(Path('empty'), before=16)", "digits '02' 16"),
 ]
 CLI = [
     ("cli('trian')", ""),
@@ -1177,9 +1115,7 @@ CLI = [
     ("cli('results --results .')", "record line 1"),
     ("cli('report no-end.jsonl --better muon=QK+VO+FFN --than muon=none')", "Muon seed twice"),
     ("cli('claims --lesson 99')", "lesson 99"),
-    ("cli('claims --lesson \"\"')", "lesson ''"),
     ("cli('claims --lesson \"*\"')", "lesson '*'"),
-    ("cli('claims --lesson /abs')", "lesson '/abs'"),
     ("cli('bench --show nowhere.json')", "bench nowhere.json"),
     ("cli('bench --show parts.json')", "bench parts.json"),
     ("cli('bench --show empty')", "bench empty"),
@@ -1199,32 +1135,13 @@ CLI = [
 TEACH = [
     ("cli('teach class nowhere')", "folder nowhere"),
     ("cli('teach class empty')", "empty hand_in"),
-    ("cli('teach class file')", "folder file"),
     ("cli('teach class hand-ins --out file')", "file page"),
-    ("cli('teach class hand-ins --out empty')", "empty page"),
     ("cli('teach export --lessons 99 --to new')", "lesson 99"),
-    ("cli('teach export --lessons 2 --to new')", "lesson 2"),
     ("cli('teach export --lessons 02 --to latin')", "folder latin"),
-    ("cli('teach export --lessons 02 --to file')", "folder file"),
     ("cli('teach export --lessons 02 --to new --seed a/b')", "seed 'a/b'"),
     ("cli('teach export --lessons 02 --to new --seed \"\"')", "seed ''"),
     ("cli('teach export --to new')", ""),
-    ("variants.task('99-e1', 'a')", "lesson '99'"),
     ("variants.task('02-e99', 'a')", "02-e1 '02-e99'"),
-    ("variants.task(None, 'a')", "exercise None"),
-    ("copies.student('99')", "lesson 99"),
-    ("copies.teacher('../x')", "lesson ../x"),
-    ("shared.export_texts(Path('new.zip'), [])", "docs []"),
-    ("shared.export_texts(Path('new.zip'), 'docs')", "several 'docs'"),
-    ("collected.collect(Path('nowhere'))", "folder nowhere"),
-    ("handin.read_hand_in(b'')", "JSON"),
-    ("handin.read_hand_in(b'[1]')", "format"),
-    ("handin.read_hand_in(b'[' * 100_000)", "JSON"),
-    ("handin.read_hand_in(names())", "fields"),
-    ("handin.read_hand_in(names(predictions=[], checks={}))", "predictions"),
-    ("handin.read_hand_in(names(predictions={}, checks={'03-e1': 'right'}))", "checks lesson"),
-    ("handin.read_hand_in(names(predictions={}, checks={'02-e1': 'fine'}))", "check"),
-    ("list(export.export([], Path('new')))", "lesson []"),
 ]
 ROWS = {
     "optimizer": OPTIMIZER,

@@ -111,7 +111,7 @@ def test_processes_that_end_badly_say_why(folder, shown, instead):
 def test_the_command_does_what_is_missing_and_no_more(folder, shown):
     """Nothing is missing here, so it ends at once; with the real command line."""
     shutil.copy(RESULTS / LAST, folder)
-    assert race.watch(STUDY, folder, minutes=1, workers=1) == recorded("lesson-03-seeds")
+    assert race.watch(STUDY, folder, minutes=1) == recorded("lesson-03-seeds")
     assert [output.text for output in shown] == [f"{RUNS} of {RUNS} runs have ended."]
 
 

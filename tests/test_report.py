@@ -189,7 +189,7 @@ def test_in_a_browser_without_network_it_shows_the_records_numbers(browser, tmp_
 
 def test_a_page_takes_no_word_for_a_time():
     runs = [run(side, seed, 1.0 + seed) for side in (("VO",), ()) for seed in (1, 2)]
-    with pytest.raises(ValueError, match=r"stated is a time such as .* got 'yesterday'"):
+    with pytest.raises(ValueError, match="'yesterday'"):
         report.page(VO, runs, stated="yesterday")
 
 

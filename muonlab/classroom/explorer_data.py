@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from muonlab import checks
 from muonlab.data.facts import Facts, selections
 from muonlab.records.record import Record, contestant, several_runs
 from muonlab.records.runs import by_contestant, grouped
@@ -31,7 +30,6 @@ def trials_data(search: Search, at: Place = HERE) -> dict[str, Any]:
     Of each of NAMES "knobs", five lists of values (1 - it of an average), and the final loss
     "overall", of "head" and of "tail". ValueError when trials are missing.
     """
-    checks.kind("a Search, as RACE[1200]", search, Search)
     search.best(at)  # it says what is missing
     return {
         contestant(runs[0].config): _tried(search, runs)
@@ -53,7 +51,6 @@ def facts_data(records: Iterable[Record], text: Facts) -> dict[str, Any]:
     "steps" are those measured; "seen" is how often a run has read about a person of each group by
     then, on average: [step][group].
     """
-    checks.kind('the text of the runs, as load_corpus("facts-9") gives', text, Facts)
     runs = several_runs(records)
     if other := sorted({run.config["corpus"] for run in runs} - {text.name}):
         raise ValueError(f"expected the text of the runs, {', '.join(other)}; got {text.name}")
@@ -84,14 +81,11 @@ def logits_data(parts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Returns four arms of the study `logits`, means of its seeds, from "ARM, seed N" to numbers.
 
     Of each arm a step's mean length by "frobenius" and "spectral", and "logit", means of "every"
-    steps. ValueError when an arm is missing.
+    steps.
     """
-    checks.kind('the parts of "logits" in mechanism.json', parts, Mapping)
     arms = []
     for arm, (label, dash) in LOGITS.items():
         seeds = [run for name, run in parts.items() if name.startswith(f"{arm}, seed ")]
-        if not seeds:
-            raise ValueError(f"expected runs of {arm!r}, got {checks.told(sorted(parts))}")
         lengths = {norm: mean(run[norm] for run in seeds) for norm in ("frobenius", "spectral")}
         logit = [mean(window) for window in zip(*(run["logit"] for run in seeds), strict=True)]
         arms.append({"label": label, "who": label.split(",")[0], "dash": dash, "logit": logit})
@@ -128,7 +122,6 @@ def bands_data(lengths: Mapping[str, Iterable[Record]]) -> dict[str, Any]:
 
     Each is a number a step: a mean over a matrix's layers; its mean, low and high over the seeds.
     """
-    checks.kind('records by their length, as {"150": records}', lengths, Mapping)
     return {length: _bands(several_runs(records)) for length, records in lengths.items()}
 
 

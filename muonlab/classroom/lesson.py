@@ -86,10 +86,8 @@ class Lesson:
 
     def show(self, figure: Figure, alt: str) -> None:
         """Shows a figure whose text alternative states the finding, in 20 characters or more."""
-        checks.kind("a text as alt", alt, str)
         if len(alt.strip()) < 20:
             raise ValueError(f"alt must state what the figure shows, in a sentence; {alt!r} came")
-        checks.kind("a matplotlib Figure", figure, Figure)
         output.show(f"Figure: {alt}", html=svg.inline(figure, alt))
 
     def table(self, heads: Iterable[Any], rows: Cells, digits: int = 3) -> None:
@@ -97,12 +95,10 @@ class Lesson:
 
         A number with a fraction is written with `digits` after the point, all else as it prints.
         """
-        checks.number("digits", digits, 0, 100, whole=True)
         if isinstance(rows, Mapping):
-            rows = [[n, *checks.several("a row, a list", row)] for n, row in rows.items()]
-        lists = (checks.several("a row, a list", r) for r in checks.several("rows, a list", rows))
-        shown = [[_cell(cell, digits) for cell in row] for row in lists]
-        table = output.Table([*map(str, checks.several("heads, a list", heads))], shown)
+            rows = [[name, *row] for name, row in rows.items()]
+        shown = [[_cell(cell, digits) for cell in row] for row in rows]
+        table = output.Table([*map(str, heads)], shown)
         output.show(table.text, html=table.html())
 
     def compare(
@@ -128,9 +124,6 @@ class Lesson:
 
         ValueError: a contestant without results, unlike seeds, or a claim of another size.
         """
-        for what, text in (("the unit", unit), ("alt, what the figure shows", alt)):
-            if not (isinstance(text, str) and text.strip()):
-                raise TypeError(f"expected a text as {what}, got {text!r}")
         if not isinstance(results, Mapping):
             results = by_contestant(results, contestant)
         by_effect = contrasted(results, contrasts)
@@ -148,7 +141,6 @@ class Lesson:
 
     def say(self, text: str) -> None:
         """Shows Markdown, usually with numbers computed in this run."""
-        checks.kind("a text", text, str)
         output.show(text, markdown=text)
 
     def claim(self, id: str, value: Any) -> None:

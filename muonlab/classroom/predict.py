@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from contextlib import suppress
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,6 @@ from typing import Any
 import platformdirs
 import traitlets
 
-from muonlab import checks
 from muonlab.classroom.widget import Widget, script
 from muonlab.files import own_folder, replace_file
 from muonlab.records.record import lock
@@ -33,12 +33,10 @@ def saved_predictions() -> dict[str, str]:
         return {}
     except (OSError, ValueError, RecursionError) as error:
         aside = path.with_name(path.name + ".bad")
-        try:
+        with suppress(OSError):  # a folder that is read-only must not stop the lesson
             path.replace(aside)
-            then = f"it is kept as {aside.name}, a new one begins"
-        except OSError as refused:  # a folder that is read-only must not stop the lesson
-            then = f"and it cannot be set aside: {refused.strerror}"
-        warnings.warn(f"{path} cannot be read ({error}); {then}", stacklevel=2)
+        message = f"{path} cannot be read ({error}); a new one begins, the old is {aside.name}"
+        warnings.warn(message, stacklevel=2)
         return {}
     return recorded
 
@@ -63,11 +61,7 @@ class Prediction(Widget):
     note = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, id: str, question: str, options: list[str]) -> None:
-        if not (isinstance(question, str) and question.strip()):
-            raise TypeError(f"expected a text as the question, got {question!r}")
-        listed = isinstance(options, list | tuple)
-        texts = listed and all(isinstance(o, str) and o.strip() for o in options)
-        if not texts or not 2 <= len({*options}) == len(options):
+        if not 2 <= len({*options}) == len(options):
             needs = "two options or more, each another text"
             raise ValueError(f"prediction {id} needs {needs}; {options!r} came")
         recorded = saved_predictions().get(id)
@@ -98,7 +92,6 @@ class Prediction(Widget):
 
         The Markdown names the prediction, so that a page without a kernel can put in the reader's.
         """
-        checks.kind("a text as because", because, str)
         if type(answer) is not int or not 0 <= answer < len(self.options):
             last = len(self.options) - 1
             raise ValueError(f"prediction {self.id} has options 0 to {last}; {answer!r} came")

@@ -26,8 +26,8 @@ from muonlab.training.config import TrainConfig
 POLL = 1.0  # seconds between two looks at what has ended
 
 
-def watch(study: str, folder: Path | str, minutes: float, workers: int = 2) -> list[Record]:
-    """Runs a study in processes of its own, and returns the runs of its last phase.
+def watch(study: str, folder: Path | str, minutes: float) -> list[Record]:
+    """Runs a study in two processes of its own, and returns the runs of its last phase.
 
     Their held-out losses appear as they end, and a line says how long the others will take. No run
     begins that would end after the minutes; the next call goes on. Who stops the cell stops the
@@ -36,18 +36,16 @@ def watch(study: str, folder: Path | str, minutes: float, workers: int = 2) -> l
     Args:
         study: such as "race-gpu"; the trials of its phases before the last must lie in the folder.
         folder: where its records are, and will be written.
-        workers: how many runs share this machine's card at once.
 
     ValueError: no such study, or its trials are missing. RuntimeError: the processes ended badly.
     """
     checks.number("minutes", minutes, 0, above=True)
-    checks.number("workers", workers, 1, whole=True)
     at = Place(Path(folder))
     name, phase = list(phases(study).items())[-1]
     configs = phase(at)
     ended = read_runs(at.path(name))
     before = _before(configs, ended)
-    command = _command(study, at.folder, minutes, workers)
+    command = _command(study, at.folder, minutes)
     shown = display(_progress(ended, len(configs), before), display_id=True)
     began, first = time.monotonic(), len(ended)
     with tempfile.TemporaryFile() as log, subprocess.Popen(command, stdout=log, stderr=log) as own:
@@ -71,9 +69,9 @@ def watch(study: str, folder: Path | str, minutes: float, workers: int = 2) -> l
     return ended
 
 
-def _command(study: str, folder: Path, minutes: float, workers: int) -> list[str]:
+def _command(study: str, folder: Path, minutes: float) -> list[str]:
     command = [sys.executable, "-m", "muonlab", "ablate", study, "--results", str(folder)]
-    return [*command, "--workers", str(workers), "--minutes", str(minutes)]
+    return [*command, "--workers", "2", "--minutes", str(minutes)]
 
 
 def _before(configs: Sequence[TrainConfig], ended: Sequence[Record]) -> str:
