@@ -1,7 +1,6 @@
 """One text for a class: exported, copied badly, imported, and read by everybody alike."""
 
 import errno
-import os
 import random
 import re
 import socket
@@ -160,7 +159,6 @@ FACTS = b'{"train": 2, "held_out": 1, "documents": 1, "characters": 1, "tokenize
     ("content", "message"),
     [
         (b"", "cut short or changed"),
-        (b"PK", "cut short or changed"),
         (one_member("../../evil.py", b"x"), r"expected texts like docs\.HASH.*evil"),
         (one_member("docs.pickle", b"x"), "expected texts like"),
         (one_member(f"docs.{'0' * 64}", b"x"), "not the one that its hash names"),
@@ -169,7 +167,7 @@ FACTS = b'{"train": 2, "held_out": 1, "documents": 1, "characters": 1, "tokenize
         (named(b"[" * 100_000), "does not hold tokens"),
         (named(b"x", name="facts-9"), "expected texts like"),
     ],
-    ids=["empty", "short", "path", "pickle", "hash", "line", "tokenizer", "nested", "other"],
+    ids=["empty", "path", "pickle", "hash", "line", "tokenizer", "nested", "other"],
 )
 def test_what_is_no_archive_of_texts_is_refused(machine, tmp_path, content, message):
     cache = machine("student")
@@ -213,20 +211,6 @@ def test_a_member_twice_is_refused(machine, tmp_path):
             made.writestr(f"docs.{sha256(content).hexdigest()}", content)
     with pytest.raises(ValueError, match="expected each text once, got 2 members"):
         import_texts(tmp_path / "odd.zip")
-
-
-def test_a_full_disk_leaves_the_old_archive(machine, exported, tmp_path, monkeypatch):
-    def full(*_):
-        raise OSError(errno.EDQUOT, "Disk quota exceeded")
-
-    machine("other")
-    export_texts(tmp_path / "other.zip", ["docs"])
-    cache = machine("student")
-    import_texts(exported)
-    monkeypatch.setattr(os, "fsync", full)
-    assert cli.main(["corpus", "import", str(tmp_path / "other.zip"), "--replace"]) == 2
-    assert [path.name for path in cache.iterdir()] == ["class.zip"]
-    assert (cache / "class.zip").read_bytes() == exported.read_bytes()
 
 
 def test_an_archive_that_rots_in_the_cache_stops_training_and_the_doctor_says_so(machine, exported):

@@ -109,22 +109,6 @@ def test_nothing_is_handed_in_before_something_was_said(tmp_path):
     assert not [*(tmp_path / "work").iterdir()]
 
 
-def test_a_full_disk_leaves_the_file_of_before(tmp_path, monkeypatch):
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    lesson = Lesson("02")
-    outputs(lesson.check, "02-e1", None)
-    outputs(lesson.hand_in)
-    (path,) = (tmp_path / "work").iterdir()
-    before = path.read_bytes()
-    monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(OSError, match="No space left"):
-        lesson.hand_in("Ada")
-    assert path.read_bytes() == before
-    assert len([*(tmp_path / "work").iterdir()]) == 1
-
-
 def test_a_damaged_name_of_chance_is_drawn_again():
     first = handin._learner()
     assert handin._learner() == first
@@ -150,36 +134,25 @@ def said(**fields):
     ("content", "message"),
     [
         (b"", "no JSON"),
-        (answers().content[:-40], "no JSON"),
         (b"\xff\xfe\xff", "no JSON"),
         (b"[" * 60_000, "no JSON"),
-        (b'{"a":' * 12_000, "no JSON"),
         (b"9" * 60_000, "no JSON"),
-        (b'{"name": "\x00"}', "no JSON"),
         (b"[]", "its format is not"),
-        (b'{"format": ["muonlab answers 1"]}', "its format is not"),
         (changed(format="muonlab answers 2"), "its format is not 'muonlab answers 1'"),
         (changed(score=100), "other fields"),
-        (changed(lesson="2"), "its lesson"),
         (changed(lesson="02\n"), "its lesson"),
         (changed(lesson=".."), "its lesson"),
-        (changed(learner="ada"), "its learner"),
         (changed(learner=1), "its learner"),
         (changed(name="x" * 81), "its name"),
-        (changed(name=["Ada"]), "its name"),
         (changed(made="today"), "its made"),
         (changed(predictions=[]), "its predictions are no short list"),
         (changed(predictions={f"02-p{i}": 0 for i in range(41)}), "its predictions are no short"),
         (changed(predictions={"03-p1": 0}), "an id in its predictions is not of this lesson"),
-        (changed(predictions={"__proto__": {}}), "an id in its predictions"),
         (changed(predictions={"02-p4": "one"}), "a prediction is not whole"),
         (said(choice=2), "a prediction is not whole"),
-        (said(choice=-1), "a prediction is not whole"),
         (said(choice=True), "a prediction is not whole"),
-        (said(choice=1e308), "a prediction is not whole"),
         (said(options="ab"), "a prediction is not whole"),
         (said(options=["a", ["b"]]), "a prediction is not whole"),
-        (said(options=["a"] * 41), "a prediction is not whole"),
         (said(question="x" * 1001), "a prediction is not whole"),
         (said(right=0), "a prediction is not whole"),
         (changed(checks={"02-p4": "right"}), "an id in its checks"),

@@ -97,10 +97,8 @@ def verdicts(handed_in: HandedIn, seconds: float | None = None) -> list[Verdict]
     if reason := uncontained():
         warnings.warn(reason, stacklevel=1)  # Python shows it once
     limit, process, its_verdicts = seconds or SECONDS, None, []
-    usual, asking.SECONDS = (
-        asking.SECONDS,
-        limit + 2 * STARTS_IN,
-    )  # what is sent has ends of its own
+    usual = asking.SECONDS
+    asking.SECONDS = limit + 2 * STARTS_IN  # what is sent has ends of its own
     try:
         for asked, cells in handed_in:
             process = _begun(process, [asked.name, asked.setup, cells, limit])

@@ -70,13 +70,9 @@ def page(collected: Collected) -> str:
     here = Path(__file__).parent
     script = (here / "class.js").read_text(encoding="utf-8")
     allowed = base64.b64encode(sha256(script.encode()).digest()).decode()
-    return Template((here / "class.html").read_text(encoding="utf-8")).substitute(
-        data=json.dumps(class_summary(collected)).replace(
-            "<", "\\u003c"
-        ),  # no text ends the element
-        script=script,
-        allowed=allowed,
-    )
+    data = json.dumps(class_summary(collected)).replace("<", "\\u003c")  # no text ends the element
+    template = Template((here / "class.html").read_text(encoding="utf-8"))
+    return template.substitute(data=data, script=script, allowed=allowed)
 
 
 def class_summary(collected: Collected) -> dict[str, Any]:
