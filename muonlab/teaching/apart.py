@@ -5,10 +5,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_output
-from nbgrader.api import Gradebook
-from nbgrader.nbgraderformat import MetadataValidator
 from nbgrader.preprocessors import Execute, NbGraderPreprocessor
 from traitlets import Float
 
@@ -20,7 +19,7 @@ TEST = re.compile(r"^grade(\(.*\))$", re.MULTILINE)
 
 
 class PutRight(NbGraderPreprocessor):
-    """Makes nbgrader's marks of what was handed in again those of what was handed out.
+    """Makes nbgrader's marks of what was handed in again those of its source.
 
     A cell that was copied with its marks, or marks of another version, would end nbgrader, and
     nobody else were graded. A test that was deleted comes again. ValueError: it is a link, so it
@@ -35,34 +34,19 @@ class PutRight(NbGraderPreprocessor):
         file = folder / f"{names['notebook']}.ipynb"
         if file.resolve() != own / file.name:
             raise ValueError(f"{file} is a link: ask for the notebook itself")
-        with Gradebook(names["db_url"]) as book:
-            out = book.find_notebook(names["notebook"], names["assignment"])
-            missing = {source.name: _marks(source, out) for source in out.source_cells}
-            texts = {source.name: source.source for source in out.source_cells}
+        source = folder.parents[2] / "source" / names["assignment"] / file.name
+        marked = [c for c in nbformat.read(source, as_version=4).cells if "nbgrader" in c.metadata]
+        missing = {cell.metadata.nbgrader.grade_id: cell for cell in marked}
         for cell in reversed(nb.cells):
             marks = cell.metadata.pop("nbgrader", None)
             name = str(marks.get("grade_id")) if isinstance(marks, dict) else ""
             if name in missing:
-                cell.metadata["nbgrader"] = missing.pop(name)
-        for name, marks in missing.items():
-            if marks["grade"] and marks["locked"]:
-                nb.cells.append(new_code_cell(texts[name], metadata={"nbgrader": marks}))
+                cell.metadata["nbgrader"] = missing.pop(name).metadata.nbgrader
+        for cell in missing.values():
+            marks = cell.metadata.nbgrader
+            if marks.grade and marks.locked:
+                nb.cells.append(new_code_cell(cell.source, metadata={"nbgrader": marks}))
         return nb, resources
-
-
-def _marks(source: Any, out: Any) -> dict[str, Any]:
-    """Returns nbgrader's marks of a cell that was handed out."""
-    points = {cell.name: cell.max_score for cell in out.grade_cells}
-    return {
-        "schema_version": MetadataValidator.schema_version,
-        "grade_id": source.name,
-        "cell_type": source.cell_type,
-        "locked": source.locked,
-        "solution": source.name in {cell.name for cell in out.solution_cells},
-        "task": False,
-        "checksum": source.checksum,
-        "grade": source.name in points,
-    } | ({"points": points[source.name]} if source.name in points else {})
 
 
 class GradeApart(Execute):

@@ -1,6 +1,5 @@
 """The files of a class, read without trusting them: what is odd is named and left out."""
 
-import codecs
 import json
 import os
 import stat
@@ -74,19 +73,13 @@ def unreadable(submitted: Path) -> Iterator[str]:
 
 
 def _broken(notebook: Path) -> str:
+    """Returns why nbgrader could not read a notebook and write it again, or ""."""
     try:
-        content = notebook.read_bytes()
-        if content.startswith(codecs.BOM_UTF8):
-            return "it begins with a byte order mark: save it as UTF-8 without one"
-        cells = json.loads(content)["cells"]
+        cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
         json.dumps(cells, ensure_ascii=False).encode()
-    except OSError as error:
-        return error.strerror or "it cannot be read"
-    except UnicodeEncodeError:
-        return "it holds half a character: ask for it again"
-    except (ValueError, KeyError, TypeError, RecursionError):
-        marks = ", but holds marks of a merge" if b"<<<<<<<" in content else ""
-        return f"it is no notebook{marks}: ask for it again"
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        reason = printable(repr(error))
+        return f"it cannot be read as a notebook in UTF-8 ({reason}): ask for it again"
     return ""
 
 

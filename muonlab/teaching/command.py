@@ -4,6 +4,7 @@ What reads notebooks is imported where it is used: every other verb would start 
 """
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +12,40 @@ from typing import Any
 def declare(parser: argparse.ArgumentParser) -> None:
     """Adds the sub-verbs; each sets `run`, which takes the options and returns the exit status."""
     asked = parser.add_subparsers(dest="asked", required=True, metavar="WHAT")
-    _declare_class(asked)
-    _declare_export(asked)
-    _declare_sheet(asked)
 
-
-def _declare_class(asked: Any) -> None:
     text = "put what a class predicted and checked on one HTML page, for the projector"
-    parser = asked.add_parser("class", help=text, description=text)
+    verb = _verb(asked, "class", _class, text)
     text = "the files that students made with lesson.hand_in() or in the book"
-    parser.add_argument("folder", type=Path, metavar="FOLDER", help=text)
-    text = "the page to write (default: class.html)"
-    parser.add_argument("--out", type=Path, metavar="FILE", default=Path("class.html"), help=text)
-    parser.set_defaults(run=_class)
+    verb.add_argument("folder", type=Path, metavar="FOLDER", help=text)
+    _add_out(verb, "class.html")
+
+    text = "write an nbgrader course, and copies of the lessons for students and teachers"
+    verb = _verb(asked, "export", _export, text)
+    text = "two digits each; lessons with exercises"
+    verb.add_argument("--lessons", nargs="+", required=True, metavar="NN", help=text)
+    text = "a new folder, or one that this command made"
+    verb.add_argument("--to", type=Path, required=True, metavar="FOLDER", help=text)
+    text = "a name of the class, such as autumn-26: draws variants; none: the book's own exercises"
+    verb.add_argument("--seed", metavar="CLASS", help=text)
+
+    text = "put exercises for paper and an exit ticket on one A4 page to print"
+    verb = _verb(asked, "sheet", _sheet, text)
+    text = "exercises, as 02-e1 (default: those of the class of 90 minutes)"
+    verb.add_argument("--exercises", nargs="+", metavar="ID", help=text)
+    text = "lessons, as 02: the first question of each quiz (default: the class of 90 minutes)"
+    verb.add_argument("--ticket", nargs="+", metavar="NN", help=text)
+    _add_out(verb, "sheet.html")
+
+
+def _verb(asked: Any, name: str, run: Callable[..., int], text: str) -> argparse.ArgumentParser:
+    verb: argparse.ArgumentParser = asked.add_parser(name, help=text, description=text)
+    verb.set_defaults(run=run)
+    return verb
+
+
+def _add_out(verb: argparse.ArgumentParser, name: str) -> None:
+    text = f"the page to write (default: {name})"
+    verb.add_argument("--out", type=Path, metavar="FILE", default=Path(name), help=text)
 
 
 def _class(options: argparse.Namespace) -> int:
@@ -33,18 +55,6 @@ def _class(options: argparse.Namespace) -> int:
     return 0
 
 
-def _declare_export(asked: Any) -> None:
-    text = "write an nbgrader course, and copies of the lessons for students and teachers"
-    parser = asked.add_parser("export", help=text, description=text)
-    text = "two digits each; lessons with exercises"
-    parser.add_argument("--lessons", nargs="+", required=True, metavar="NN", help=text)
-    text = "a new folder, or one that this command made"
-    parser.add_argument("--to", type=Path, required=True, metavar="FOLDER", help=text)
-    text = "a name of the class, such as autumn-26: draws variants; none: the book's own exercises"
-    parser.add_argument("--seed", metavar="CLASS", help=text)
-    parser.set_defaults(run=_export)
-
-
 def _export(options: argparse.Namespace) -> int:
     from muonlab.teaching.export import export
 
@@ -52,18 +62,6 @@ def _export(options: argparse.Namespace) -> int:
         print(line, flush=True)  # nbgrader takes some seconds for each
     print(f"in {options.to}: source, release (for nbgrader), student, teacher (the lessons)")
     return 0
-
-
-def _declare_sheet(asked: Any) -> None:
-    text = "put exercises for paper and an exit ticket on one A4 page to print"
-    parser = asked.add_parser("sheet", help=text, description=text)
-    text = "exercises, as 02-e1 (default: those of the class of 90 minutes)"
-    parser.add_argument("--exercises", nargs="+", metavar="ID", help=text)
-    text = "lessons, as 02: the first question of each quiz (default: the class of 90 minutes)"
-    parser.add_argument("--ticket", nargs="+", metavar="NN", help=text)
-    text = "the page to write (default: sheet.html)"
-    parser.add_argument("--out", type=Path, metavar="FILE", default=Path("sheet.html"), help=text)
-    parser.set_defaults(run=_sheet)
 
 
 def _sheet(options: argparse.Namespace) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from muonlab import archive, checks
+from muonlab import archive
 from muonlab.data import cache
 from muonlab.data.corpus import load_code, load_docs, unpacked, words_of
 from muonlab.files import cache_folder, prepare_file, replace_file
@@ -18,9 +18,6 @@ def export_texts(file: Path, names: Sequence[str] = TEXTS) -> dict[str, str]:
         ValueError: a name that is no text of this kind; a file that is there already.
         OSError: the file cannot be written; nothing is left behind.
     """
-    checks.kind("several names, as ['docs']", names, list, tuple)
-    if not names:
-        raise ValueError("expected texts to export, such as docs; got []")
     if odd := [name for name in names if not archive.TEXT_NAME.fullmatch(name)]:
         raise ValueError(f"expected docs, docs-V, code or code-V; got {odd[0]!r}")
     if file.exists():
