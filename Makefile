@@ -54,7 +54,7 @@ bundle: book  ## the course in one archive: dist/muonlab-VERSION.zip
 	$(BIN)/python book/_ext/bundle.py
 
 browser: .venv/all  ## needs Debian's chromium in /usr/bin/chromium
-	$(BIN)/python -m pytest -n 3 -m browser tests  # some tests wait
+	$(BIN)/python -m pytest -n 3 -m browser $$(grep -l mark.browser tests/*.py)  # some tests wait
 
 slow: .venv/all  ## what is slow and seldom breaks: workers that are killed, compiled steps
 	$(BIN)/python -m pytest -m slow $(addprefix tests/test_,$(addsuffix .py,$(SLOW)))

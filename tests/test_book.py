@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from test_browser import browser, open_page  # noqa: F401  a fixture
+from test_browser import browser, open_page, resize  # noqa: F401  a fixture
 
 from muonlab.classroom.widget import LESSONS
 from printing import book
@@ -18,34 +18,54 @@ pytestmark = pytest.mark.browser
 HTML = LESSONS.parent / "book" / "_build" / "html"
 FOLDERS = ("book", "book/reference", "lessons", "lessons/evidence")
 MOVED = {HTML / f"{name}.html" for name in book.MOVED}  # a browser is on another page at once
-PAGES = sorted({p for folder in FOLDERS for p in (HTML / folder).glob("*.html")} - MOVED)
-LESSON_PAGES = [page for page in PAGES if page.parent.name == "lessons"]
+LESSON_PAGES = sorted((HTML / "lessons").glob("*.html"))
+OTHERS = {p for folder in FOLDERS for p in (HTML / folder).glob("*.html")} - MOVED
+PAGES = [*LESSON_PAGES, *sorted(OTHERS - {*LESSON_PAGES})]  # as pytest groups tests by number
 MEGABYTES = 2
-KEPT = "Object.keys(localStorage).filter(k => k.includes('muonlab')).map(k => localStorage[k])"
-each_page = pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
-each_lesson = pytest.mark.parametrize("path", LESSON_PAGES, ids=lambda path: path.stem)
+KEPT = """Object.keys(localStorage).filter(k => k.startsWith('muonlab prediction'))
+  .map(k => localStorage[k])"""
+each_path = pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+
+
+def seen(pages):
+    """A test of each page, of all tests on the same visit."""
+    how = {"indirect": True, "ids": lambda path: path.stem, "scope": "module"}
+    return pytest.mark.parametrize("page", pages, **how)
+
+
+def opened(browser, path, width=1280, theme="light"):  # noqa: F811
+    """A page; page.outside holds every address that it asked another host for."""
+    page = open_page(browser, width)
+    page.set_default_timeout(30_000)
+    page.path, page.outside = path, []
+    page.route(re.compile("^https?:"), lambda r: (page.outside.append(r.request.url), r.abort()))
+    page.add_init_script(f"localStorage.setItem('mode', '{theme}')")
+    page.goto(path.as_uri())
+    return page
 
 
 @pytest.fixture
 def visit(browser):  # noqa: F811
-    """Opens a page; page.outside holds every address that it asked another host for."""
-    opened = []
+    """Opens pages that only this test sees."""
+    pages = []
+    yield lambda *how, **options: pages.append(opened(browser, *how, **options)) or pages[-1]
+    for page in pages:
+        page.context.close()
 
-    def visit(path, width=1280, theme="light"):
-        page = open_page(browser, width)
-        opened.append(page.context)
-        page.set_default_timeout(30_000)
-        page.outside = []
-        page.route(
-            re.compile("^https?:"), lambda r: (page.outside.append(r.request.url), r.abort())
-        )
-        page.add_init_script(f"localStorage.setItem('mode', '{theme}')")
-        page.goto(path.as_uri())
-        return page
 
-    yield visit
-    for context in opened:
-        context.close()
+@pytest.fixture(scope="module")
+def page(request, browser):  # noqa: F811
+    """A page with its widgets, for all tests of it; each says how it looks at it."""
+    page = opened(browser, request.param)
+    if views := page.locator('script[type*="widget-view"]').count():
+        page.locator(".muonlab").nth(views - 1).wait_for()
+    yield page
+    page.context.close()
+
+
+def look(page, width=1280, theme="light"):
+    page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+    resize(page, width)
 
 
 def test_the_book_is_built_and_has_a_page_for_each_lesson():
@@ -75,7 +95,7 @@ class Page(HTMLParser):
 parsed = cache(Page)
 
 
-@each_page
+@each_path
 def test_links_and_anchors_resolve(path):
     broken = []
     for tag, link in parsed(path).links:
@@ -92,7 +112,7 @@ def test_links_and_anchors_resolve(path):
     assert broken == []
 
 
-@each_page
+@each_path
 def test_a_page_is_small_and_every_picture_has_words(path):
     assert path.stat().st_size <= MEGABYTES * 1e6
     for image in parsed(path).images:
@@ -106,7 +126,7 @@ def violations(page, **options):
     return Axe().run(page, options=options).response["violations"]
 
 
-@each_page
+@each_path
 def test_no_table_is_left_as_markdown_and_no_path_of_this_machine_is_shown(path):
     text = path.read_text(encoding="utf-8")
     assert "<p>|" not in text
@@ -131,19 +151,17 @@ def test_the_pages_whose_colours_are_tested_exist():
     assert not COLOURED - {page.stem for page in UNLIKE}
 
 
-@pytest.mark.parametrize("path", UNLIKE, ids=lambda path: path.stem)
-def test_a_page_is_quiet_local_and_accessible(path, visit):
-    page = visit(path)
-    if views := page.locator('script[type*="widget-view"]').count():
-        page.locator(".muonlab").nth(views - 1).wait_for()
+@seen(UNLIKE)
+def test_a_page_is_quiet_local_and_accessible(page):
+    look(page)
     assert page.outside == []
     assert page.faults == []
-    if path.stem not in COLOURED:
+    if page.path.stem not in COLOURED:
         assert serious(page, rules={"color-contrast": {"enabled": False}}) == {}
         return
     assert serious(page) == {}
     page.emulate_media(reduced_motion="reduce")  # or some colours would still be on their way
-    page.evaluate("document.documentElement.dataset.theme = 'dark'")
+    look(page, theme="dark")
     assert serious(page, runOnly=["color-contrast"]) == {}  # the others do not look at colours
 
 
@@ -161,9 +179,9 @@ def test_the_theme_that_a_reader_has_chosen_is_kept(theme, visit):
     assert page.locator("html").get_attribute("data-theme") == theme
 
 
-@each_page
-def test_a_phone_shows_the_whole_width(path, visit):
-    page = visit(path, width=375)
+@seen(PAGES)
+def test_a_phone_shows_the_whole_width(page):
+    look(page, 375)
     assert page.evaluate("document.documentElement.scrollWidth") <= 375
     assert violations(page, runOnly=["scrollable-region-focusable", "target-size"]) == []
 
@@ -172,10 +190,9 @@ AT_END = """control => control.max
   ? control.value === control.max : control.selectedIndex === control.options.length - 1"""
 
 
-@each_lesson
-def test_every_live_figure_reacts_and_every_quiz_answers(path, visit):
-    page = visit(path)
-    page.locator(".muonlab-quiz").wait_for()
+@seen(LESSON_PAGES)
+def test_every_live_figure_reacts_and_every_quiz_answers(page):
+    look(page)
     for explorer in page.locator(".muonlab-explorer").all():
         sentence = explorer.locator(".muonlab-sentence")
         before = sentence.inner_text()
@@ -198,9 +215,8 @@ def test_every_live_figure_reacts_and_every_quiz_answers(path, visit):
     assert page.faults == []
 
 
-@each_lesson
-def test_a_prediction_stays_in_the_browser_and_meets_its_outcome(path, visit):
-    page = visit(path)
+@seen(LESSON_PAGES)
+def test_a_prediction_stays_in_the_browser_and_meets_its_outcome(page):
     group = page.locator(".muonlab-predict").first
     outcome = page.locator("[data-prediction]").first
     right = outcome.get_attribute("data-right")
@@ -214,7 +230,8 @@ def test_a_prediction_stays_in_the_browser_and_meets_its_outcome(path, visit):
         page.locator(".muonlab-predict").first.locator("input").nth(options.index(right)).check()
         assert page.evaluate(KEPT) == [right]
         page.wait_for_timeout(200)
-        page = page.context.new_page()
+        path, page = page.path, page.context.new_page()
+        page.path = path
         page.goto(path.as_uri())
         page.locator(".muonlab-predict input").first.wait_for()
         if page.evaluate(KEPT) == [right]:
@@ -244,20 +261,17 @@ CUT = """names => [...document.querySelectorAll(names)].filter(node =>
 OPEN = '() => document.querySelectorAll("details").forEach(node => node.open = true)'
 
 
-@each_lesson
-def test_no_code_and_no_printed_result_is_cut(path, visit):
-    page = visit(path)
-    page.locator(".muonlab-quiz").wait_for()
+@seen(LESSON_PAGES)
+def test_no_code_and_no_printed_result_is_cut(page):
     page.evaluate(OPEN)
     for width in (1440, 1280, 375):
-        page.set_viewport_size({"width": width, "height": 900})
+        look(page, width)
         assert page.evaluate(CUT, "article pre") == [], f"at {width} pixels"
 
 
-@each_lesson
-def test_text_figures_and_widgets_end_at_one_right_edge(path, visit):
-    page = visit(path, 1440)
-    page.locator(".muonlab-quiz").wait_for()
+@seen(LESSON_PAGES)
+def test_text_figures_and_widgets_end_at_one_right_edge(page):
+    look(page, 1440)
     page.evaluate(OPEN)
     edges = page.evaluate(
         """() => [...document.querySelectorAll("article section > p, article .muonlab, "
@@ -267,10 +281,9 @@ def test_text_figures_and_widgets_end_at_one_right_edge(path, visit):
     assert len(set(edges)) == 1
 
 
-@each_lesson
-def test_a_formula_is_whole_and_stands_on_the_ground_of_its_text(path, visit):
-    page = visit(path, width=375, theme="dark")
-    page.locator(".muonlab-quiz").wait_for()
+@seen(LESSON_PAGES)
+def test_a_formula_is_whole_and_stands_on_the_ground_of_its_text(page):
+    look(page, width=375, theme="dark")
     page.evaluate(OPEN)
     looks = page.locator("article span.math").evaluate_all(
         "all => all.map(one => getComputedStyle(one).backgroundImage)"

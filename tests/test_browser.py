@@ -93,6 +93,12 @@ def open_page(browser, width=1280):
     return page
 
 
+def resize(page, width, height=900):
+    """Waits until all that follows the width is drawn again."""
+    page.set_viewport_size({"width": width, "height": height})
+    page.evaluate("() => new Promise(go => requestAnimationFrame(() => setTimeout(go)))")
+
+
 @pytest.fixture
 def page(lab, browser):
     """Lesson 02, opened in JupyterLab, its kernel ready."""

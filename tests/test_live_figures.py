@@ -8,7 +8,7 @@ import nbformat
 import pytest
 import torch
 from explorer_oracles import ORACLES, POINTS, RECIPES, leadmap_data, recipe
-from test_browser import browser, open_page
+from test_browser import browser, open_page, resize
 
 from muonlab.classroom import explore
 from muonlab.classroom.explorer_data import (
@@ -119,6 +119,20 @@ def window(browser):
     page.context.close()
 
 
+@pytest.fixture(scope="module")
+def drawn(request, browser, tmp_path_factory):
+    """An explorer at all its points, for the tests that only look at it."""
+    page = open_page(browser)
+    page.set_default_timeout(5000)
+    page.name = request.param
+    yield opened(page, at_points(page.name), tmp_path_factory.mktemp("drawn"))
+    assert page.faults == []
+    page.context.close()
+
+
+each_drawn = pytest.mark.parametrize("drawn", explore.names(), indirect=True, scope="module")
+
+
 @pytest.fixture
 def page(window):
     """One window for all tests: each opens its own address, which forgets the one before."""
@@ -162,11 +176,11 @@ def test_every_explorer_has_an_oracle():
     assert sorted(ORACLES) == sorted(POINTS) == explore.names()
 
 
-@pytest.mark.parametrize("name", explore.names())
-def test_numbers_and_sentence_are_those_of_the_package(name, page, tmp_path):
-    opened(page, at_points(name), tmp_path)
-    sentences = page.locator(".muonlab-sentence").all_inner_texts()
-    controls, values, pictures = viewed(page, name)
+@each_drawn
+def test_numbers_and_sentence_are_those_of_the_package(drawn):
+    name = drawn.name
+    sentences = drawn.locator(".muonlab-sentence").all_inner_texts()
+    controls, values, pictures = viewed(drawn, name)
     check_that_points_reach_everywhere(controls, values)
     for point, series, sentence in zip(values, pictures, sentences, strict=True):
         expected = ORACLES[name]([s["x"] for s in series], **point)
@@ -215,7 +229,7 @@ def test_a_notebook_stores_the_data_of_todays_records(name):
 
 def seen(explorer):
     """The sentence and what is drawn, without the names of the clips, which chance makes."""
-    drawn = "nodes => nodes.map((node) => node.outerHTML)"
+    drawn = "nodes => nodes.map((node) => node.outerHTML).join()"
     parts = explorer.locator(".muonlab-figure").locator("path, line, text, span")
     return explorer.locator(".muonlab-sentence").inner_text(), parts.evaluate_all(drawn)
 
@@ -509,10 +523,9 @@ LOOKS = """(group) => [...group.children].map((series) => {
 })"""
 
 
-@pytest.mark.parametrize("name", explore.names())
-def test_a_picture_says_its_finding_and_needs_no_colour(name, page, tmp_path):
-    opened(page, at_points(name), tmp_path)
-    for explorer in page.locator(".muonlab-explorer").all():
+@each_drawn
+def test_a_picture_says_its_finding_and_needs_no_colour(drawn):
+    for explorer in drawn.locator(".muonlab-explorer").all():
         sentence = explorer.get_by_role("status").inner_text()
         title = explorer.locator(".muonlab-title").text_content()
         label = explorer.get_by_role("img").get_attribute("aria-label")
@@ -579,15 +592,14 @@ SELECTS = """(selects) => selects.flatMap((select) => {
 })"""
 
 
-@pytest.mark.parametrize("width", [1440, 375])
-@pytest.mark.parametrize("name", explore.names())
-def test_no_label_is_cut_or_struck_through(name, width, page, tmp_path):
-    page.set_viewport_size({"width": width, "height": 900})
-    opened(page, at_points(name), tmp_path)
-    pictures = page.locator("svg[role=img]")
-    assert pictures.evaluate_all(CUT) == []
-    assert pictures.evaluate_all(CROSSED) == []
-    assert page.locator("select").evaluate_all(SELECTS) == []
+@each_drawn
+def test_no_label_is_cut_or_struck_through(drawn):
+    pictures = drawn.locator("svg[role=img]")
+    for width in (1440, 375):
+        resize(drawn, width)
+        assert pictures.evaluate_all(CUT) == [], f"at {width} pixels"
+        assert pictures.evaluate_all(CROSSED) == [], f"at {width} pixels"
+        assert drawn.locator("select").evaluate_all(SELECTS) == [], f"at {width} pixels"
 
 
 STROKES = """(explorer) => {

@@ -16,7 +16,8 @@ from printing.released import lessons
 
 FIRST = "# Why?\n\nA hook.\n\nA picture.\n\n> **You will be able to**\n> 1. ask.\n>\n"
 FIRST += "> Read 7 min · do 9 min · needs lesson 01 · no GPU"
-SHAPES = """() => [...document.querySelectorAll('.slides section:not(.stack)')].map(slide => {
+SLIDES = ".slides section:not(.stack)"
+SHAPE = """slide => {
   const at = slide.getBoundingClientRect(), scale = Reveal.getScale();
   const shown = [...slide.querySelectorAll(':not(aside, aside *, svg *, mjx-assistive-mml *)')]
     .map(node => node.getBoundingClientRect()).filter(box => box.width);
@@ -24,7 +25,7 @@ SHAPES = """() => [...document.querySelectorAll('.slides section:not(.stack)')].
     bottom: Math.max(...shown.map(box => box.bottom - at.top)) / scale,
     right: Math.max(...shown.map(box => box.right - at.left)) / scale,
     notes: slide.querySelector('aside.notes').textContent.trim()};
-})"""
+}"""
 LETTERS = """slide => {
   const found = [], walk = document.createTreeWalker(slide, NodeFilter.SHOW_TEXT);
   while (walk.nextNode()) {
@@ -38,8 +39,7 @@ LETTERS = """slide => {
   }
   return found.sort((one, other) => one[0] - other[0])[0];
 }"""  # the smallest on a slide, in pixels of a projector, and a word in it
-SLIDES = ".slides section:not(.stack)"
-GO = "n => { const s = document.querySelectorAll('.slides section:not(.stack)')[n];"
+GO = f"n => {{ const s = document.querySelectorAll('{SLIDES}')[n];"
 GO += " const {h, v} = Reveal.getIndices(s); Reveal.slide(h, v) }"
 CLAIM = "<div>It is.<br><small>claim 02-c1 · <b>1</b></small></div>"
 PLAN = (course() / "book" / "teach-class.md").read_text(encoding="utf-8")
@@ -230,13 +230,12 @@ def test_a_deck_is_quiet_local_alive_and_fits(lesson, visit):  # noqa: F811
             choice.check()
         for option in slide.locator(".muonlab-option").all():
             option.click()
-            assert page.evaluate(SHAPES)[number]["bottom"] <= 720
-    found = page.evaluate(SHAPES)
-    assert 8 <= len(found) <= slides.MOST
-    for slide in found:
-        assert slide["bottom"] < 721, slide  # a letter's foot may reach into half a pixel
-        assert slide["right"] <= 1281, slide
-        assert len(slide["notes"]) > 20, slide
+            assert slide.evaluate(SHAPE)["bottom"] <= 720
+        shape = slide.evaluate(SHAPE)
+        assert shape["bottom"] < 721, shape  # a letter's foot may reach into half a pixel
+        assert shape["right"] <= 1281, shape
+        assert len(shape["notes"]) > 20, shape
+    assert 8 <= number + 1 <= slides.MOST
     assert page.get_by_text("You have not predicted.").count() == 0
     assert page.outside == []
     assert page.faults == []
@@ -262,7 +261,7 @@ def test_a_clicker_turns_the_page_and_paper_gets_every_slide(visit):  # noqa: F8
     page.locator(".muonlab-explorer input").first.focus()
     page.keyboard.press("PageDown")
     assert page.evaluate("Reveal.getIndices().h") == 3
-    shapes = page.evaluate(SHAPES)
+    count = page.locator(SLIDES).count()
     asks = "slide => Boolean(slide.querySelector('.muonlab-quiz'))"
     quiz = next(n for n, s in enumerate(page.locator(SLIDES).all()) if s.evaluate(asks))
     page.evaluate(GO, quiz)
@@ -270,9 +269,9 @@ def test_a_clicker_turns_the_page_and_paper_gets_every_slide(visit):  # noqa: F8
     page.locator(".muonlab-link").first.click()
     assert page.evaluate("Reveal.getCurrentSlide().innerText").startswith("Three numbers")
     page.goto(f"{path.as_uri()}?print-pdf")
-    page.locator(".pdf-page").nth(len(shapes) - 1).wait_for(state="attached")
-    assert page.locator(".pdf-page").count() == len(shapes)
-    assert len(re.findall(rb"/Type /Page\b", page.pdf(prefer_css_page_size=True))) == len(shapes)
+    page.locator(".pdf-page").nth(count - 1).wait_for(state="attached")
+    assert page.locator(".pdf-page").count() == count
+    assert len(re.findall(rb"/Type /Page\b", page.pdf(prefer_css_page_size=True))) == count
 
 
 @pytest.mark.browser
@@ -282,7 +281,5 @@ def test_one_page_leads_to_every_deck(visit):  # noqa: F811
     assert [f"{path.stem}.html" for path in lessons()] == [
         link.get_attribute("href") for link in links.all()
     ]
-    assert (
-        page.evaluate(SHAPES.replace("slide.querySelector('aside.notes')", "slide"))[0]["bottom"]
-        <= 720
-    )
+    shape = SHAPE.replace("slide.querySelector('aside.notes')", "slide")
+    assert page.locator(SLIDES).first.evaluate(shape)["bottom"] <= 720
