@@ -34,7 +34,8 @@ def number(
     """
     if isinstance(value, Tensor) and value.numel() == 1:
         value = value.item()
-    fits = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
+    numbers = (int, Integral) if whole else (float, int, Real)  # an ABC is slow to ask
+    fits = isinstance(value, numbers) and not isinstance(value, bool)
     if fits and low <= value < end and not (above and value == low):
         if bytes_each:
             memory(bytes_each * value, f"{name}={value}")

@@ -13,7 +13,7 @@ from test_browser import browser, open_page
 
 from muonlab import polar
 from muonlab.optim.normuon import NorMuon
-from muonlab.theory import answers, coupled, descent, direction, power_law, train
+from muonlab.theory import answers, coupled, direction, power_law, train
 from printing import book
 
 browser = browser  # the fixture of test_browser
@@ -88,8 +88,9 @@ def run_cached(key, side, steps):
     rows, seen = [], batches(state, p)
     with torch.no_grad():
         for step in range(steps + 1):
-            rows.append(answers(W, E, values).diagonal())
-            G = descent(W, E, values, next(seen))
+            P = answers(W, E, values)
+            rows.append(P.diagonal())
+            G = values @ ((torch.eye(len(p)) - P) * next(seen)) @ E.mT
             if step == steps:
                 return torch.stack(rows), -(torch.stack(rows).log() * p).sum(1), W, G
             W.grad = -G
