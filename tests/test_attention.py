@@ -127,13 +127,6 @@ def test_the_logits_stay_under_the_stated_bound():
     assert (norm(c) - c).abs().max() < 1e-10
 
 
-def test_a_full_context_is_refused_with_what_to_do():
-    layer, tables, x = build()
-    _, cache = layer.decode(x, *tables)
-    with pytest.raises(ValueError, match=r"at most 16 tokens.* got 12 in the cache and 5 new"):
-        layer.decode(x[:, :5], *tables, cache)
-
-
 def test_gradients_reach_every_matrix_and_equal_those_of_decoding():
     layer, tables, x = build()
     whole(layer, tables, x).square().sum().backward()
@@ -194,9 +187,8 @@ def test_the_smaller_groups_of_latent_attention():
     ("change", "message"),
     [
         ({"attention": "flash"}, "one of multi-head, latent; got 'flash'"),
-        ({"latent": 0}, "latent must be a whole number >= 1 .*, got 0"),
-        ({"rotary": -2}, "rotary must be a whole number >= 1 .*, got -2"),
-        ({"rotary": 3}, "rotary must be even, .*, got 3"),
+        ({"rotary": 3}, "rotary must be even, .* got 3"),
+        ({"fused_qkv": True}, "fused_qkv=True needs multi-head attention; got attention='latent'"),
     ],
 )
 def test_impossible_shapes_are_refused(change, message):
@@ -225,8 +217,6 @@ def test_one_matrix_for_queries_keys_and_values_computes_what_three_do():
     torch.testing.assert_close(y, apart(x, *tables))
     routed = {r.name: r.reason.partition(":")[0] for r in route(fused, muon=("QKV", "O")).routes}
     assert routed == {"qkv.weight": "group QKV", "o.weight": "group O"}
-    with pytest.raises(ValueError, match="fused_qkv needs multi-head attention; got 'latent'"):
-        GPTConfig(attention="latent", fused_qkv=True)
 
 
 def test_without_qk_norm_plain_attention_is_the_formula_written_out():

@@ -138,9 +138,3 @@ def test_a_rule_of_ones_own_is_used_and_may_give_lists():
 def test_another_model_is_refused_with_what_to_build(config):
     with pytest.raises(ValueError, match="attention='latent', qk_norm=False"):
         QKClip(GPT(config))
-
-
-@pytest.mark.parametrize("tau", [0, -1.0, math.nan])
-def test_a_tau_that_clips_to_nothing_is_refused(tau):
-    with pytest.raises(ValueError, match="tau must be a number above 0"):
-        QKClip(build(), tau)

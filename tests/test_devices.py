@@ -222,8 +222,6 @@ def scarce():
             patch.setattr(checks, "FREE_ANYWAY", 0)
             given = SimpleNamespace(available=free)
             patch.setattr(checks.psutil, "virtual_memory", lambda given=given: given)
-            with pytest.raises(ValueError, match="a GPT of these sizes would need"):
-                gpt.GPT(DEEP)
             try:
                 sharded.build_sharded(lambda: gpt.GPT(DEEP))
                 found[name] = "built"

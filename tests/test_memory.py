@@ -62,11 +62,6 @@ def test_six_numbers_give_what_the_dense_run_gives(rule, K, L, alpha):
     torch.testing.assert_close(blocks.gap, dense.gap)
 
 
-def test_a_number_of_facts_is_whole():
-    with pytest.raises(ValueError, match="whole"):
-        TwoBlock(9, 2.5)
-
-
 def test_batches_and_axes_are_those_of_seed_0_unless_told_otherwise():
     assert torch.equal(rotation(5), rotation(5, 0))
     p = power_law(12, 1.0)
@@ -240,27 +235,16 @@ def test_sign_descent_on_coupled_embeddings(L, largest):
     assert run.gap.max() == pytest.approx(largest, abs=1e-3)
 
 
+CROWD = two_block(9, 3, 0.8)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: two_block(10, 5, 0.4), "L/K < alpha < 1"),
-        (lambda: two_block(10, 10, 0.9), "0 < L < K"),
         (lambda: coupled(10), "multiple of 3, got 10: take 9"),
-        (lambda: power_law(0, 1.0), "K must be a whole number >= 1"),
-        (lambda: memory.direction(EYE, "adam"), "gd, sign, muon"),
-        (lambda: TwoBlock(4, 2).direction("adam"), "gd, sign, muon"),
-        (lambda: run_blocks(10, 5, 0.4, "gd", 1.0, 1), "L/K < alpha < 1"),
-        (lambda: run_blocks(10, 2, 0.8, "gd", math.inf, 3), "lr must be a number"),
-        (lambda: gradient_spectrum(10, 5, 0.5), "L/K < alpha < 1"),
-        (lambda: imbalance_exponent(1.0, 0.2), "alpha and beta"),
-        (lambda: memory.store(EYE, EYE[:, :3]), "expected keys"),
-        (lambda: memory.train(two_block(9, 3, 0.8), EYE, EYE, "gd", 1.0, 1), "K=9 columns"),
-        (
-            lambda: memory.train(
-                two_block(9, 3, 0.8), *coupled(9), "sign", lambda step: math.inf, 4
-            ),
-            "lr must be a number >= 0 and finite, got inf",
-        ),
+        (lambda: run_blocks(10, 2, 0.8, "gd", math.inf, 3), "W overflowed at step 1: lower lr"),
+        (lambda: memory.train(CROWD, *coupled(9), "gd", lambda t: math.inf, 4), "W overflowed"),
     ],
 )
 def test_bad_input_is_named(call, message):
@@ -268,15 +252,11 @@ def test_bad_input_is_named(call, message):
         call()
 
 
-def test_frequencies_are_exact_and_sizes_whole():
+def test_frequencies_are_exact():
     p = embeddings.power_law(5, 1.5)
     assert p.dtype == torch.float64
     wanted = torch.tensor([k**-1.5 for k in range(1, 6)], dtype=torch.float64)
     torch.testing.assert_close(p, wanted / wanted.sum(), rtol=1e-15, atol=0)
-    with pytest.raises(ValueError, match="d"):
-        embeddings.gaussian(1.5, 3)
-    with pytest.raises(ValueError, match="seed"):
-        embeddings.gaussian(2, 3, seed=2**64 + 1)
 
 
 def test_more_steps_than_memory_holds_are_refused_before_the_first():

@@ -46,25 +46,3 @@ def test_the_seeds_needed_are_enough_and_one_less_is_not():
     for effect, chance in ((0.02, 0.8), (0.04, 0.8), (0.04, 0.5), (0.001, 0.9)):
         n = seeds_needed(effect, 0.04, chance)
         assert chance_to_see(effect, 0.04, n) >= chance > chance_to_see(effect, 0.04, n - 1)
-
-
-@pytest.mark.parametrize(
-    ("call", "says"),
-    [
-        (lambda: half_width(0.1, 1), "seeds must be a whole number >= 2 and finite, got 1"),
-        (lambda: half_width(0.0, 3), "spread must be a number above 0 and finite, got 0.0"),
-        (
-            lambda: chance_to_see(0.1, float("nan"), 3),
-            "spread must be a number above 0 and finite, got nan",
-        ),
-        (lambda: seeds_needed(0.0, 0.1), "effect must be above 0, got 0.0"),
-        (lambda: seeds_needed(1e-4, 0.1), "needs more than 100,000 seeds"),
-        (
-            lambda: seeds_needed(0.1, 0.1, 1.0),
-            "chance must be a number above 0 and below 1, got 1.0",
-        ),
-    ],
-)
-def test_a_wrong_call_says_what_was_expected(call, says):
-    with pytest.raises(ValueError, match=says):
-        call()

@@ -19,14 +19,14 @@ from muonlab.theory.spectra import (
 )
 
 
-def by_definition(W, top):
+def by_definition(W):
     s = numpy.linalg.svd(W.double().numpy(), compute_uv=False)
     squares = s[s > 1e-7 * s[0]] ** 2
     q = squares / squares.sum()
     H = -sum(q * numpy.log(q))
     entropy = H / math.log(len(q)) if len(q) > 1 else 0
     high, low = numpy.percentile(squares, [75, 25])
-    return entropy, math.exp(H), q[:top].sum(), high / low
+    return entropy, math.exp(H), q[:10].sum(), high / low
 
 
 def random(*shape, seed=0):
@@ -34,9 +34,9 @@ def random(*shape, seed=0):
 
 
 any_matrix = given(
-    m=st.integers(1, 12),
-    n=st.integers(1, 12),
-    rank=st.integers(1, 12),
+    m=st.integers(1, 14),
+    n=st.integers(1, 14),
+    rank=st.integers(1, 14),
     scale=st.sampled_from([1e-30, 1.0, 1e30]),
     seed=st.integers(0, 99),
 )
@@ -45,9 +45,9 @@ any_matrix = given(
 @any_matrix
 def test_the_numbers_are_those_of_the_definition(m, n, rank, scale, seed):
     W = random(m, rank, seed=seed) @ random(rank, n, seed=seed + 1)
-    found = isotropy(W * scale, top=3)
-    assert found == pytest.approx(by_definition(W, 3), rel=1e-5, abs=1e-9)
-    assert isotropy(W.mT, top=3) == pytest.approx(found, rel=1e-5, abs=1e-9)
+    found = isotropy(W * scale)
+    assert found == pytest.approx(by_definition(W), rel=1e-5, abs=1e-9)
+    assert isotropy(W.mT) == pytest.approx(found, rel=1e-5, abs=1e-9)
 
 
 @any_matrix
@@ -67,7 +67,7 @@ def test_both_ranks_count_equal_directions_and_part_where_they_are_unequal():
 
 def test_an_orthogonal_matrix_is_isotropic():
     Q = torch.linalg.qr(random(20, 12))[0]
-    assert isotropy(Q, top=3) == pytest.approx((1.0, 12.0, 3 / 12, 1.0))
+    assert isotropy(Q) == pytest.approx((1.0, 12.0, 10 / 12, 1.0))
 
 
 def test_a_matrix_of_rank_one_is_as_uneven_as_can_be():
@@ -79,8 +79,8 @@ def test_a_matrix_of_rank_one_is_as_uneven_as_can_be():
 def test_flattening_a_spectrum_moves_every_number_towards_isotropy():
     W = random(16, 16) * torch.logspace(0, -2, 16)
     U, s, Vh = torch.linalg.svd(W)
-    flatter = isotropy(U @ torch.diag(s.sqrt()) @ Vh, top=3)
-    steep = isotropy(W, top=3)
+    flatter = isotropy(U @ torch.diag(s.sqrt()) @ Vh)
+    steep = isotropy(W)
     assert flatter.entropy > steep.entropy
     assert flatter.effective_rank > steep.effective_rank
     assert flatter.top_energy < steep.top_energy
@@ -92,7 +92,6 @@ def test_flattening_a_spectrum_moves_every_number_towards_isotropy():
     [
         (torch.zeros(3, 3), "not all of them 0"),
         (torch.full((3, 3), torch.nan), "finite"),
-        (torch.tensor([[torch.inf, 1.0]]), "finite"),
         (torch.ones(3), r"got shape \(3,\)"),
         (torch.ones(0, 3), "with entries"),
     ],
@@ -100,11 +99,6 @@ def test_flattening_a_spectrum_moves_every_number_towards_isotropy():
 def test_a_matrix_without_a_spectrum_is_refused(W, message):
     with pytest.raises(ValueError, match=message):
         isotropy(W)
-
-
-def test_top_counts_at_least_one_direction():
-    with pytest.raises(ValueError, match="top must be a whole number >= 1 and finite, got 0"):
-        isotropy(torch.eye(3), top=0)
 
 
 def test_the_spectra_of_a_plain_model_are_one_row_a_layer():

@@ -71,12 +71,6 @@ def test_a_verdict_needs_the_whole_interval(low, high, size, expected):
     assert verdict(wide, size) == "open", "fewer seeds show less, not more"
 
 
-@pytest.mark.parametrize(("low", "size"), [(math.nan, 0.1), (0.1, 0.0), (0.1, -1.0)])
-def test_a_verdict_without_an_interval_or_a_size_is_refused(low, size):
-    with pytest.raises(ValueError, match=r"a finite interval|size must be a number above 0"):
-        verdict(Interval(0.2, low, 0.3, 5), size)
-
-
 def test_corrected_intervals_hold_all_together_as_often_as_one_alone():
     drawn = numpy.random.default_rng(0).normal(size=(2000, 7, 5))
     found = [[mean_interval(values) for values in study] for study in drawn]
@@ -94,14 +88,8 @@ def test_the_interval_of_differences_is_that_of_the_pairs():
     a, b = [3.1, 2.9, 3.4], [2.8, 2.8, 2.9]
     differences = [x - y for x, y in zip(a, b, strict=True)]
     assert mean_interval(differences) == pytest.approx(paired_interval(a, b))
-    with pytest.raises(ValueError, match="at least two seeds, got 1"):
-        mean_interval([1.0])
-
-
-@pytest.mark.parametrize(("a", "b"), [([1.0], [1.0]), ([1.0, 2.0], [1.0]), ([], [])])
-def test_too_few_seeds_are_refused(a, b):
-    with pytest.raises(ValueError, match="at least two seeds"):
-        paired_interval(a, b)
+    with pytest.raises(ValueError, match="zip"):
+        paired_interval([1.0, 2.0, 3.0], [1.0, 2.0])
 
 
 def test_a_contrast_is_the_coefficient_that_least_squares_give():
@@ -115,14 +103,6 @@ def test_a_contrast_is_the_coefficient_that_least_squares_give():
     for subset, coefficients in zip(subsets[1:], fitted[1:], strict=True):
         expected = paired_interval(coefficients, [0.0] * 4)
         assert contrast(results, *subset) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(
-    ("shape", "factors"), [((2, 2, 5), ()), ((2, 2, 5), (2,)), ((2, 3, 5), (0,)), ((5,), (0,))]
-)
-def test_a_contrast_needs_factors_of_two_levels(shape, factors):
-    with pytest.raises(ValueError, match=r"expected results \(2, …, 2, seeds\)"):
-        contrast(numpy.zeros(shape), *factors)
 
 
 def test_an_interval_has_no_negative_zero_and_says_on_which_side_of_0_its_ends_lie():

@@ -33,38 +33,25 @@ class GPTConfig:
     inputs: int | None = None  # numbers that describe a token, where it is no id; see `Regressor`
 
     def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            default = getattr(GPTConfig, name)
-            if isinstance(default, bool):
-                checks.choice(name, value, (True, False))
-            elif isinstance(default, int) or (default is None and value is not None):
-                checks.number(name, value, 0 if name.endswith("experts") else 1, whole=True)
+        for name in ("vocab_size", "context", "layers", "width", "heads"):
+            checks.number(name, getattr(self, name), 1, whole=True)
         checks.number("layers", self.layers, 1, DEEPEST, whole=True)
-        checks.number("rope_base", self.rope_base, 1)
-        checks.number("balance", self.balance, 0)
-        self._check_attention()
+        checks.choice("attention", self.attention, ATTENTIONS)
+        if self.attention == "latent":
+            self._idle("multi-head attention", "fused_qkv")
+        else:
+            self._idle("latent attention", "rotary", "latent")
         if not self.experts:
             self._idle("experts", "active_experts", "shared_experts", "expert_hidden", "balance")
         elif not 1 <= self.active_experts <= self.experts:
             message = f"from 1 to experts={self.experts}, got {self.active_experts}"
             then = "let a token choose fewer, or build more experts"
             raise ValueError(f"active_experts must be {message}: {then}")
-
-    def _check_attention(self) -> None:
-        checks.choice("attention", self.attention, ATTENTIONS)
-        if self.fused_qkv and self.attention != "multi-head":
-            raise ValueError(f"fused_qkv needs multi-head attention; got {self.attention!r}")
-        if self.attention != "latent":
-            self._idle("latent attention", "rotary", "latent")
         if self.width % (2 * self.heads):
             message = f"a multiple of 2·heads, got width={self.width} and heads={self.heads}"
-            why = "RoPE turns the numbers of each head in pairs"
-            raise ValueError(f"width must be {message}: {why}")
-        if self.rotary_width % 2 or self.rotary_width > self.width:
-            message = f"rotary must be even, and at most width={self.width}"
-            raise ValueError(f"{message}, got {self.rotary}: RoPE turns pairs")
-        if self.latent_width > self.width:
-            raise ValueError(f"latent must be at most width={self.width}, got {self.latent}")
+            raise ValueError(f"width must be {message}: RoPE turns a head's numbers in pairs")
+        if self.rotary_width % 2:
+            raise ValueError(f"rotary must be even, as RoPE turns pairs; got {self.rotary}")
 
     def _idle(self, needs: str, *names: str) -> None:
         """Raises ValueError for an option that would do nothing."""

@@ -6,21 +6,17 @@ C the width, H the heads, h = C/H the width of a head, V the words.
 """
 
 import math
-from collections.abc import Sequence
-from itertools import compress
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from muonlab import checks
 from muonlab.models.attention import Attention, Cache, LatentAttention, norm, rope_tables
 from muonlab.models.config import ATTENTIONS, SIZES, GPTConfig
 from muonlab.models.feedforward import Experts, FeedForward
 
 __all__ = ["ATTENTIONS", "GPT", "SIZES", "GPTConfig"]
-MOST_TOKENS = 100_000  # tokens to generate
 COLD = 1e-6  # a temperature by which logits cannot be divided
 
 
@@ -59,14 +55,6 @@ class GPT(nn.Module):
 
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()
-        checks.kind("a GPTConfig, such as SIZES['tiny']", config, GPTConfig)
-        if config.inputs is not None and type(self) is GPT:
-            raise ValueError(f"inputs={config.inputs} is a Regressor's: use models.regressor.build")
-        tables = 4 * config.context * config.rotary_width  # and what they are made of
-        places = torch.empty(0), *nn.ParameterList([torch.empty(0)])  # of tables and parameters
-        here = (t.device.type == "cpu" for t in places)  # on the device "meta" is no memory
-        numbers = sum(compress((tables, config.numbers), here))
-        checks.memory(4 * numbers, "a GPT of these sizes")
         self.config = config
         self.embedding = nn.Embedding(config.vocab_size, config.width)
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
@@ -110,8 +98,6 @@ class GPT(nn.Module):
         logits = self.head(self._features(tokens)).float()  # (B, T, V)
         if targets is None:
             return logits
-        checks.choice("reduction", reduction, ("mean", "none"))
-        self._check(targets)
         if targets.shape != tokens.shape:
             shapes = f"{tuple(tokens.shape)}, got {tuple(targets.shape)}"
             raise ValueError(f"targets must have the shape of the tokens, {shapes}")
@@ -131,18 +117,9 @@ class GPT(nn.Module):
             ValueError: as in `forward`, or more than `config.context` tokens, old and new.
         """
         self._check(tokens)
-        layers, texts = len(self.blocks), len(tokens)
-        if not (caches is None or (isinstance(caches, list) and len(caches) == layers)):
-            expected = f"None, or a list of {layers}: one for each layer"
-            raise ValueError(f"caches must be {expected}, got {checks.told(caches)}")
-        for old in caches or ():
-            checks.kind("a Cache for each layer", old, Cache)
-            if (kept := len(old.keys)) != texts:
-                raise ValueError(f"expected caches of the {texts} texts in the batch, got {kept}")
         x, after = self.embedding(tokens), []
-        blocks = [block for block in self.blocks if isinstance(block, Block)]
-        before: Sequence[Cache | None] = caches or [None] * len(self.blocks)
-        for block, cache in zip(blocks, before, strict=True):
+        layers: Any = zip(self.blocks, caches or [None] * len(self.blocks), strict=True)
+        for block, cache in layers:
             x, longer = block.decode(x, self.cos, self.sin, cache)
             after.append(longer)
         return self.head(norm(x)).float(), after
@@ -157,17 +134,14 @@ class GPT(nn.Module):
         return norm(x)
 
     def _check(self, tokens: Tensor) -> None:
-        checks.kind("tokens (B, T) as a tensor", tokens, Tensor)
-        if tokens.dtype != torch.long:
-            raise ValueError(f"expected token ids of int64, got {tokens.dtype}: tokens.long()")
         context, words = self.config.context, self.config.vocab_size
-        if tokens.ndim != 2 or not (len(tokens) and 1 <= tokens.shape[1] <= context):
-            message = f"expected tokens (B, T), 1 <= B, 1 <= T <= context={context}"
+        if tokens.ndim != 2 or not 1 <= tokens.shape[1] <= context:
+            message = f"expected tokens (B, T), 1 <= T <= context={context}"
             then = "cut the text, or build a model of longer context"
             raise ValueError(f"{message}, got shape {tuple(tokens.shape)}: {then}")
         if tokens.device.type == "cpu":  # elsewhere it would stall the device
             lowest, highest = (bound.item() for bound in tokens.aminmax())
-            if lowest < 0 or highest >= words:
+            if not 0 <= lowest <= highest < words:
                 message = f"token ids must be in [0, {words}), got {lowest} to {highest}"
                 raise ValueError(f"{message}: was the text encoded with another tokenizer?")
 
@@ -186,18 +160,9 @@ class GPT(nn.Module):
         do: a key in it was made by layers that saw a token which has now gone.
 
         Args:
-            n: fewer than 100,000: a text so long takes hours.
             temperature: under 1 favours likely tokens; 0 always takes the likeliest.
             generator: the source of chance; the same state gives the same tokens.
         """
-        checks.kind("tokens (B, T) as a tensor", tokens, Tensor)
-        self._check(tokens[:, -self.config.context :] if tokens.ndim == 2 else tokens)
-        lowest, highest = (bound.item() for bound in tokens.aminmax())
-        checks.number("a token", lowest, 0)
-        checks.number("a token", highest, 0, self.config.vocab_size)
-        checks.number("n", n, 0, MOST_TOKENS, whole=True)
-        checks.number("temperature", temperature, 0)
-        checks.kind("a torch.Generator or None", generator, torch.Generator, type(None))
         caches = None
         for _ in range(n):
             if tokens.shape[1] <= self.config.context:

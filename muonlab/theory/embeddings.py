@@ -24,9 +24,6 @@ def two_block(K: int, L: int, alpha: float) -> Tensor:
     >>> two_block(4, 1, 0.7).tolist()[0]
     0.7
     """
-    checks.number("K", K, whole=True, bytes_each=8)
-    checks.number("L", L, whole=True)
-    checks.number("alpha", alpha)
     if not (0 < L < K and L / K < alpha < 1):
         raise ValueError(f"expected 0 < L < K and L/K < alpha < 1, got K={K}, L={L}, alpha={alpha}")
     p = torch.full((K,), (1 - alpha) / (K - L), dtype=torch.float64)
@@ -41,7 +38,6 @@ def power_law(K: int, exponent: float) -> Tensor:
     True
     """
     checks.number("K", K, 1, whole=True, bytes_each=8)
-    checks.number("exponent", exponent, 0)
     weight = torch.arange(1, K + 1, dtype=torch.float64) ** -exponent
     return weight / weight.sum()
 
@@ -54,7 +50,6 @@ def coupled(K: int, turn: float = 1.0) -> tuple[Tensor, Tensor]:
 
     Source: Appendix D; angles as printed there.
     """
-    checks.number("K", K, whole=True, bytes_each=16 * K)
     if K < 3 or K % 3:
         raise ValueError(f"expected K to be a multiple of 3, got {K}: take {max(3, K - K % 3)}")
     eye = torch.eye(K // 3, dtype=torch.float64)
@@ -64,7 +59,6 @@ def coupled(K: int, turn: float = 1.0) -> tuple[Tensor, Tensor]:
 
 def coupled_blocks(turn: float = 1.0) -> tuple[Tensor, Tensor]:
     """Returns the (3, 3) blocks that `coupled` repeats along the diagonals of E and Ẽ."""
-    checks.number("turn", turn, 0, math.nextafter(1, 2))
     keys, values = (
         _about_z(turn * first) @ _about_y(turn * second) @ _about_z(turn * third)
         for first, second, third in (KEY_ANGLES, VALUE_ANGLES)
@@ -74,21 +68,14 @@ def coupled_blocks(turn: float = 1.0) -> tuple[Tensor, Tensor]:
 
 def gaussian(d: int, K: int, seed: int = 0) -> Tensor:
     """Returns K random embeddings (d, K) of mean squared length 1: at right angles on average."""
-    checks.number("d", d, 1, whole=True)
     checks.number("K", K, 1, whole=True, bytes_each=8 * d)
-    generator = seeded(seed)
+    generator = torch.Generator().manual_seed(seed)
     return torch.randn(d, K, generator=generator, dtype=torch.float64) / math.sqrt(d)
 
 
 def rotation(K: int, seed: int = 0) -> Tensor:
     """Returns a random orthogonal matrix (K, K)."""
     return polar(gaussian(K, K, seed))
-
-
-def seeded(seed: int) -> torch.Generator:
-    """Returns a generator of random numbers that starts with the seed."""
-    checks.number("seed", seed, -(2**63), 2**64, whole=True)  # all that torch takes
-    return torch.Generator().manual_seed(seed)
 
 
 def _about_z(angle: float) -> Tensor:

@@ -117,7 +117,9 @@ def load_model(checkpoint: Path | str) -> GPT:
     """Returns the model that a checkpoint holds, on the CPU; errors as in `checkpoints.load`."""
     shape = _saved(checkpoint)["shape"]
     try:
-        model = build(GPTConfig(**shape))
+        config = GPTConfig(**shape)
+        checks.memory(4 * config.numbers, "a GPT of these sizes")
+        model = build(config)
     except TypeError as error:
         raise ValueError(f"{checkpoint} holds no model of ours ({error}): name another") from error
     checkpoints.load({f"model.{name}": t for name, t in model.state_dict().items()}, checkpoint)
