@@ -15,8 +15,6 @@ from torch import Tensor
 from muonlab import checks
 from muonlab.optim.coefficients import QUINTIC, SAFETY, Schedule, Triple, schedule
 
-MOST_ON_NUMBERS = 10_000  # steps on a number, which cost less than those on a matrix
-
 CUSHION = 0.02407327424182761
 """Singular values under this share of the largest count as this large when a step is derived; the
 very best polynomial for a wider interval would push some large values close to 0."""
@@ -28,7 +26,7 @@ def scalar_map(coefficients: str | Triple | Schedule, steps: int = 5) -> Callabl
     >>> scalar_map("cubic", steps=1)(torch.tensor(0.5)).item()
     0.6875
     """
-    triples = schedule(coefficients, steps, MOST_ON_NUMBERS)
+    triples = schedule(coefficients, steps)
 
     def composed(sigma: Tensor) -> Tensor:
         for a, b, c in triples:

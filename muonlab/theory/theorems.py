@@ -19,7 +19,7 @@ from torch import Tensor
 from muonlab import checks
 from muonlab.optim.orthogonalize import polar
 from muonlab.theory.embeddings import two_block
-from muonlab.theory.memory import MOST_UPDATES, StepRule, Trace
+from muonlab.theory.memory import StepRule, Trace
 
 BLOCK_RULES = ("gd", "sign", "muon")
 
@@ -114,7 +114,6 @@ def run_blocks(K: int, L: int, alpha: float, rule: StepRule, lr: float, steps: i
     Raises:
         ValueError: unless 0 < L < K and L/K < alpha < 1; a step size after which W is not finite.
     """
-    checks.number("steps", steps, 0, MOST_UPDATES, whole=True)
     p = two_block(K, L, alpha)
     p_frequent, p_rare = p[0].item(), p[-1].item()
     W, rows, losses = TwoBlock(K, L), [], []
