@@ -50,10 +50,8 @@ def test_one_factor_leaves_the_other_matrices_in_one_group():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"matrix_lr_factors": (1, 2)}, "four numbers, for QK, VO, w_in and w_out"),
         ({"matrix_lr_factors": (1, 2, 3, -1)}, "matrix_lr_factors must be a number >= 0"),
         ({"adamw_matrix_beta1": 1.0}, r"adamw_matrix_beta1 must be a number in \[0, 1\)"),
-        ({"matrix_decay": -1.0}, "matrix_decay must be a number >= 0"),
     ],
 )
 def test_the_options_of_matrices_are_checked(change, message):

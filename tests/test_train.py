@@ -316,37 +316,17 @@ def test_bf16_is_taken_where_asked_or_where_it_pays(monkeypatch):
         ({"muon": ("QK", "MLP")}, "muon must be one of QK, VO, FFN, .*; got 'MLP'"),
         ({"muon": "QK"}, r"several groups, as .*; got 'QK'"),
         ({"steps": -1}, r"steps must be a whole number in \[1, 2147483648\), got -1"),
-        ({"steps": 1.5}, "steps must be a whole number, got 1.5"),
         ({"context": 65}, "context must be at most 64 for size='tiny', got 65: larger sizes"),
         ({"eval_tokens": 15}, "at least one context of 16, got 15"),
-        ({"lr": math.nan}, "lr must be a number >= 0"),
-        ({"adamw_lr": -0.1}, "adamw_lr must be a number >= 0"),
         ({"adamw_matrix_lr": -1}, "adamw_matrix_lr must be a number >= 0"),
-        ({"lr": "fast"}, "lr must be a number, got 'fast'"),
         ({"momentum": 1.0}, r"momentum must be a number in \[0, 1\), got 1.0"),
-        ({"betas": (0.9,)}, "betas must be two numbers"),
         ({"betas": (0.9, 1.2)}, r"betas must be a number in \[0, 1\)"),
         ({"warmup": 0.6, "decay": 0.6}, "of a sum up to 1"),
-        ({"warmup": math.nan}, "warmup must be a number >= 0"),
-        ({"decay": "long"}, "decay must be a number, got 'long'"),
         ({"lr": None}, "lr must be a number, got None"),
         ({"precision": "fp8"}, "precision must be one of auto, fp32, bf16"),
         ({"ns_coefficients": "magic"}, "ns_coefficients must be one of cubic"),
         ({"adjust_lr_fn": "rms"}, "match_rms_adamw"),
-        *(
-            ({"device": d}, "device must be auto, cpu")
-            for d in ("abacus", "meta", "mps:1", "cpu:3")
-        ),
-        ({"muon": None}, r"muon takes several groups, as \('QK', 'VO', 'FFN'\); got None"),
-        ({"betas": 0.9}, "betas must be two numbers"),
-        ({"gated": "yes"}, "gated must be one of True, False; got 'yes'"),
-        ({"nesterov": None}, "nesterov must be one of True, False; got None"),
-        ({"corpus": None}, "corpus must be a name, got None"),
-        (
-            {"device": "mps", "precision": "bf16"},
-            "device='mps' computes in float32: take precision",
-        ),
-        ({"rule": "neurons", "ns_coefficients": "exact"}, "'neurons' takes Newton-Schulz steps"),
+        ({"device": "abacus"}, "device must be auto, cpu"),
         ({"seed": -1}, "seed must be"),
     ],
 )
@@ -407,10 +387,6 @@ def test_what_facts_do_not_read_is_said_to_change_nothing():
     assert config.told_idle() == f"{IDLE}: eval_batch, eval_tokens"
 
 
-def test_every_option_has_a_help_text():
-    assert all(field.metadata["help"] for field in dataclasses.fields(TrainConfig))
-
-
 @pytest.fixture
 def pretraining(monkeypatch):
     """A config that starts from a pretrained model, and the list of what was trained for it."""
@@ -456,17 +432,7 @@ def test_the_same_pretraining_is_done_once_by_a_process(pretraining):
     assert pretrained.cache_info().currsize == 2  # weights of two models stay in memory, not of all
 
 
-def test_a_pretrained_run_resumes_to_the_bit(pretraining, tmp_path):
-    config, _ = pretraining
-    whole = quiet(config)
-    with pytest.raises(KeyboardInterrupt):
-        quiet(config, Cycle(4), checkpoint=tmp_path / "killed")
-    resumed = quiet(config, checkpoint=tmp_path / "killed")
-    assert resumed.train_loss == whole.train_loss
-    assert without_seconds(resumed.held_out) == without_seconds(whole.held_out)
-
-
-@pytest.mark.parametrize("corpus", ["facts-9", "regression-4", "fineweb", "a/folder"])
+@pytest.mark.parametrize("corpus", ["facts-9", "a/folder"])
 def test_pretraining_for_a_corpus_with_other_tokens_is_refused(corpus):
     message = rf"pretraining=5 is done on docs, so corpus must be docs or code.*; got '{corpus}'"
     with pytest.raises(ValueError, match=message):

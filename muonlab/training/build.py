@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 
-from muonlab import checks
 from muonlab.data.task import Task
 from muonlab.machine import bf16_pays
 from muonlab.models.gpt import GPT, SIZES, GPTConfig
@@ -19,10 +18,7 @@ from muonlab.training.config import SHAPE, TrainConfig
 
 
 def check_task(config: TrainConfig, task: Task) -> None:
-    """Raises TypeError unless it is a task; ValueError for other facts: a text is anybody's."""
-    checks.kind("a TrainConfig", config, TrainConfig)
-    if not hasattr(task, "measure"):
-        raise TypeError(f"expected a task, as load_corpus(name) gives; got {checks.told(task)}")
+    """Raises ValueError for the task of other facts; a text may be any."""
     made = any(x.startswith(("facts-", "regression-")) for x in (config.corpus, task.name))
     if made and not config.pretraining and config.corpus != task.name:
         raise ValueError(f"expected the task of corpus={config.corpus!r}, got {task.name}")

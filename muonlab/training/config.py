@@ -30,15 +30,20 @@ CHOICES: dict[str, Iterable[str]] = {
     "rule": RULES,
     "ns_coefficients": (*COEFFICIENTS, "exact"),
     "ns_norm": NORMS,
-    "muon": GROUPS,
     "adjust_lr_fn": get_args(LRScale),
     "pretrained_by": ("lesson-04", "AdamW", "Muon"),
 }
-
-
-def _group(entry: Any) -> Any:
-    """Returns the group of an entry that may name one block of it, as QK.0."""
-    return re.sub(r"\.\d+$", "", entry) if isinstance(entry, str) else entry
+COUNTS = ("steps", "batch", "context", "eval_every", "eval_tokens", "pieces")
+COUNTS_FROM_0 = ("experts", "pretraining", "spectra_every", "eval_batch")
+LRS = ("lr", "adamw_lr", "adamw_matrix_lr", "matrix_lr_factors")
+AMOUNTS = ("weight_decay", "matrix_decay", "warmup", "decay", "noise", "grad_clip")
+NUMBERS: dict[str, tuple[float, float]] = {  # from the first on, below the second
+    **dict.fromkeys(COUNTS, (1, 2**31)),
+    **dict.fromkeys(COUNTS_FROM_0, (0, 2**31)),
+    **dict.fromkeys((*LRS, *AMOUNTS), (0, checks.LARGEST)),
+    **dict.fromkeys(("momentum", "betas", "adamw_matrix_beta1"), (0, 1)),
+    **{"seed": (0, 2**63), "ns_steps": (1, MOST_STEPS + 1)},
+}
 
 
 def _option(default: Any, text: str) -> Any:
@@ -109,80 +114,36 @@ class TrainConfig:
                 object.__setattr__(self, name, tuple(value))
             elif isinstance(value, numpy.generic):  # JSON knows none
                 object.__setattr__(self, name, value.item())
-        self._check_names()
         object.__setattr__(self, "corpus", spelled(self.corpus))
-        self._check_numbers()
-        self._check_sizes()
+        for name, known in CHOICES.items():
+            if not (name == "rule" and OWN.fullmatch(self.rule)):
+                checks.choice(name, getattr(self, name), known)
+        for name, (low, end) in NUMBERS.items():
+            value, default = getattr(self, name), getattr(TrainConfig, name)
+            for number in value if isinstance(default, tuple) else (value,):
+                if number is not None or default is not None:
+                    checks.number(name, number, low, end, whole=isinstance(default, int))
+        self.rate(0)  # warm-up and decay leave each other room
+        self._check_together()
 
-    def _check_names(self) -> None:
-        for name, value in vars(self).items():
-            kind = type(getattr(type(self), name))  # of the default
-            if kind is bool:
-                checks.choice(name, value, (True, False))
-            if kind is str and not (isinstance(value, str) and value):
-                raise ValueError(f"{name} must be a name, got {value!r}")
-            if value is not None and not isinstance(value, (str, int, float, tuple)):
-                raise ValueError(f"{name} must be a number, got {checks.told(value)}")
-        if not isinstance(self.muon, tuple):
+    def _check_together(self) -> None:
+        """Raises ValueError for options that do not fit each other."""
+        size = SIZES[self.size]
+        if isinstance(self.muon, str):
             message = "muon takes several groups, as ('QK', 'VO', 'FFN')"
             raise ValueError(f"{message}; got {self.muon!r}")
-        for name, known in CHOICES.items():
-            value = getattr(self, name)
-            for entry in value if name == "muon" else (value,):
-                if not (name == "rule" and OWN.fullmatch(entry)):
-                    checks.choice(name, _group(entry) if name == "muon" else entry, known)
-        if twice := [entry for entry in self.muon if self.muon.count(entry) > 1]:
-            raise ValueError(f"muon takes each group once, got {twice[0]!r} twice")
+        for entry in self.muon:
+            group, _, block = entry.partition(".")
+            checks.choice("muon", group, GROUPS)
+            if block:
+                checks.choice(f"the block in {entry}", block, map(str, range(size.layers)))
         if self.pretraining and self.corpus.partition("-")[0] not in IN_DOCS_TOKENS:
             texts = f"{' or '.join(IN_DOCS_TOKENS)}, which have its tokens; got {self.corpus!r}"
             reason = f"pretraining={self.pretraining} is done on docs, so corpus must be {texts}"
             raise ValueError(f"{reason}: choose one of them, or set pretraining to 0")
-        rule = rule_of(self.rule)
-        if self.ns_coefficients == "exact" and rule.direction and "ns_steps" in rule.reads:
-            message = f"rule={self.rule!r} takes Newton-Schulz steps"
-            raise ValueError(f"{message}: name coefficients, got 'exact'")
         # the run sees if it is there
         if not re.fullmatch(r"auto|cpu|mps|cuda(:\d+)?", self.device):
             raise ValueError(f"device must be auto, cpu, mps, cuda or cuda:N; got {self.device!r}")
-        if self.device == "mps" and self.precision == "bf16":
-            raise ValueError("device='mps' computes in float32: take precision='auto', got 'bf16'")
-
-    def _check_numbers(self) -> None:
-        if not isinstance(self.betas, tuple) or len(self.betas) != 2:
-            raise ValueError(f"betas must be two numbers in [0, 1), got {self.betas}")
-        for name in ("steps", "batch", "context", "eval_every", "eval_tokens", "pieces"):
-            checks.number(name, getattr(self, name), 1, 2**31, whole=True)
-        for name in ("experts", "pretraining", "spectra_every", "eval_batch"):
-            checks.number(name, getattr(self, name), 0, 2**31, whole=True)
-        checks.number("seed", self.seed, 0, 2**63, whole=True)
-        checks.number("ns_steps", self.ns_steps, 1, MOST_STEPS + 1, whole=True)
-        rates = ("lr", "adamw_lr", "weight_decay", "matrix_decay", "warmup", "decay")
-        for name in (*rates, "noise", "grad_clip"):
-            checks.number(name, getattr(self, name), 0)
-        self.rate(0)  # warm-up and decay leave each other room
-        if self.adamw_matrix_lr is not None:
-            checks.number("adamw_matrix_lr", self.adamw_matrix_lr, 0)
-        if self.adamw_matrix_beta1 is not None:
-            checks.number("adamw_matrix_beta1", self.adamw_matrix_beta1, 0, 1)
-        if not isinstance(self.matrix_lr_factors, tuple) or len(self.matrix_lr_factors) != 4:
-            expected = "four numbers, for QK, VO, w_in and w_out"
-            raise ValueError(f"matrix_lr_factors must be {expected}; got {self.matrix_lr_factors}")
-        for rate_factor in self.matrix_lr_factors:
-            checks.number("matrix_lr_factors", rate_factor, 0)
-        needed = (self.lr, self.adamw_lr, self.adamw_matrix_lr, *self.matrix_lr_factors)
-        if self.matrix_decay and 0 in needed:
-            rates_needed = "lr, adamw_lr, adamw_matrix_lr and matrix_lr_factors"
-            message = "matrix_decay is a share of a rate"
-            raise ValueError(f"{message}: it needs {rates_needed} above 0, got a 0")
-        checks.number("momentum", self.momentum, 0, 1)
-        for beta in self.betas:
-            checks.number("betas", beta, 0, 1)
-
-    def _check_sizes(self) -> None:
-        size = SIZES[self.size]
-        for entry in self.muon:
-            if (block := entry.removeprefix(f"{_group(entry)}.")) != entry:
-                checks.number(f"the block in {entry}", int(block), 0, size.layers, whole=True)
         if self.context > size.context:
             longest = f"{size.context} for size={self.size!r}, got {self.context}"
             raise ValueError(f"context must be at most {longest}: larger sizes take more")
@@ -191,9 +152,6 @@ class TrainConfig:
         if self.eval_tokens < self.context:
             tokens = f"one context of {self.context}, got {self.eval_tokens}"
             raise ValueError(f"eval_tokens must be at least {tokens}")
-        if 0 < self.experts < size.active_experts:
-            least = f"the {size.active_experts} that a token takes; got {self.experts}"
-            raise ValueError(f"experts must be 0, or at least {least}")
         if self.experts and not rule_of(self.rule).stacks:
             stacking = ", ".join(name for name, rule in RULES.items() if rule.stacks)
             others = f"take {stacking}, or experts=0"

@@ -1,7 +1,5 @@
 """The schedule of a run: what its learning rates are multiplied by, step by step."""
 
-from muonlab import checks
-
 
 def factor(step: int, steps: int, warmup: float, decay: float) -> float:
     """Returns the factor in [0, 1] of a step: up, level, down to 0 after the last, all linear.
@@ -14,8 +12,6 @@ def factor(step: int, steps: int, warmup: float, decay: float) -> float:
     """
     if not (warmup >= 0 and decay >= 0 and warmup + decay <= 1):
         raise ValueError(f"{warmup=} and {decay=} must be fractions of the steps, of a sum up to 1")
-    checks.number("steps", steps, 1, whole=True)
-    checks.number("step", step, 0, steps + 1, whole=True)
     rising = (step + 1) / max(1, round(warmup * steps))
     falling = (steps - step) / max(1, round(decay * steps))
     return min(1.0, rising, falling)
