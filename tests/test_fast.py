@@ -147,19 +147,6 @@ def test_bf16_survives_awkward_spectra(name, norm, shape):
     assert (readable - fast).mean() < 0.002
 
 
-@pytest.mark.parametrize("shape", [(2048, 64), (64, 2048), (3, 512, 512), (2, 300, 700)])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("name", ["jordan", "polar_express"])
-def test_fast_is_as_close_to_the_polar_factor_as_readable(shape, dtype, name):
-    G = random(shape)
-    exact, options = polar(G), {"coefficients": name, "norm": "schatten4", "dtype": dtype}
-    cosines = [
-        torch.cosine_similarity(f(G, **options).flatten(), exact.flatten(), dim=0)
-        for f in (newton_schulz, fast_newton_schulz)
-    ]
-    assert cosines[1] > cosines[0] - 0.002
-
-
 def test_schatten4_is_a_bound_and_a_closer_one():
     G = random((5, 20, 50))
     sigma = torch.linalg.svdvals(G)
@@ -168,25 +155,6 @@ def test_schatten4_is_a_bound_and_a_closer_one():
     torch.testing.assert_close(schatten, sigma / fourth)
     assert (frobenius[:, 0] < schatten[:, 0]).all()
     assert (schatten[:, 0] <= 1).all()
-
-
-def spectrum(sigma, rows, columns):
-    k = len(sigma)
-    U, V = (torch.linalg.qr(random((side, k), side)).Q for side in (rows, columns))
-    return (U * sigma) @ V.T
-
-
-QUALITY = {  # cosine to the exact factor, five steps in bf16
-    "gaussian": (random((384, 1536)), 0.995),
-    "log-spaced to 1e-3": (spectrum(torch.logspace(0, -3, 384).double(), 384, 1536), 0.983),
-}
-
-
-@pytest.mark.parametrize("name", QUALITY)
-def test_polar_express_with_schatten4_comes_close(name):
-    G, least = QUALITY[name]
-    X = fast_newton_schulz(G, 5, "polar_express", norm="schatten4", dtype=torch.bfloat16)
-    assert torch.cosine_similarity(X.flatten(), polar(G).flatten(), dim=0) >= least
 
 
 def test_the_input_is_untouched():

@@ -151,19 +151,6 @@ def train(m, optimizer, steps, scheduler=None, first=0):
     return losses
 
 
-@pytest.mark.parametrize("rule", ["muon", "adamw"])
-def test_schedulers_that_cycle_the_momentum_find_it(rule):
-    [ours], [theirs] = parameters([(4, 4)]), parameters([(4, 4)])
-    optimizer = Muon([{"params": [ours], "rule": rule}])
-    reference = torch.optim.Muon([theirs])
-    for each in (optimizer, reference):
-        scheduler = torch.optim.lr_scheduler.OneCycleLR(each, 0.1, total_steps=20)
-        for _ in range(3):
-            each.step()
-            scheduler.step()
-    assert optimizer.param_groups[0]["momentum"] == reference.param_groups[0]["momentum"] != 0.95
-
-
 def test_a_learning_rate_converted_by_the_table_takes_the_same_step():
     steps = {}
     for name in ("original", "match_rms_adamw", "spectral"):
@@ -181,26 +168,6 @@ def test_one_optimizer_learns_with_both_rules():
     m = model()
     losses = train(m, routed(m, weight_decay=0.0), 150)
     assert losses[-1] < 0.2 * losses[0]
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda o: torch.optim.lr_scheduler.CosineAnnealingLR(o, 20),
-        lambda o: torch.optim.lr_scheduler.OneCycleLR(o, [0.1, 0.01], total_steps=20),
-        lambda o: torch.optim.lr_scheduler.LambdaLR(o, lambda step: 0.9**step),
-    ],
-)
-def test_schedulers_reach_both_rules(make):
-    m = model()
-    optimizer = routed(m)
-    scheduler = make(optimizer)
-    seen = []
-    for step in range(10):
-        train(m, optimizer, 1, scheduler, first=step)
-        seen.append(tuple(group["lr"] for group in optimizer.param_groups))
-    assert len(set(seen)) == 10
-    assert all(muon / adamw == pytest.approx(seen[0][0] / seen[0][1]) for muon, adamw in seen)
 
 
 def test_resuming_is_bit_exact(tmp_path):
@@ -464,63 +431,21 @@ def test_vectors_are_refused_by_name():
         Muon(head.parameters())
 
 
-def test_complex_and_sparse_are_refused_by_name():
-    with pytest.raises(ValueError, match=r"group 0, number 0.*complex64"):
-        Muon([nn.Parameter(torch.ones(2, 2, dtype=torch.complex64))])
-    embedding = nn.Embedding(5, 3, sparse=True)
-    embedding(torch.tensor([1])).sum().backward()
-    with pytest.raises(ValueError, match="'weight' is sparse"):
-        Muon(embedding.named_parameters()).step()
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"lr": -1}, "lr must be"),
-        ({"lr": math.nan}, "lr must be"),
-        ({"momentum": 1.0}, "momentum must be"),
-        ({"weight_decay": -0.1}, "weight_decay must be"),
-        ({"adjust_lr_fn": "moonlight"}, "match_rms_adamw"),
-        ({"ns_coefficients": "jordn"}, "polar_express"),
-        ({"ns_steps": -1}, "steps"),
-        ({"ns_coefficients": (3.4, math.nan, 2.0)}, "finite"),
-        ({"ns_dtype": torch.int32}, "ns_dtype"),
-        ({"lr": "0.1"}, "lr must be a number"),
-        ({"eps": -1}, "eps"),
-        ({"eps": 10.0}, "eps"),
-    ],
-)
-def test_bad_options_are_named(options, message):
-    with pytest.raises(ValueError, match=message):
-        Muon(parameters(), **options)
-
-
-@pytest.mark.parametrize("betas", [(0.9, 1.0), (0.9,), (0.9, 0.95, 0.99)])
-def test_bad_betas_of_an_adamw_group_are_named(betas):
-    with pytest.raises(ValueError, match="betas"):
-        Muon([{"params": parameters(), "rule": "adamw", "betas": betas}])
-
-
 @pytest.mark.parametrize(
     ("number", "key", "value"),
     [
         (0, "rule", "sgd"),
         (0, "kernels", "no"),
         (0, "lr", math.nan),
-        (0, "lr", 1e300),
         (0, "weight_decay", -0.1),
         (0, "weight_decay", 60.0),  # times lr more than 1
         (0, "momentum", 1.5),
         (0, "nesterov", "no"),
-        (0, "eps", 0),
         (0, "ns_steps", 0),
-        (0, "ns_coefficients", "jordn"),
         (0, "ns_coefficients", (100.0, 100.0, 100.0)),
-        (0, "ns_coefficients", [[0.0, 0.0, 0.0]]),
         (0, "ns_norm", "l2"),
         (0, "ns_dtype", torch.float16),
         (0, "adjust_lr_fn", "moonlight"),
-        (1, "lr", -1.0),
         (1, "betas", (0.9, 1.5)),
         (1, "eps", 0),
     ],

@@ -16,7 +16,6 @@ from muonlab.optim.coefficients import (
     schedule,
     tolerates,
 )
-from muonlab.optim.orthogonalize import unit_norm
 from muonlab.theory import derive_schedule, minimax_quintic, scalar_map
 
 SHAPES = [(1, 1), (1, 7), (7, 1), (5, 5), (12, 30), (30, 12), (3, 8, 5), (2, 3, 4, 6)]
@@ -113,8 +112,6 @@ def test_bad_input_is_named(function):
         function(torch.ones(5))
     with pytest.raises(ValueError, match=r"expected real floating-point .*complex64"):
         function(torch.ones(2, 2, dtype=torch.complex64))
-    with pytest.raises(ValueError, match=r"int64"):
-        function(torch.ones(2, 2, dtype=torch.int64))
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
@@ -140,15 +137,6 @@ def test_what_a_schedule_tolerates_is_what_a_dense_grid_shows(name, error):
 
 def test_the_peak_of_a_cubic_counts():
     assert not tolerates([(6.0, -6.0, 0.0)], 0.0)  # 2.31 at the root of 1/3, 0 at 1
-
-
-def test_bad_schedules_are_named():
-    with pytest.raises(ValueError, match="cubic, quintic, jordan, polar_express"):
-        schedule("jordn", 5)
-    with pytest.raises(ValueError, match="triples"):
-        schedule((1.5, -0.5), 5)
-    with pytest.raises(ValueError, match="steps"):
-        schedule("cubic", -1)
 
 
 def test_a_schedule_repeats_its_last_triple():
@@ -194,12 +182,6 @@ def test_minimax_beats_every_nearby_quintic(interval):
     for _ in range(200):
         nudge = 1e-3 * torch.randn(3, generator=generator, dtype=torch.float64)
         assert largest_error(*(torch.tensor(triple, dtype=torch.float64) + nudge)) > error
-
-
-@pytest.mark.parametrize("interval", [(0, 1), (-1, 1), (1, 1), (2, 1)])
-def test_minimax_refuses_a_bad_interval(interval):
-    with pytest.raises(ValueError, match="0 < lower < upper"):
-        minimax_quintic(*interval)
 
 
 @given(
@@ -266,20 +248,6 @@ def test_a_derived_schedule_may_have_more_steps_than_it_needs(lower):
     torch.testing.assert_close(image, torch.ones(2, dtype=torch.float64))
 
 
-@pytest.mark.parametrize("bad", [{"lower": 0}, {"lower": 1}])
-def test_a_derivation_without_meaning_is_refused(bad):
-    with pytest.raises(ValueError, match="expected 0 < lower < 1"):
-        derive_schedule(**bad)
-
-
 def test_polar_takes_the_largest_float64():
     G = random((4, 6))
     torch.testing.assert_close(polar(G * 1e307), polar(G))
-
-
-def test_what_is_not_given_is_as_documented():
-    x = torch.linspace(0, 1, 11, dtype=torch.float64)
-    assert torch.equal(scalar_map("jordan")(x), scalar_map("jordan", 5)(x))
-    G = random((3, 5))
-    assert unit_norm(G).norm() == pytest.approx(1.0)
-    assert derive_schedule(steps=0) == ()

@@ -12,7 +12,7 @@ from muonlab import checks
 
 Triple = tuple[float, float, float]  # (a, b, c) of p(x) = a x + b x³ + c x⁵
 Schedule = tuple[Triple, ...]  # one triple a step; the last one repeats
-MOST_STEPS = 100  # steps on a matrix: more are a mistake, and would seem to have no end
+MOST_STEPS = 1_000  # more are a mistake, and would seem to have no end
 
 CUBIC: Schedule = ((1.5, -0.5, 0.0),)
 """The lowest degree with p(1) = 1 and p'(1) = 0 (Newton's method for the polar factor)."""
@@ -70,24 +70,24 @@ COEFFICIENTS: dict[str, Schedule] = {
 }
 
 
-def schedule(coefficients: str | Triple | Schedule, steps: int, most: int = MOST_STEPS) -> Schedule:
+def schedule(coefficients: str | Triple | Schedule, steps: int) -> Schedule:
     """Returns `steps` triples; the last known triple repeats.
 
     Raises:
         ValueError: an unknown name, a triple that is not three numbers, steps that are not 0 to
-            `most`.
+            MOST_STEPS.
 
     >>> schedule("cubic", 2)
     ((1.5, -0.5, 0.0), (1.5, -0.5, 0.0))
     """
-    checks.number("steps", steps, 0, most + 1, whole=True)
+    checks.number("steps", steps, 0, MOST_STEPS + 1, whole=True)
     if isinstance(coefficients, str):
         checks.choice("coefficients", coefficients, COEFFICIENTS)
         coefficients = COEFFICIENTS[coefficients]
-    known: tuple[Any, ...] = tuple(coefficients) if isinstance(coefficients, tuple | list) else ()
-    if known and not isinstance(known[0], tuple | list):
+    known: Any = coefficients
+    if known and isinstance(known[0], int | float):
         known = (known,)
-    if not known or not all(map(_is_triple, known)):
+    if not known or not all(len(t) == 3 and all(map(math.isfinite, t)) for t in known):
         raise ValueError(f"expected triples (a, b, c) of finite numbers, got {coefficients!r}")
     return tuple(tuple(known[min(i, len(known) - 1)]) for i in range(steps))
 
@@ -104,11 +104,6 @@ def settling(coefficients: str | Triple | Schedule, steps: int) -> Schedule:
 @lru_cache(maxsize=64)  # asked at each step
 def _settles(triples: Schedule) -> bool:
     return all(map(any, triples)) and tolerates(triples, 0)
-
-
-def _is_triple(value: Any) -> bool:
-    numbers = isinstance(value, tuple | list) and [isinstance(x, int | float) for x in value]
-    return numbers == [True] * 3 and all(map(math.isfinite, value))
 
 
 def tolerates(triples: Schedule, error: float) -> bool:

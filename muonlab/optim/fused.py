@@ -8,7 +8,6 @@ from typing import Any
 
 from torch import Tensor
 
-from muonlab import checks
 from muonlab.exchange import is_sharded, own
 from muonlab.optim.update import Group, gradient, is_stack
 
@@ -30,18 +29,12 @@ def check_parts(name: str, p: Tensor, group: Group) -> None:
     if split is heads is None:
         return
     got = f"got split={split}, heads={heads} for {name!r} of shape {tuple(p.shape)}"
-    if None not in (split, heads):
-        raise ValueError(f"expected split or heads, one of them; {got}")
     if is_sharded(p) or is_stack(p, group["kernels"]):
         kind = "sharded" if is_sharded(p) else "a stack"
         raise ValueError(f"split and heads are for whole matrices; {got}, {kind}: leave them out")
-    if heads is None and not (isinstance(split, tuple | list) and split):
-        raise ValueError(f"split must hold the rows of each part, as (64, 64, 64); {got}")
-    for number in (heads,) if split is None else split:
-        checks.number("heads" if split is None else "a number of rows", number, 1, whole=True)
-    if sum(part_rows(p, group)) != len(p):
-        fitting = "heads that divide" if split is None else "numbers of rows whose sum is"
-        raise ValueError(f"expected {fitting} {len(p)}; {got}")
+    if None not in (split, heads) or sum(rows := part_rows(p, group)) != len(p) or min(rows) < 1:
+        expected = f"heads that divide {len(p)}, or a split into rows of this sum"
+        raise ValueError(f"expected {expected}; {got}")
 
 
 def at_once(optimizer: Any) -> list[Group]:

@@ -16,15 +16,13 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.parameter import is_lazy
 from torch.optim.adamw import adamw
 
-from muonlab import checks
 from muonlab.exchange import check_rows, is_sharded, own
 from muonlab.optim import fused, options, sharding, update
 from muonlab.optim.coefficients import JORDAN, Schedule, Triple
 from muonlab.optim.fast import Scratch
-from muonlab.optim.orthogonalize import Norm, is_finite
+from muonlab.optim.orthogonalize import Norm
 from muonlab.optim.sharding import by_rows, over_rows
 from muonlab.optim.update import Group, LRScale, cut, gradient, lr_scale, matrix_shape, stack_shape
 
@@ -71,8 +69,8 @@ class Muon(torch.optim.Optimizer):
     wraps `step`. A compiled step checks nothing.
 
     Raises:
-        ValueError: a value out of range, a vector under Muon, a gradient that is not finite,
-            not dense or not real: the message names the parameter. Nothing has changed then.
+        ValueError: a value out of range, a vector under Muon, a gradient that is not finite: the
+            message names the parameter. Nothing has changed then.
 
     Source: Jordan 2024; arXiv 2502.16982 for match_rms_adamw.
     """
@@ -99,14 +97,11 @@ class Muon(torch.optim.Optimizer):
         defaults |= {"eps": eps, "ns_steps": ns_steps}
         defaults |= {"ns_coefficients": ns_coefficients, "ns_norm": ns_norm, "ns_dtype": ns_dtype}
         defaults |= {"adjust_lr_fn": adjust_lr_fn, "capturable": capturable, **(own or {})}
-        super().__init__(options.given_parameters(params), defaults)
-        if not any(p.requires_grad for group in self.param_groups for p in group["params"]):
-            raise ValueError("expected parameters, of which a gradient is asked; none asks for one")
+        super().__init__(params, defaults)
         self.scratch = Scratch()
         self.parts: dict[Tensor, dict[str, Tensor]] = {}  # what parts of matrices have in a step
 
     whole_only = False  # a subclass may be unable to step sharded parameters, and parts
-    kept: tuple[str, ...] = ("momentum_buffer",)  # about a matrix; a subclass may keep others
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Makes a copy whole: scratch memory is not worth copying."""
@@ -115,9 +110,6 @@ class Muon(torch.optim.Optimizer):
 
     def add_param_group(self, param_group: Group) -> None:
         """Adds a group of parameters, checked."""
-        checks.kind("a group, a dict with params", param_group, dict)
-        if "params" not in param_group:
-            raise ValueError(f"expected a group with params, got {', '.join(param_group)} alone")
         if (param_group := options.with_rule(param_group)).get("rule") == "adamw":
             # `fused` also tells torch's load_state_dict to keep the step counter on the device
             param_group = {"eps": 1e-8, "betas": (0.9, 0.95), "fused": True, **param_group}
@@ -125,39 +117,23 @@ class Muon(torch.optim.Optimizer):
         super().add_param_group(param_group)
         try:
             self._check_group(len(self.param_groups) - 1)
-            options.check_once(self.param_groups[-1])
         except ValueError:
             self.param_groups.pop()
             raise
-
-    def state_dict(self) -> dict[str, Any]:
-        """Returns options and states; {} for a parameter that had no gradient yet."""
-        state_dict = super().state_dict()
-        numbers = [number for group in state_dict["param_groups"] for number in group["params"]]
-        return {**state_dict, "state": {n: {} for n in numbers} | state_dict["state"]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Loads a state saved by this class, or by torch.optim.Muon, for the same parameters.
 
         Options become those saved, but for `split` and `heads`: matrices stay as they are split.
         """
-        expected = "a state_dict with param_groups and state"
-        checks.kind(expected, state_dict, dict)
-        if not {"param_groups", "state"} <= state_dict.keys():
-            raise ValueError(f"expected {expected}, got {', '.join(state_dict) or 'an empty one'}")
         groups = list(state_dict["param_groups"])
         for number, (group, saved) in enumerate(zip(self.param_groups, groups, strict=False)):
-            known = "betas" if group["rule"] == "adamw" else "ns_steps"
             place = f"group {number} of the saved state"
-            if known not in saved:
-                holds = f"it holds no {known}, but {', '.join(saved)}"
-                raise ValueError(f"{place} is of another optimizer: {holds}")
             for key in ("rule", "param_names"):
                 if key in saved and saved[key] != group.get(key):
                     differs = f"expected {key}={group.get(key)!r} in {place}, got {saved[key]!r}"
                     raise ValueError(f"{differs}: build the optimizer as it was when it was saved")
             groups[number] = {**group, **saved, "split": group["split"], "heads": group["heads"]}
-        self._check_state(state_dict)
         super().load_state_dict({**state_dict, "param_groups": groups})
 
     @torch.no_grad()
@@ -165,7 +141,6 @@ class Muon(torch.optim.Optimizer):
         """Updates every parameter that has a gradient, and returns closure's loss, if any."""
         loss = None
         if closure is not None:
-            checks.kind("a closure, a function that gives the loss", closure, Callable)
             with torch.enable_grad():
                 loss = closure()
         # these cannot stop half-way
@@ -178,38 +153,6 @@ class Muon(torch.optim.Optimizer):
             step(group)
         self.parts = {}  # or they would keep the gradients
         return loss
-
-    def _check_state(self, state_dict: dict[str, Any]) -> None:
-        """Raises ValueError unless a saved state fits these parameters; nothing is loaded yet."""
-        numbers = [number for group in state_dict["param_groups"] for number in group["params"]]
-        places = [(g, *q) for n, g in enumerate(self.param_groups) for q in options.named(g, n)]
-        for number, (group, name, p) in zip(numbers, places, strict=False):  # torch counts them
-            if state_dict["state"] and p.requires_grad and number not in state_dict["state"]:
-                advice = "had it no gradient yet, give it {} there"
-                raise ValueError(f"the saved state lacks {name!r}: take a whole one; {advice}")
-            state = state_dict["state"].get(number, {})
-            kept = ADAMW_STATE if group["rule"] == "adamw" else self.kept
-            if state and not all(isinstance(state.get(key), Tensor) for key in kept):
-                expected = f"the saved state of {name!r} must hold tensors {', '.join(kept)}"
-                raise ValueError(f"{expected}, got {', '.join(state)}: is it of another optimizer?")
-            for key, value in state.items():
-                if not isinstance(value, Tensor) or not value.ndim:
-                    continue
-                what = f"the saved {key} of {name!r}"
-                self._check_shape(what, key, value, p)
-                if not is_sharded(value) and not is_finite(value):
-                    raise ValueError(f"{what} must be finite, got NaN or Inf: take an older one")
-                if "square" in key and bool((value < 0).any()):
-                    raise ValueError(f"{what} must be 0 or more, got a negative number")
-
-    def _check_shape(self, what: str, key: str, value: Tensor, p: Tensor) -> None:
-        if value.shape != (expected := self._shape_of(key, value, p)):
-            shape = tuple(value.shape)
-            raise ValueError(f"{what} must have the shape {tuple(expected)}, got {shape}")
-
-    def _shape_of(self, key: str, value: Tensor, p: Tensor) -> torch.Size:
-        """Returns what shape a state must have; a subclass may keep others."""
-        return p.shape if key in ("momentum_buffer", *ADAMW_STATE) else value.shape
 
     def state_of(self, p: Tensor, group: Group) -> dict[str, Any]:
         """Returns what is kept about p, of that group; before the first step it is zeros."""
@@ -269,12 +212,8 @@ class Muon(torch.optim.Optimizer):
         group = self.param_groups[number]
         options.check_options(group)
         for name, p in options.named(group, number):
-            if is_lazy(p) or p.is_inference() or 0 in p.stride():
-                what = "has no shape yet (call the model once)"
-                what += ", was made in inference mode, or is expanded: clone it"
-                raise ValueError(f"expected a parameter with numbers of its own; {name!r} {what}")
-            if not p.is_floating_point() or p.dtype.itemsize == 1:
-                raise ValueError(f"expected real floating-point, 16+ bits; {name!r} is {p.dtype}")
+            if not p.is_floating_point():
+                raise ValueError(f"expected real floating-point; {name!r} is {p.dtype}")
             if group["rule"] == "muon" and p.ndim < 2:
                 vector = f"parameter {name!r} has shape {tuple(p.shape)}"
                 then = "give it to AdamW, or use muonlab.route(model)"
@@ -282,16 +221,8 @@ class Muon(torch.optim.Optimizer):
             if self.whole_only and (is_sharded(p) or fused.is_split(group)):
                 whole = f"{type(self).__name__} steps whole matrices, and {name!r} is"
                 raise ValueError(f"{whole} sharded, or to be split: train it on whole weights")
-            if p.device.type == "mps" and group["ns_dtype"] not in (None, torch.float32):
-                raise ValueError(f"an Apple GPU takes ns_dtype float32; got {group['ns_dtype']}")
             check_rows(name, p)
             fused.check_parts(name, p, group)
-            for key, value in self.state.get(p, {}).items():
-                if isinstance(value, Tensor) and value.ndim:
-                    self._check_shape(f"the {key} of {name!r}", key, value, p)
-                    if key == "momentum_buffer" and value.dtype != p.dtype:
-                        dtypes = f"{key} of {name!r} is {value.dtype}, the parameter {p.dtype}"
-                        raise ValueError(f"{dtypes}: build the optimizer after model.to(dtype)")
 
     def _adamw_step(self, group: Group) -> None:
         """Steps the parameters of a group by AdamW, entry by entry."""

@@ -132,7 +132,3 @@ class NorMuon(Muon):
         checks.choice("scale", group["scale"], SCALES)
         checks.number("beta2", group["beta2"], 0, 1)
         checks.number("row_eps", group["row_eps"], 0, 1, above=True)  # a row of zeros divides by it
-
-    def _shape_of(self, key: str, value: Tensor, p: Tensor) -> torch.Size:
-        rows = p.shape[: value.ndim if 0 < value.ndim < p.ndim else 1]  # of a stack: (e, m)
-        return rows if key == ROWS else super()._shape_of(key, value, p)

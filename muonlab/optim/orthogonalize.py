@@ -110,15 +110,11 @@ def largest_entry(G: Tensor) -> Tensor:
 
 def check_matrix(G: Tensor) -> None:
     """Raises ValueError unless G is a finite real floating-point tensor (..., m, n)."""
-    checks.kind("a matrix (..., m, n) as a tensor", G, Tensor)
     if G.ndim < 2:
         shape = tuple(G.shape)
         raise ValueError(f"expected a matrix (..., m, n), got shape {shape}: a vector is for AdamW")
-    if not G.is_floating_point() or G.dtype.itemsize == 1 or G.is_meta:
-        what = f"got {G.dtype} on {G.device}"
-        raise ValueError(f"expected real floating-point entries of 16 bits or more, {what}")
-    if G.layout != torch.strided:
-        raise ValueError(f"expected a dense matrix, got {G.layout}: give G.to_dense()")
+    if not G.is_floating_point():
+        raise ValueError(f"expected real floating-point entries, got {G.dtype}")
     if not is_finite(G):
         raise ValueError("expected finite numbers, got NaN or Inf in the matrix to orthogonalize")
 

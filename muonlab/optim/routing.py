@@ -2,13 +2,12 @@
 
 import inspect
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
 from torch import Tensor, nn
-from torch.nn.parameter import is_lazy
 
 from muonlab import checks
 from muonlab.models.attention import Attention
@@ -96,7 +95,6 @@ class Routing:
 
     def count(self, rule: str) -> int:
         """Returns how many numbers the parameters of this rule hold."""
-        checks.choice("rule", rule, ("muon", "adamw", "frozen"))
         return sum(self._parameters[r.name].numel() for r in self.routes if r.rule == rule)
 
     @property
@@ -136,7 +134,7 @@ def route(
 
     Raises:
         ValueError: a name that matches nothing, a parameter claimed by both sides, a vector claimed
-            for Muon, a model without parameters, or no matrix to be split. The message names it.
+            for Muon, or no matrix to be split. The message names it.
 
     >>> print(route(nn.ModuleDict({"w_in": nn.Linear(4, 8, bias=False), "norm": nn.LayerNorm(8)}),
     ...             muon=["w_in.weight"]))
@@ -146,20 +144,12 @@ def route(
     norm.bias    8      adamw  a vector has no singular spectrum
     numbers: muon 32 · adamw 16 · frozen 0
     """
-    checks.kind("a model, an nn.Module", model, nn.Module)
     for side, patterns in (("muon", muon), ("adamw", adamw)):
-        if isinstance(patterns, str | Mapping):
-            several = (patterns,) if isinstance(patterns, str) else tuple(patterns)
-            advice = f"write {side}={several!r}; got {patterns!r}"
-            raise ValueError(f"{side} takes several names: {advice}")
-        checks.several(f"names for {side}", patterns, str)
+        if isinstance(patterns, str):
+            raise ValueError(f"{side} takes several names: write {side}=({patterns!r},)")
     checks.choice("fused", fused, FUSED)
     muon, adamw = tuple(muon), tuple(adamw)
     parameters = dict(model.named_parameters())  # tied weights once, by their first name
-    if not parameters:
-        raise ValueError(f"expected a model with parameters, {type(model).__name__} has none")
-    if lazy := [name for name, p in parameters.items() if is_lazy(p)]:
-        raise ValueError(f"expected shapes, {lazy[0]!r} has none yet: call the model once before")
     names: Names = {}
     for name, p in model.named_parameters(remove_duplicate=False):
         names.setdefault(p, []).append(name)
@@ -182,12 +172,17 @@ def route(
         if muon_pattern not in names[p] and p in outer:
             muon_pattern = None  # a head must not slip in by a wide pattern
         rule, reason = _decide(p, muon_pattern, adamw_pattern, outer.get(p))
+        if p in shared and rule != "frozen":
+            reason += OF_BOTH
         kernel = rule == "muon" and p.ndim == 3 and p in kernels
-        reason += _remark(p, rule, kernel) or (OF_BOTH if p in shared and rule != "frozen" else "")
-        if rule == "muon" and muon_pattern and "*" in muon_pattern and p.shape in embeddings:
-            reason += HEAD_SHAPED
-        reason += FUSED[fused] if rule == "muon" and p in parts else ""
-        split = parts.get(p, ()) if rule == "muon" else ()
+        split: tuple[int, ...] = ()
+        if rule == "muon":
+            split = parts.get(p, ())
+            reason += _remark(p, kernel)
+            if "*" in (muon_pattern or "") and p.shape in embeddings:
+                reason += HEAD_SHAPED
+            if p in parts:
+                reason += FUSED[fused]
         routes.append(Route(name, tuple(p.shape), rule, reason, kernel, split))
     if fused != "whole" and not any(r.split for r in routes):
         theirs = "in_proj_weight of nn.MultiheadAttention, qkv of our attention"
@@ -219,7 +214,7 @@ def _claims(patterns: tuple[str, ...], names: Names) -> dict[nn.Parameter, str]:
             what = f"{entry!r} is no group ({', '.join(GROUPS)}) and matches no parameter"
             if entry in GROUPS:
                 what = f"group {entry} looks for {', '.join(GROUPS[entry])} and finds nothing"
-            examples = ", ".join([name for own_names in names.values() for name in own_names][:4])
+            examples = ", ".join([first for first, *_ in names.values()][:4])
             raise ValueError(f"{what}; this model has {examples}, …: name its matrices by patterns")
         claims = dict.fromkeys(fitting, entry) | claims
     return claims
@@ -248,9 +243,9 @@ def _decide(
     return "adamw", outer or other
 
 
-def _remark(p: nn.Parameter, rule: str, kernel: bool) -> str:
+def _remark(p: nn.Parameter, kernel: bool) -> str:
     """Returns what else there is to say about a stack, or a kernel."""
-    if rule != "muon" or p.ndim == 2:
+    if p.ndim == 2:
         return ""
     if is_stack(p, kernel):
         return f": a stack of {len(p)} matrices, each orthogonalized alone"

@@ -42,8 +42,6 @@ def lr_scale(name: LRScale | None, rows: int, columns: int) -> float:
     >>> lr_scale("match_rms_adamw", 256, 1024)
     6.4
     """
-    checks.number("rows", rows, 1, whole=True)
-    checks.number("columns", columns, 1, whole=True)
     factors = {
         "original": math.sqrt(max(1.0, rows / columns)),
         "match_rms_adamw": 0.2 * math.sqrt(max(rows, columns)),
