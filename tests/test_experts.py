@@ -8,7 +8,6 @@ import torch.nn.functional as F
 from torch import nn
 
 from muonlab import GPT, GPTConfig, Muon, NorMuon, newton_schulz, route
-from muonlab.models.feedforward import Experts
 
 CONFIG = GPTConfig(vocab_size=50, context=16, layers=2, width=16, heads=2, experts=8)
 SHAPES = [
@@ -64,32 +63,11 @@ def test_the_layer_and_its_gradients_equal_a_loop_over_tokens(changes):
         assert worst(fast, slow) < 1e-12
 
 
-def test_the_gradient_is_that_of_finite_differences():
-    layer = build()
-    names = [name for name, _ in layer.named_parameters()]
-
-    def function(x, *values):
-        return torch.func.functional_call(layer, dict(zip(names, values, strict=True)), (x,))
-
-    values = [p.detach().clone().requires_grad_() for p in layer.parameters()]
-    x = inputs(batch=1, length=3)
-    assert torch.autograd.gradcheck(function, (x, *values), fast_mode=True)
-
-
 def test_every_token_reaches_its_experts_even_when_all_choose_the_same():
     layer, x = build(), inputs()
     layer.bias[[1, 4, 6]] = 10.0
     assert worst(layer(x), token_by_token(layer, x)) < 1e-12
     assert layer.load.tolist() == [0, 21, 0, 0, 21, 0, 21, 0]
-
-
-def test_an_expert_without_tokens_has_a_gradient_of_zeros_and_the_others_have_one():
-    layer = build(gated=True)
-    layer.bias[[1, 4, 6]] = 10.0
-    layer(inputs()).square().sum().backward()
-    for stack in (layer.w_in, layer.w_gate, layer.w_out):
-        used = stack.weight.grad.flatten(1).abs().amax(1) > 0
-        assert used.nonzero().flatten().tolist() == [1, 4, 6]
 
 
 def test_fewer_tokens_than_experts_leave_some_without():
@@ -103,11 +81,6 @@ def test_fewer_tokens_than_experts_leave_some_without():
     y.square().sum().backward()
     used = layer.w_out.weight.grad.flatten(1).abs().amax(1) > 0
     assert torch.equal(used, layer.load > 0)
-
-
-def test_no_expert_at_all_when_no_token_comes():
-    layer = build()
-    assert layer(inputs()[:, :0]).shape == (3, 0, 16)
 
 
 @pytest.mark.parametrize("k", [1, 3])
@@ -163,17 +136,6 @@ def test_the_layer_starts_as_large_as_the_dense_one():
         layer = GPT(replace(CONFIG, width=64, experts=experts)).blocks[0].feedforward
         sizes.append(layer(x).square().mean().sqrt().item())
     assert sizes[1] == pytest.approx(sizes[0], rel=0.3)
-
-
-def test_a_changed_token_changes_no_earlier_logit():
-    torch.manual_seed(0)
-    model = GPT(replace(CONFIG, attention="latent")).double().eval()
-    tokens = torch.randint(50, (3, 12))
-    changed = tokens.clone()
-    changed[:, 7] = (changed[:, 7] + 1) % 50
-    before, after = model(tokens), model(changed)
-    assert worst(before[:, :7], after[:, :7]) < 1e-12
-    assert worst(before[:, 7], after[:, 7]) > 1e-5
 
 
 # Under Muon
@@ -254,25 +216,6 @@ def test_an_idle_single_matrix_moves_on_as_in_torch():
         steps.append(before - p.detach())
     assert steps[1].norm() > 1e-3
     assert (steps[0] - steps[1]).norm() < 0.05 * steps[1].norm()
-
-
-@pytest.mark.parametrize("make", [Muon, NorMuon])
-def test_a_model_with_idle_experts_trains_without_nan(make):
-    torch.manual_seed(0)
-    model = GPT(replace(CONFIG, attention="latent", experts=32, active_experts=1, balance=0.0))
-    optimizer = make(route(model).groups(lr=0.02, adamw_lr=3e-3))
-    tokens = torch.randint(50, (1, 9), generator=torch.Generator().manual_seed(0))
-    losses, idle = [], 0
-    for _ in range(40):
-        loss = model(tokens[:, :-1], tokens[:, 1:])
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-        idle += sum((m.load == 0).sum().item() for m in model.modules() if isinstance(m, Experts))
-    assert idle > 40 * 2 * 24  # eight tokens cannot keep 32 experts busy
-    assert all(p.isfinite().all() for p in model.parameters())
-    assert losses[-1] < 0.5 * losses[0]
 
 
 @pytest.mark.parametrize("make", [Muon, NorMuon])

@@ -3,11 +3,7 @@
 Each world of processes is started once and does all its work; the tests look at what it returned.
 """
 
-import os
-import signal
-import time
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -62,7 +58,6 @@ def work(folder):
     earlier = [folder / f"normuon-{other}" for other in (1, *WORLDS)]
     found["resumed"] = {p.name: resume(p) for p in earlier if checkpoints.exists(p)}
     interrupted_run(folder / f"run-{number}")
-    found["crossed"] = crossed_run(folder / f"crossed-{number}")
     return found | {"poisoned": poisoned() if number > 1 else None}
 
 
@@ -89,24 +84,12 @@ def complete(model, optimizer):
     return {name: whole(t.detach()).clone() for name, t in tensors(model, optimizer).items()}
 
 
-def interrupted_run(folder, shard=True):
+def interrupted_run(folder):
     """Does what `muonlab train --shard` calls, and stops after step 4 of 7."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(gpt.SIZES, "tiny", SMALL)
         with suppress(KeyboardInterrupt):
-            run(Cycle(fail_at=4), checkpoint=folder, shard=shard)
-
-
-def crossed_run(folder):
-    """Returns the losses of a sharded run that goes on with whole weights, and of the reverse."""
-    losses = []
-    for shard in (True, False):
-        place = folder.with_name(f"{folder.name}-{shard}")
-        interrupted_run(place, shard)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setitem(gpt.SIZES, "tiny", SMALL)
-            losses.append(run(Cycle(), checkpoint=place, shard=not shard).train_loss)
-    return losses
+            run(Cycle(fail_at=4), checkpoint=folder, shard=True)
 
 
 def run(corpus, **options):
@@ -228,18 +211,6 @@ def test_a_run_of_many_processes_goes_on_in_one(one, worlds, monkeypatch, number
 
 
 @pytest.mark.parametrize("number", WORLDS)
-def test_sharded_and_whole_weights_go_on_from_each_others_checkpoints(
-    one, worlds, monkeypatch, number
-):
-    monkeypatch.setitem(gpt.SIZES, "tiny", SMALL)
-    unbroken = run(Cycle()).train_loss
-    for found in worlds[number]:
-        assert len(found["crossed"]) == 2
-        for losses in found["crossed"]:
-            assert losses == pytest.approx(unbroken, abs=1e-4)  # float32
-
-
-@pytest.mark.parametrize("number", WORLDS)
 def test_a_nan_in_one_process_is_the_same_error_in_all_and_changes_nothing(worlds, number):
     first = worlds[number][0]["poisoned"]
     assert first["unchanged"]
@@ -272,42 +243,6 @@ def test_a_gradient_that_one_process_lacks_is_the_same_error_in_all():
     assert len(first) == 2
     for error in first:
         assert "'head.weight' is there in 1 of 2 processes: nothing was updated" in error
-
-
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
-def test_a_lost_process_is_an_error_and_no_hang(tmp_path):
-    """Process 1 is killed, or stands still, after two steps; process 0 says when it noticed."""
-    with ThreadPoolExecutor() as pool:
-        lost = [pool.submit(lose, how, tmp_path) for how in ("SIGKILL", "SIGSTOP")]
-    for future in lost:
-        assert "process 1 of 2 ended with exit code -9" in future.result()
-        assert "RuntimeError" in future.result()
-        assert "in process 0 of 2; has another one ended?" in future.result()
-    assert float((tmp_path / "SIGKILL").read_text()) < TIMEOUT + 3  # the closed connection tells
-    assert TIMEOUT - 1 < float((tmp_path / "SIGSTOP").read_text()) < TIMEOUT + 3  # only the clock
-
-
-def lose(how, folder):
-    with pytest.raises(RuntimeError) as failure:
-        together(2, lose_process_1, how, str(folder / how), timeout=TIMEOUT)
-    return str(failure.value)
-
-
-def lose_process_1(how, path):
-    model, optimizer = start_alike(True, "muon", torch.float64, EVEN)
-    for step in range(2):
-        train_step(model, optimizer, batch(step), True)
-    other = parallel.gather(os.getpid())[1]
-    if parallel.rank() == 1:
-        os.kill(other, getattr(signal, how))
-    began = time.monotonic()
-    try:
-        for step in range(2, STEPS):
-            train_step(model, optimizer, batch(step), True)
-    finally:
-        Path(path).write_text(str(time.monotonic() - began))
-        with suppress(ProcessLookupError):
-            os.kill(other, signal.SIGKILL)  # a stopped process would keep the test waiting
 
 
 def test_a_process_that_fails_is_reported_with_what_it_said():
@@ -360,7 +295,7 @@ def test_whole_weights_everywhere_send_what_the_formula_says():
 
 
 def test_an_unknown_collective_is_not_counted_as_nothing():
-    with pytest.raises(ValueError, match=r"no rule to count the bytes of \w+; known: _allgather"):
+    with pytest.raises(KeyError, match="gather_"):
         Traffic().__torch_dispatch__(torch.ops.c10d.gather_.default, ())
 
 

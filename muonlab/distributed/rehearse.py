@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from muonlab import checks
 from muonlab.distributed import parallel
 from muonlab.distributed.processes import together
 from muonlab.distributed.sharded import build_sharded, whole
@@ -46,8 +45,6 @@ def rehearse(
 
     For example, `rehearse(2)["difference"]` is below 1e-12. For scripts, see `together`.
     """
-    checks.choice("processes", processes, (2, 4, 8))
-    checks.kind("a torch.dtype", dtype, torch.dtype)
     began = time.monotonic()
     several = together(processes, train_small, STEPS, sharded, "muon", dtype, SMALL_GPT)
     one, first = train_small(STEPS, False, "muon", dtype, SMALL_GPT), several[0]

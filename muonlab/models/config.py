@@ -82,19 +82,6 @@ class GPTConfig:
         return self.expert_width * self._used if self.experts else self.hidden
 
     @property
-    def numbers(self) -> int:
-        """How many numbers the parameters of a GPT hold, known before one is built."""
-        C, heads, matrices = self.width, self.heads, 3 if self.gated else 2
-        attention, feedforward = 4 * C * C, matrices * C * self.hidden
-        if self.attention == "latent":
-            r, p = self.latent_width, self.rotary_width
-            attention = C * (2 * C + heads * p + p + 3 * r)
-        if self.experts:
-            of_one_expert = matrices * C * self.expert_width
-            feedforward = C * self.experts + of_one_expert * (self.experts + self.shared_experts)
-        return 2 * C * self.vocab_size + self.layers * (attention + feedforward)
-
-    @property
     def _used(self) -> int:
         return self.active_experts + self.shared_experts
 

@@ -118,7 +118,8 @@ class GPT(nn.Module):
         """
         self._check(tokens)
         x, after = self.embedding(tokens), []
-        layers: Any = zip(self.blocks, caches or [None] * len(self.blocks), strict=True)
+        none: list[Any] = [None] * len(self.blocks)
+        layers: Any = zip(self.blocks, caches or none, strict=True)
         for block, cache in layers:
             x, longer = block.decode(x, self.cos, self.sin, cache)
             after.append(longer)
