@@ -175,9 +175,8 @@ def route(
         if p in shared and rule != "frozen":
             reason += OF_BOTH
         kernel = rule == "muon" and p.ndim == 3 and p in kernels
-        split: tuple[int, ...] = ()
+        split = parts.get(p, ()) if rule == "muon" else ()
         if rule == "muon":
-            split = parts.get(p, ())
             reason += _remark(p, kernel)
             if "*" in (muon_pattern or "") and p.shape in embeddings:
                 reason += HEAD_SHAPED
