@@ -455,21 +455,20 @@ def lose(part, folder):
     return str(failure.value)
 
 
-PARTS = {  # how process 1 is lost, whether weights are sharded, and as it begins what
-    "evaluate": ("SIGSTOP", True, parallel.Shared, "__call__"),
-    "exchange": ("SIGKILL", True, exchange, "_scatter"),
-    "save": ("SIGKILL", True, checkpoints, "_checksum"),
-    "step": ("SIGKILL", False, parallel, "mean"),
+PARTS = {  # how process 1 is lost, and as it begins what
+    "evaluate": ("SIGSTOP", parallel.Shared, "__call__"),
+    "exchange": ("SIGKILL", exchange, "_scatter"),
+    "save": ("SIGKILL", checkpoints, "_checksum"),
 }
 
 
 def lose_process_1(part, folder):
     """Process 1 is lost within a part of a run; process 0 says how long it waited."""
-    how, shard, *place = PARTS[part]
+    how, *place = PARTS[part]
     other = parallel.gather(os.getpid())[1]
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(gpt.SIZES, "tiny", SMALL)
-        run = Run(replace(CONFIG, batch=8), Cycle(), shard=shard)
+        run = Run(replace(CONFIG, batch=8), Cycle(), shard=True)
         run.train_step()
         if parallel.rank() == 1:
             patch.setattr(*place, lambda *_, **__: os.kill(other, getattr(signal, how)))

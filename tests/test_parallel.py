@@ -1,8 +1,12 @@
 """Two processes train as one does: the same weights, half the work, and no hanging."""
 
+import multiprocessing
+import os
+import signal
 import socket
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -111,6 +115,38 @@ def poisoned(model, optimizer):
         optimizer.zero_grad()
     unchanged = all(torch.equal(before[name], p) for name, p in model.state_dict().items())
     return {"errors": errors, "unchanged": unchanged}
+
+
+def lose(folder, how, rank, port):
+    """Process 1 is killed, stands still, or fails, after two steps; 0 says when it noticed."""
+    place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2", "RANK": str(rank)}
+    os.environ.update(place)
+    with parallel.world(timeout=TIMEOUT):
+        model, optimizer = start()
+        train(model, optimizer, range(2))
+        if rank == 1 and how == "error":
+            raise ValueError("no batch 2")
+        if rank == 1:
+            os.kill(os.getpid(), getattr(signal, how))
+        began = time.monotonic()
+        try:
+            train(model, optimizer, range(2, STEPS))
+        except RuntimeError:
+            (folder / how).write_text(str(time.monotonic() - began))
+
+
+def lose_all_ways(folder):
+    """Three pairs of processes at once, forked because to import torch six times takes long."""
+    fork, processes = multiprocessing.get_context("fork"), []
+    for how in ("SIGKILL", "SIGSTOP", "error"):
+        port = free_port()
+        for rank in range(2):
+            processes.append(fork.Process(target=lose, args=(folder, how, rank, port)))
+            processes[-1].start()
+    for survivor in processes[::2]:
+        survivor.join(PATIENCE / 2)
+    for process in processes:
+        process.kill()
 
 
 def leave(fails):
@@ -236,6 +272,16 @@ def test_experts_are_balanced_by_the_tokens_of_all_processes(two):
         assert state_gap(found["optimizer"], wanted["optimizer"]) < 1e-13
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
+def test_a_lost_partner_is_an_error_and_no_hang(tmp_path):
+    command = [sys.executable, __file__, "lose", str(tmp_path)]
+    subprocess.run(command, check=True, timeout=PATIENCE, capture_output=True)
+    waited = {path.name: float(path.read_text()) for path in tmp_path.iterdir()}
+    for how in ("SIGKILL", "error"):
+        assert waited[how] < TIMEOUT + 3  # the closed connection tells
+    assert TIMEOUT - 1 < waited["SIGSTOP"] < TIMEOUT + 3  # nothing tells but the clock
+
+
 def test_processes_end_although_a_thread_waits_for_python():
     subprocess.run([sys.executable, __file__, "leave", ""], check=True, timeout=PATIENCE / 5)
 
@@ -300,7 +346,9 @@ def test_without_torchrun_nothing_is_distributed(monkeypatch):
 
 if __name__ == "__main__":
     folder = Path(sys.argv[2])
-    if sys.argv[1] == "leave":
+    if sys.argv[1] == "lose":
+        lose_all_ways(folder)
+    elif sys.argv[1] == "leave":
         leave_both_ways()
     else:
         with parallel.world():
