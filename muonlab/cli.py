@@ -207,14 +207,10 @@ def _typed(pair: tuple[str, str]) -> tuple[str, Any]:
     if isinstance(default, bool) or (text == "None" and not isinstance(default, tuple)):
         known = {"True": True, "False": False, "None": None}
         return name, known.get(text, text)
-    if isinstance(default, tuple):
-        parts = [] if text in ("none", "None") else text.split("+")
-        try:
-            return name, tuple(map(type(default[0]), parts))
-        except ValueError as error:
-            such = "+".join(map(str, default))
-            raise ValueError(f"{name} is a list of numbers, as {such}; got {text!r}") from error
     try:
+        if isinstance(default, tuple):
+            parts = [] if text in ("none", "None") else text.split("+")
+            return name, tuple(map(type(default[0]), parts))
         return name, (float if default is None else type(default))(text)
     except ValueError:  # TrainConfig says it, with the field's name
         return name, text
@@ -249,11 +245,9 @@ def _lab(options: argparse.Namespace) -> int:
 def _train(options: argparse.Namespace) -> int:
     values = {field.name: getattr(options, field.name) for field in dataclasses.fields(TrainConfig)}
     names, config = ("checkpoint", "shard", "replicas", "timeout"), TrainConfig(**values)
-    if options.shard and parallel.size() == 1:
-        raise ValueError("--shard divides a model among processes, got one: start with torchrun")
-    if parallel.size() == 1 and options.timeout != TIMEOUT:
-        waits = f"--timeout {options.timeout:g} is for processes that wait for each other"
-        raise ValueError(f"{waits}, got one: start with torchrun")
+    if parallel.size() == 1 and (options.shard or options.timeout != TIMEOUT):
+        several = "--shard and --timeout are for several processes"
+        raise ValueError(f"{several}, got one: start with torchrun")
     if (idle := config.told_idle()) and not parallel.rank():
         print(idle, file=sys.stderr)
         warnings.filterwarnings("ignore", IDLE)  # it is said
@@ -280,11 +274,8 @@ def _train(options: argparse.Namespace) -> int:
 
 def _ablate(options: argparse.Namespace) -> int:
     if options.name is None:
-        chosen = options.corpus, options.pieces, options.workers, options.minutes
-        if {*chosen} > {None} or options.engine != "local" or options.results != RESULTS:
-            raise ValueError(
-                "without a name it lists the studies: options are for a study, name it"
-            )
+        chosen = "corpus", "pieces", "workers", "minutes", "engine", "results"
+        _refuse(options, *chosen, since="without a name it lists the studies: name one")
         print(*(f"{name}: {', '.join(s.phases())}" for name, s in STUDIES.items()), sep="\n")
         return 0
     at = Place(options.results, options.corpus, options.pieces)
@@ -338,16 +329,13 @@ def _results(options: argparse.Namespace) -> int:
     if not folder.is_dir():
         raise FileNotFoundError(f"expected a folder of records, got {folder}, which is not there")
     if options.check:
-        if options.name or options.where or options.against or options.search:
-            raise ValueError("--check looks at all records: no name, no other option")
-        if folder.resolve() != RESULTS.resolve():
-            raise ValueError(f"--check is about the course's records in {RESULTS}: no --results")
+        others = "name", "where", "against", "search", "results"
+        _refuse(options, *others, since="--check looks at all records of the course")
         messages = problems(PRESETS, unfinished=UNFINISHED)
         print(*(messages or ["all records are whole"]), sep="\n")
         return int(bool(messages))
     if options.name is None:
-        if options.search or options.where or options.against:
-            raise ValueError("--where, --against and --search are about one phase: name it")
+        _refuse(options, "search", "where", "against", since="it is about one phase: name it")
         lines = [_counted(n, folder) for n in _names(folder)]
         none = f"no records in {folder}: `muonlab ablate NAME --results FOLDER` writes them"
         print(*(checks.printable(line, LINE) for line in lines or [none]), sep="\n")
@@ -355,8 +343,7 @@ def _results(options: argparse.Namespace) -> int:
     if options.search:
         if options.name not in SEARCHES:
             raise ValueError(f"--search needs one of {', '.join(SEARCHES)}; got {options.name!r}")
-        if options.where or options.against:
-            raise ValueError("--search tells of all trials: no --where, no --against")
+        _refuse(options, "where", "against", since="--search tells of all trials")
         print(outcome(SEARCHES[options.name], Place(folder)))
         return 0
     where, against = (dict(map(_typed, pairs)) for pairs in (options.where, options.against))
@@ -410,25 +397,32 @@ def _report(options: argparse.Namespace) -> int:
 
 
 def _corpus(options: argparse.Namespace) -> int:
-    if options.what == "import" and options.texts is not corpus.TEXTS:
-        raise ValueError("--texts is of export: import takes all that FILE holds")
-    if options.what == "export" and options.replace:
-        raise ValueError("--replace is of import: export never overwrites, so name a new FILE")
     if options.what == "export":
+        _refuse(options, "replace", since="export never overwrites: name a new FILE")
         texts = corpus.export_texts(options.file, options.texts)
     else:
+        _refuse(options, "texts", since="import takes all that FILE holds")
         texts = corpus.import_texts(options.file, options.replace)
     print(*(f"{name} {digest[:12]}" for name, digest in texts.items()), sep="\n")
     return 0
 
 
 def _bench(options: argparse.Namespace) -> int:
-    if options.record and options.show:
-        raise ValueError("--record measures this machine, --show prints an old record: give one")
-    if options.record:
-        prepare_file(options.record)  # rather now than after the measuring
-    record = read_bench(options.show) if options.show else bench(options.device)
-    if options.record:
-        write_bench(record, options.record)
+    if options.show:
+        _refuse(options, "record", since="--show prints an old record")
+        record = read_bench(options.show)
+    else:
+        path = prepare_file(options.record) if options.record else None  # before it measures
+        record = bench(options.device)
+        if path:
+            write_bench(record, path)
     print(bench_report(record), end="")
     return 0
+
+
+def _refuse(options: argparse.Namespace, *names: str, since: str) -> None:
+    """Raises ValueError where one of these options is given, for it would change nothing."""
+    usual = {"engine": "local", "results": RESULTS, "texts": corpus.TEXTS}
+    for name in names:
+        if getattr(options, name) not in (None, False, [], usual.get(name)):
+            raise ValueError(f"{name} changes nothing here, since {since}")

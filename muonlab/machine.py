@@ -12,8 +12,6 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from muonlab import checks
-
 BF16_UNITS = ("amx_bf16", "avx512_bf16")  # Intel since 2020, AMD since Zen 4
 BF16_GAIN = 1.5  # how many times as fast as float32 products must be to be worth their rounding
 GAIN: dict[str, float] = {}  # what `bf16_gain` has found in this process
@@ -43,18 +41,15 @@ def pick_device(name: str) -> torch.device:
     nobody has run the course there.
 
     Raises:
-        ValueError: a GPU is named, and torch can use none.
+        ValueError: a GPU is named that torch cannot use.
     """
-    checks.kind("the name of a device, as cpu", name, str)
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
-    if name == "mps" and not torch.backends.mps.is_available():
-        raise ValueError("device 'mps' needs an Apple GPU that torch can use; take device='cpu'")
-    if name.startswith("cuda") and not torch.cuda.is_available():
-        raise ValueError(f"device {name!r} needs a GPU that torch can use; take device='cpu'")
     device = torch.device(name)
-    if device.type == "cuda" and not (device.index or 0) < (count := torch.cuda.device_count()):
-        raise ValueError(f"device {name!r} is not one of the {count} GPUs here, cuda:0 and so on")
+    number = {"cpu": 1, "cuda": torch.cuda.device_count(), "mps": torch.backends.mps.is_available()}
+    if not (device.index or 0) < number.get(device.type, 0):
+        kind = "an Apple GPU" if device.type == "mps" else "a GPU"
+        raise ValueError(f"device {name!r} needs {kind} that torch can use; take device='cpu'")
     return device
 
 

@@ -160,4 +160,4 @@ def test_a_name_that_nothing_has_is_answered_with_those_that_there_are(results, 
     assert cli.main(["results", "small"]) == 2
     assert "small has the phases small-tuning, small-seeds: name one" in capsys.readouterr().err
     assert cli.main(["results", "--check", "--results", str(results)]) == 2
-    assert "--check is about the course's records" in capsys.readouterr().err
+    assert "--check looks at all records of the course" in capsys.readouterr().err

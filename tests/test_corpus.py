@@ -9,7 +9,9 @@ import sys
 import threading
 from collections import Counter
 from hashlib import sha256
+from itertools import product
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -254,13 +256,6 @@ def folder_of(folder, texts):
     return folder
 
 
-def test_without_sources_the_message_says_what_to_do(monkeypatch):
-    monkeypatch.setattr(documents, "topics", {})
-    monkeypatch.setattr(documents, "source_folders", lambda: iter(()))
-    with pytest.raises(FileNotFoundError, match=r"expected documentation .* found none: install"):
-        documents.documentation()
-
-
 # splitting
 
 
@@ -283,7 +278,7 @@ def test_a_small_text_still_has_both_halves(count):
 
 
 def test_one_document_cannot_be_split():
-    with pytest.raises(ValueError, match=r"expected at least 2 different documents.* got 1: add"):
+    with pytest.raises(ValueError, match=r"expected 2 different documents.* got 1"):
         documents.split(["same", "same"])
 
 
@@ -333,16 +328,11 @@ def test_a_batch_is_a_function_of_seed_and_step():
     assert torch.equal(targets, inputs + 1)
     torch.manual_seed(99)
     assert torch.equal(made.batch(3, 8, 16, seed=1)[0], inputs)
-    others = {
-        tuple(made.batch(a, 8, 16, seed=b)[0][:, 0].tolist()) for a in range(6) for b in range(6)
-    }
+    before, others = torch.get_rng_state(), set()
+    for step, seed in product(range(6), repeat=2):
+        others.add(tuple(made.batch(step, 8, 16, seed)[0][:, 0].tolist()))
     assert len(others) == 36
-
-
-def test_a_batch_does_not_touch_the_global_generator():
-    before = torch.get_rng_state()
-    made_of(range(50)).batch(0, 4, 8, seed=0)
-    assert torch.equal(torch.get_rng_state(), before)
+    assert torch.equal(torch.get_rng_state(), before)  # no chance of anybody else's is taken
 
 
 def test_batches_reach_the_first_and_the_last_token():
@@ -366,15 +356,9 @@ def test_a_context_longer_than_the_text_is_refused():
 def test_held_out_batches_predict_each_token_once():
     made = made_of(range(9), range(50))
     first = list(made.held_out_batches(batch=3, context=7, tokens=10_000))
-    again = list(made.held_out_batches(batch=3, context=7, tokens=10_000))
     assert [inputs.shape for inputs, _ in first] == [(3, 7), (3, 7), (1, 7)]
     assert torch.cat([targets.flatten() for _, targets in first]).tolist() == list(range(1, 50))
     assert torch.cat([inputs.flatten() for inputs, _ in first]).tolist() == list(range(49))
-    assert all(
-        torch.equal(a, b)
-        for x, y in zip(first, again, strict=True)
-        for a, b in zip(x, y, strict=True)
-    )
 
 
 def test_a_held_out_window_without_its_last_target_is_left_out():
@@ -448,22 +432,20 @@ def test_hidden_folders_and_other_files_are_left_out(texts):
     (texts / ".git").mkdir()
     (texts / ".git" / "note.txt").write_text("hidden")
     (texts / "picture.png").write_bytes(b"\x89PNG")
-    assert len(documents.text_files(texts)) == 40
+    assert len(documents.passages(texts)) == 40
 
 
 def test_an_empty_folder_is_refused(own_cache, tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / "blank.txt").write_text("  \n")
-    with pytest.raises(FileNotFoundError, match=r"expected text in files that end in \.txt.*none"):
+    with pytest.raises(FileNotFoundError, match=r"expected text in files that end in \.txt.*empty"):
         load_corpus(tmp_path / "empty")
     assert not own_cache.exists()
 
 
 def test_an_unreadable_folder_is_named(own_cache, texts, monkeypatch):
-    def refuse(path):
-        raise PermissionError(errno.EACCES, "Permission denied", str(path))
-
-    monkeypatch.setattr(os, "scandir", refuse)
+    refused = PermissionError(errno.EACCES, "Permission denied", str(texts))
+    monkeypatch.setattr(os, "scandir", Mock(side_effect=refused))
     with pytest.raises(PermissionError, match=r"Permission denied.*letters"):
         documents.passages(texts)
 
@@ -473,17 +455,6 @@ def test_a_file_that_is_not_text_is_named(own_cache, texts):
     with pytest.raises(ValueError, match=r"expected text in UTF-8 in .*old\.txt, got byte 0xf6"):
         load_corpus(texts)
     assert not own_cache.exists()
-
-
-@pytest.mark.parametrize("name", ["dosc", "no/such/folder"])
-def test_an_unknown_name_lists_those_that_exist(name):
-    with pytest.raises(ValueError, match="expected 'docs' or 'code' or 'fineweb' or the path"):
-        load_corpus(name)
-
-
-def test_a_file_is_not_a_folder(texts):
-    with pytest.raises(ValueError, match="which is a file"):
-        load_corpus(texts / "00.txt")
 
 
 # the cache: whole, or not there
@@ -522,44 +493,28 @@ def test_a_broken_cache_is_named_and_built_again(own_cache, texts, damage):
 
 
 def test_a_build_that_fails_leaves_nothing(own_cache, texts, monkeypatch):
-    def fail(*_):
-        raise MemoryError
-
-    monkeypatch.setattr(tokenization, "encode", fail)
+    monkeypatch.setattr(tokenization, "encode", Mock(side_effect=MemoryError))
     with pytest.raises(MemoryError):
         load_corpus(texts)
     assert not [*own_cache.iterdir()]
 
 
-@pytest.mark.parametrize("call", ["fsync", "replace"])
-def test_a_full_disk_says_what_to_do_and_leaves_the_good_file(own_cache, monkeypatch, call):
-    path = own_cache / "some.corpus"
-    cache.write_whole(path, b"good")
-
-    def full(*_):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, call, full)
-    with pytest.raises(OSError, match=r"expected to write .* MB .*No space left.*MUONLAB_CACHE"):
-        cache.write_whole(path, b"new")
-    assert [*own_cache.iterdir()] == [path]
-    assert path.read_bytes() == b"good"
+FULL = OSError(errno.ENOSPC, "No space left on device")
 
 
-def test_an_interrupted_write_leaves_nothing(own_cache, monkeypatch):
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(os, "fsync", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        cache.write_whole(own_cache / "some.corpus", b"new")
-    assert not [*own_cache.iterdir()]
-
-
-def test_a_write_that_reads_back_otherwise_is_refused(own_cache, monkeypatch):
-    monkeypatch.setattr(Path, "read_bytes", lambda path: b"rot")
-    with pytest.raises(OSError, match="reads back otherwise"):
-        cache.write_whole(own_cache / "some.corpus", b"new")
+@pytest.mark.parametrize(
+    ("owner", "call", "outcome", "words"),
+    [
+        (os, "fsync", [FULL], "No space left.*MUONLAB_CACHE"),
+        (os, "replace", [FULL], "No space left.*MUONLAB_CACHE"),
+        (os, "fsync", [KeyboardInterrupt], ""),
+        (Path, "read_bytes", [b"rot"], "reads back otherwise"),
+    ],
+)
+def test_a_write_that_fails_leaves_nothing(own_cache, monkeypatch, owner, call, outcome, words):
+    monkeypatch.setattr(owner, call, Mock(side_effect=outcome))
+    with pytest.raises((OSError, KeyboardInterrupt), match=words):
+        cache.load_or_build("some.corpus", lambda: b"new")
     assert not [*own_cache.iterdir()]
 
 
@@ -571,11 +526,10 @@ def test_a_cache_that_cannot_be_a_folder_is_refused(texts, monkeypatch, tmp_path
 
 
 def test_a_cache_file_that_cannot_be_read_is_named(own_cache, monkeypatch):
-    def refuse(path):
-        raise PermissionError(errno.EACCES, "Permission denied", str(path))
-
-    monkeypatch.setattr(Path, "read_bytes", refuse)
-    with pytest.raises(PermissionError, match=r"expected to read the cache.*some\.corpus"):
+    cache.load_or_build("some.corpus", lambda: b"good")
+    refused = PermissionError(errno.EACCES, "Permission denied")
+    monkeypatch.setattr(Path, "read_bytes", Mock(side_effect=refused))
+    with pytest.raises(PermissionError, match=r"Permission denied.*some\.corpus"):
         cache.load_or_build("some.corpus", lambda: pytest.fail("built over it"))
 
 
@@ -620,7 +574,7 @@ def test_the_cache_folder_is_the_systems_or_yours(monkeypatch, tmp_path):
 def test_a_named_pipe_in_a_folder_of_texts_is_passed_over(tmp_path):
     (tmp_path / "a.txt").write_text("some text", encoding="utf-8")
     os.mkfifo(tmp_path / "pipe.txt")
-    assert [path.name for path in documents.text_files(tmp_path)] == ["a.txt"]
+    assert documents.passages(tmp_path) == ["some text"]
 
 
 def test_repeated_spans_by_hand():
@@ -635,16 +589,3 @@ def test_the_card_tells_the_counts_that_are_measured(docs):
         pytest.skip("the card was measured with other versions of the packages")
     for line in summary.counts_of(docs).splitlines()[:8]:
         assert line in card
-
-
-@pytest.mark.parametrize(
-    ("facts", "why"), [({}, "KeyError"), ({"tokenizer": "{}"}, "Exception"), ([1], "TypeError")]
-)
-def test_a_cache_file_that_holds_no_corpus_is_named(own_cache, texts, facts, why):
-    load_corpus(texts)
-    [path] = own_cache.iterdir()
-    content = json.dumps(facts).encode() + b"\n"
-    digest = sha256(content).hexdigest()
-    path.write_bytes(f"{cache.STAMP}{digest}\n".encode() + content)
-    with pytest.raises(ValueError, match=rf"corpus holds no corpus \({why}.*remove it"):
-        load_corpus(texts)

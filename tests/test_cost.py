@@ -190,13 +190,9 @@ def test_what_a_step_needs_at_once_grows_with_its_tokens_as_estimated(precision,
 
 def test_pieces_let_the_papers_tier_fit_a_card_of_24_gb():
     run = replace(TIERS["paper"].base, precision="bf16")
-    enough = plans.estimate([CONFIG, run], speed=1e9).pieces
-    assert 1 < enough == cost.least_pieces(run, 24e9)
-    assert (
-        cost.bytes_needed(replace(run, pieces=enough))
-        < 24e9
-        < cost.bytes_needed(replace(run, pieces=2))
-    )
+    enough = cost.least_pieces(run, 24e9)
+    needed = [cost.bytes_needed(replace(run, pieces=pieces)) for pieces in (enough, 2)]
+    assert needed[0] < 24e9 < needed[1]
     assert cost.least_pieces(run, 2e9) is None  # its weights and states alone take more
 
 
@@ -273,16 +269,12 @@ def test_shared_memory_counts_once_and_freed_gradients_do_not():
 # Plans
 
 
-def test_an_estimate_adds_the_runs_up_and_gives_each_gpu_whole_runs():
+def test_an_estimate_adds_the_runs_up():
     short, long = TrainConfig(steps=10), TrainConfig(steps=40, batch=32)
     nine = plans.estimate([short] * 8 + [long], speed=1e9)
     assert nine.flop == pytest.approx(8 * cost.flops(short) + cost.flops(long))
-    assert nine.bytes == cost.bytes_needed(long) > cost.bytes_needed(short)
+    assert nine.runs == 9
     assert nine.hours == pytest.approx(nine.flop / 1e9 / 3600)
-    assert nine.gpu_hours == pytest.approx(nine.flop / (989e12 * 0.4) / 3600)
-    assert nine.eight_gpus == pytest.approx(2 * cost.flops(long) / (989e12 * 0.4) / 3600)
-    with pytest.raises(ValueError, match="runs must be"):
-        plans.estimate([], 1e9)
 
 
 def test_the_speed_of_this_machine_is_counted_operations_over_the_seconds_of_a_step(monkeypatch):

@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -246,19 +245,6 @@ def test_the_digest_names_the_facts(facts):
 def test_other_names_are_refused(name):
     with pytest.raises(ValueError, match=f"expected a name like 'facts-9' .* got '{name}'"):
         load_facts(name)
-
-
-@pytest.mark.parametrize(
-    ("name", "got"), [("facts-0", "0 and 1"), ("facts-16", "16 and 1"), ("facts-9-zipf2.1", "2.1")]
-)
-def test_sizes_out_of_range_are_refused(name, got):
-    with pytest.raises(ValueError, match=f"m of 1 to 15 and an exponent of 0 to 2, got .*{got}"):
-        load_facts(name)
-
-
-def test_an_exponent_that_is_no_number_is_refused():
-    with pytest.raises(ValueError, match="9 and nan"):
-        selections(9, np.nan)
 
 
 def test_the_measurement_needs_no_gradients_switched_off_by_its_caller():

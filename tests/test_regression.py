@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from muonlab.data.load import load_corpus
-from muonlab.data.regression import Regression, load_regression
+from muonlab.data.regression import Regression
 from muonlab.models.gpt import SIZES, GPTConfig
 from muonlab.models.regressor import Regressor
 from muonlab.records.table import runs_table
@@ -121,18 +121,6 @@ def test_training_beats_the_guess_of_zero(small_model):
 def test_a_table_shows_the_error_after_each_number_of_examples(small_model):
     record = train(CONFIG, progress=False)
     assert "errors 0  errors 1  errors 2  errors 3" in runs_table([record])
-
-
-@pytest.mark.parametrize("name", ["regression-0", "regression-33", "regression-", "regression-2.5"])
-def test_a_wrong_dimension_is_named(name):
-    with pytest.raises(ValueError, match=rf"dimension of 1 to 32, got '{name}'"):
-        load_corpus(name)
-
-
-@pytest.mark.parametrize("context", [0, 1, 7])
-def test_half_a_pair_is_refused(context):
-    with pytest.raises(ValueError, match=rf"context of 2, 4, 6, .* got {context}"):
-        load_regression("regression-2").batch(0, 1, context, 0)
 
 
 @pytest.mark.parametrize("shape", [(2, 8, 4), (2, 7, 5), (2, 66, 5), (2, 8)])

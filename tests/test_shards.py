@@ -2,7 +2,9 @@
 
 import errno
 import re
+import socket
 import struct
+from unittest.mock import Mock
 
 import huggingface_hub
 import numpy as np
@@ -44,34 +46,18 @@ def test_a_shard_comes_back(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"magic": 20240521}, r"expected the magic number 20240520 in .*a\.bin, got 20240521"),
-        ({"version": 2}, r"expected version 1 in .*a\.bin, got version 2"),
-        ({"count": 5}, r"expected 1,034 bytes for the 5 tokens .*got 1,032 bytes: it is cut short"),
-        ({"count": 3}, r"expected 1,030 bytes for the 3 tokens .*got 1,032 bytes: it is too long"),
-        ({"tail": b"\0"}, r"expected 1,032 bytes for the 4 tokens .*got 1,033 bytes"),
-        ({"count": 0}, r"expected at least 1 token in .*a\.bin, got a header that says 0"),
-        ({"count": -4}, r"expected at least 1 token in .*a\.bin, got a header that says -4"),
-    ],
+    "wrong", [{"magic": 20240521}, {"version": 2}, {"count": 5}, {"count": 0}, {"tail": b"x"}]
 )
-def test_a_wrong_shard_is_refused(tmp_path, wrong, message):
+def test_a_wrong_shard_is_refused(tmp_path, wrong):
     path = write_shard(tmp_path / "a.bin", [1, 2, 3, 4], **wrong)
-    with pytest.raises(ValueError, match=message + r"[\s\S]*Delete the file and download it again"):
-        shards.read_shard(path)
-
-
-@pytest.mark.parametrize("size", [0, 7, 12, 1023])
-def test_a_shard_shorter_than_its_header_is_refused(tmp_path, size):
-    path = write_shard(tmp_path / "a.bin", [1, 2, 3])
-    path.write_bytes(path.read_bytes()[:size])
-    with pytest.raises(ValueError, match=f"expected a header of 1,024 bytes .* of {size:,} bytes"):
+    told = "a.bin does not begin as a shard|a.bin has .* bytes, which do not fit .*download it"
+    with pytest.raises(ValueError, match=told):
         shards.read_shard(path)
 
 
 def test_tokens_of_another_tokenizer_are_refused(tmp_path):
     path = write_shard(tmp_path / "a.bin", [1, 50257, 2])
-    with pytest.raises(ValueError, match=r"expected tokens below 50,257 .*got 50,257: .*tokenizer"):
+    with pytest.raises(ValueError, match=r"expected tokens below 50,257, .*got 50,257: another"):
         shards.read_shard(path)
 
 
@@ -99,20 +85,14 @@ def test_the_hash_names_the_tokens(folder):
 
 def test_without_a_tokenizer_the_message_says_what_has_one(folder):
     found = load_corpus(folder)
-    with pytest.raises(RuntimeError, match=r"expected a tokenizer.*load_corpus\(\"docs\"\)"):
+    with pytest.raises(RuntimeError, match=r"no tokenizer.*load_corpus\(\"docs\"\)"):
         found.decode(found.train[:3])
-
-
-def test_a_folder_without_held_out_shards_is_refused(folder):
-    (folder / "fineweb_val_000000.bin").unlink()
-    with pytest.raises(FileNotFoundError, match=r"got 2 of the first kind and 0 of the second"):
-        load_corpus(folder)
 
 
 def test_a_broken_shard_in_a_folder_is_named(folder):
     path = folder / "fineweb_train_000002.bin"
     path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(ValueError, match=r"fineweb_train_000002\.bin.*cut short"):
+    with pytest.raises(ValueError, match=r"fineweb_train_000002\.bin has .* bytes"):
         load_corpus(folder)
 
 
@@ -124,23 +104,14 @@ def hub(folder, monkeypatch):
     """A stand-in for the site: it has the shards of `folder`, and lists what was asked of it."""
     asked = []
 
-    def fetch(repository, name, *, repo_type, revision, local_files_only=False):
+    def fetch(repository, name, *, repo_type, revision):
         assert (repository, repo_type) == ("kjj0/fineweb10B-gpt2", "dataset")
         assert re.fullmatch("[0-9a-f]{40}", revision)  # a commit: a branch may move
-        if local_files_only:
-            raise LocalEntryNotFoundError("not on this machine")
         asked.append(name)
         return str(folder / name)
 
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", fetch)
     return asked
-
-
-def failing(error):
-    def fetch(*_, local_files_only=False, **__):
-        raise LocalEntryNotFoundError("not on this machine") if local_files_only else error
-
-    return fetch
 
 
 def test_fineweb_is_one_training_shard_and_the_held_out_one(hub):
@@ -163,11 +134,11 @@ def test_fineweb_may_be_several_training_shards(hub):
 
 
 def test_a_shard_on_the_machine_needs_no_network(folder, monkeypatch):
-    def fetch(repository, name, *, local_files_only=False, **where):
-        assert local_files_only, "the network was asked"
-        return str(folder / name)
-
-    monkeypatch.setattr(huggingface_hub, "hf_hub_download", fetch)
+    place = folder.parent / "datasets--kjj0--fineweb10B-gpt2" / "snapshots"
+    place.mkdir(parents=True)
+    folder.rename(place / shards.REVISION)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(folder.parent))
+    monkeypatch.setattr(socket, "socket", lambda *_: pytest.fail("the network was asked"))
     assert len(load_corpus("fineweb").held_out) == 5
 
 
@@ -177,14 +148,14 @@ def test_a_shard_on_the_machine_needs_no_network(folder, monkeypatch):
     ids=["offline", "reset", "slow"],
 )
 def test_without_a_network_the_message_names_what_needs_none(monkeypatch, error):
-    monkeypatch.setattr(huggingface_hub, "hf_hub_download", failing(error))
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", Mock(side_effect=error))
     with pytest.raises(ConnectionError, match=r'fineweb_val_000000\.bin .*load_corpus\("docs"\)'):
         load_corpus("fineweb")
 
 
 def test_a_full_disk_says_what_to_do(monkeypatch):
     error = OSError(errno.ENOSPC, "No space left on device", "/some/where")
-    monkeypatch.setattr(huggingface_hub, "hf_hub_download", failing(error))
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", Mock(side_effect=error))
     with pytest.raises(OSError, match=r"No space left.*set HF_HOME") as caught:
         shards.download(shards.HELD_OUT)
     assert caught.value.errno == errno.ENOSPC

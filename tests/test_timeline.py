@@ -103,11 +103,6 @@ def test_no_two_bars_of_a_lane_meet(way, cards):
             assert not mine or mine[0][0] >= -1e-12
 
 
-def test_an_unknown_way_is_refused():
-    with pytest.raises(ValueError, match="way must be one of AdamW"):
-        timeline(C, 2048, 2048, way="everyone")
-
-
 # Experts
 
 

@@ -1,7 +1,7 @@
 """What Muon costs on a GPU, in the shape of data/results/gpu-h200.json; nothing is compiled.
 
 A GPU is given work faster than it does it, or slower. So a call is timed twice: by events in the
-GPU's own queue, and by the host's clock. On a CPU, where the code can be tried, both are the clock.
+GPU's own queue, and by the host's clock.
 """
 
 import gc
@@ -53,9 +53,9 @@ TRAINERS: dict[str, tuple[type[Muon], tuple[str, ...]]] = {
 
 
 def bench_card(device: torch.device) -> dict[str, Any]:
-    """Returns a record of all tables: milliseconds, kernels, megabytes (None on a CPU)."""
+    """Returns a record of all tables: milliseconds, kernels, megabytes."""
     made = provenance(device)
-    record = {"torch": made["torch"], "device": made["device"], "driver": _driver(device)}
+    record = {"torch": made["torch"], "device": made["device"], "driver": _driver()}
     record |= {"provenance": made, PARITY: parity(device), "peak": card_peak(device)}
     for name, measure in TABLES.items():
         print(f"measuring: {name.replace('_', ' ')} …", file=sys.stderr, flush=True)
@@ -78,26 +78,12 @@ def card_report(record: Mapping[str, Any]) -> str:
     return "\n\n".join(lines)
 
 
-class Tick:
-    """A torch.cuda.Event of a device whose calls end before they return."""
-
-    def record(self) -> None:
-        """Marks this moment."""
-        self.at = time.perf_counter()
-
-    def elapsed_time(self, end: "Tick") -> float:
-        """Returns the milliseconds from here to the end."""
-        return 1000 * (end.at - self.at)
-
-
-def timed(run: Callable[[], object], device: torch.device) -> tuple[float, float, float | None]:
+def timed(run: Callable[[], object], device: torch.device) -> tuple[float, float, float]:
     """Returns what a call takes: ms by events (median), ms by the clock (mean), MB at most."""
-    cuda = device.type == "cuda"
-    event: Callable[[], Any] = partial(torch.cuda.Event, enable_timing=True) if cuda else Tick
+    event = partial(torch.cuda.Event, enable_timing=True)
     pairs = [(event(), event()) for _ in range(MOST_TIMED)]
-    if cuda:
-        gc.collect()  # what was timed before may still hold memory
-        torch.cuda.reset_peak_memory_stats(device)
+    gc.collect()  # what was timed before may still hold memory
+    torch.cuda.reset_peak_memory_stats(device)
 
     def spent(times: int) -> float:
         began = time.perf_counter()
@@ -105,15 +91,14 @@ def timed(run: Callable[[], object], device: torch.device) -> tuple[float, float
             start.record()
             run()
             end.record()
-        if cuda:
-            torch.cuda.synchronize(device)
+        torch.cuda.synchronize(device)
         return time.perf_counter() - began
 
     spent(WARM)
     count = max(FEWEST, min(MOST_TIMED, int(TIMED_FOR / max(spent(1), 1e-5))))
     wall = 1000 * spent(count) / count
     by_events = median(start.elapsed_time(end) for start, end in pairs[:count])
-    return by_events, wall, 1e-6 * torch.cuda.max_memory_allocated(device) if cuda else None
+    return by_events, wall, 1e-6 * torch.cuda.max_memory_allocated(device)
 
 
 def parity(device: torch.device) -> float:
@@ -206,9 +191,9 @@ def _cell(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _driver(device: torch.device) -> str:
+def _driver() -> str:
     """Returns the driver of the GPUs, and their clocks, now and at most."""
-    if device.type != "cuda" or not (command := shutil.which("nvidia-smi")):
+    if not (command := shutil.which("nvidia-smi")):
         return "unknown"
     fields = "--query-gpu=driver_version,clocks.sm,clocks.max.sm"
     answer = subprocess.run([command, fields, "--format=csv,noheader"], capture_output=True)

@@ -50,10 +50,6 @@ def muon_overhead(
     >>> round(muon_overhead(768, 65_536), 4), round(muon_overhead(7168, 2**26, 32, 2048), 4)
     (0.0488, 0.0037)
     """
-    for name, value in (("width", width), ("tokens", tokens), ("expert_hidden", expert_hidden)):
-        if value is not None:
-            checks.number(name, value, 0, above=True)
-    checks.number("total_over_active", total_over_active, 1)
     weight = 5 * width
     if expert_hidden is not None:
         k, M = sorted((expert_hidden, width))
@@ -84,7 +80,6 @@ class Counts:
         Attention's products are added, as if each token saw all others of its context.
         Source: Kaplan et al., arXiv 2001.08361, section 2.1.
         """
-        checks.number("context", context, 1)
         checks.number("tokens (of one context or more)", tokens, context)
         shape = self.shape
         rotary = shape.heads * shape.rotary_width if shape.attention == "latent" else 0

@@ -37,12 +37,6 @@ class Machine:
     card: float = 50e9  # bytes/s of a network card
     cards: int = 8  # in a server
 
-    def __post_init__(self) -> None:
-        for name in ("speed", "nvlink", "card"):
-            checks.number(name, getattr(self, name), 0, above=True)
-        for name in ("server", "cards"):
-            checks.number(name, getattr(self, name), 1, whole=True)
-
     def to_all(self, gpus: int) -> float:
         """Returns the bytes/s at which each GPU receives what all receive, or all sum up.
 
@@ -83,8 +77,6 @@ def timeline(
         tokens: of the step, on all GPUs together, which share them equally, a sequence or more.
         context: tokens of a sequence.
     """
-    checks.kind("Counts, as Counts(GPT_1B)", counts, Counts)
-    checks.kind("a Machine, as Machine()", machine, Machine)
     checks.choice("way", way, WAYS)
     checks.number("gpus", gpus, 1, 10**6, whole=True)
     checks.number("tokens (a context or more for each GPU)", tokens, gpus * context)

@@ -4,7 +4,8 @@ A file is the line `muonlab corpus 1 SHA256`, then the content, which the hash c
 """
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 
@@ -24,42 +25,35 @@ def load_or_build(name: str, build: Callable[[], bytes]) -> tuple[bytes, str]:
         OSError: the folder or the file cannot be read or written; nothing is left behind.
     """
     path = cache_folder() / name
-    try:
+    with _advice(path):
         path.parent.mkdir(parents=True, exist_ok=True)  # better refused now than after the work
-        return checked_content(path.read_bytes())
-    except FileNotFoundError:
-        pass
+        file = path.read_bytes() if path.exists() else None
+    try:
+        if file is not None:
+            return checked_content(file)
     except ValueError as error:  # the warning points at the caller of load_corpus
         warnings.warn(f"{path} {error}; it is built again", stacklevel=5)
-    except OSError as error:
-        raise _refused("read the cache", error, path) from error
     content = build()
     digest = sha256(content).hexdigest()
-    write_whole(path, f"{STAMP}{digest}\n".encode() + content)
+    with _advice(path):
+        replace_file(path, f"{STAMP}{digest}\n".encode() + content)
     return content, digest
 
 
 def checked_content(file: bytes) -> tuple[bytes, str]:
     """Returns the content of a file and its hash; raises ValueError where they do not fit."""
     first, _, content = file.partition(b"\n")
-    if not first.startswith(STAMP.encode()):
-        raise ValueError(f"should begin with {STAMP!r}, but begins with {first[: len(STAMP)]!r}")
-    expected, actual = first[len(STAMP) :].decode("ascii", "replace"), sha256(content).hexdigest()
-    if actual != expected:
-        raise ValueError(f"should have sha256 {expected[:12]}…, but has {actual[:12]}…")
-    return content, actual
+    digest = sha256(content).hexdigest()
+    if first != f"{STAMP}{digest}".encode():
+        raise ValueError(f"should begin with {STAMP!r} and the hash of what follows")
+    return content, digest
 
 
-def write_whole(path: Path, file: bytes) -> None:
-    """Puts a file in place whole, or leaves everything as it was and raises OSError."""
+@contextmanager
+def _advice(path: Path) -> Iterator[None]:
+    """Adds to what the system says of the cache what the user can do."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, file)
+        yield
     except OSError as error:
-        raise _refused(f"write {len(file) / 1e6:.1f} MB to the cache", error, path) from error
-
-
-def _refused(what: str, error: OSError, path: Path) -> OSError:
-    then = "make room or give access there, or set MUONLAB_CACHE to another folder"
-    message = f"expected to {what}, got: {error.strerror}; {then}"
-    return OSError(error.errno, message, str(path))
+        then = "make room or give access there, or set MUONLAB_CACHE to another folder"
+        raise OSError(error.errno, f"{error.strerror}; {then}", str(path)) from error

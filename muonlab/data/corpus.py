@@ -23,7 +23,7 @@ from muonlab.data import documents, shards, tokenization
 from muonlab.data.cache import CACHE_FORMAT, load_or_build
 from muonlab.data.task import with_words
 from muonlab.data.windows import chance, check_sizes, token_ids, windows
-from muonlab.files import cache_folder, prepare_file
+from muonlab.files import prepare_file
 from muonlab.models.gpt import GPT, GPTConfig
 
 USUAL_WORDS = 4096  # tokens of a tokenizer that is trained on a text
@@ -103,16 +103,11 @@ class Corpus:
         Spans are compared by 64 bits of a hash. The first SPAN - 1 tokens count as seen.
         """
         spans = _span_hashes(self.held_out)
-        unseen = torch.zeros(len(self.held_out), dtype=torch.bool)
-        if not len(spans):
-            return unseen
-        sorted_spans = np.unique(spans)
-        seen = np.zeros(len(sorted_spans), dtype=bool)
+        seen = np.zeros(len(spans), dtype=bool)
         for start in range(0, len(self.train), PART):  # a text may be larger than twice its memory
-            trained = _span_hashes(self.train[start : start + PART + SPAN - 1])
-            place = np.searchsorted(sorted_spans, trained).clip(max=len(sorted_spans) - 1)
-            seen[place[sorted_spans[place] == trained]] = True
-        unseen[SPAN - 1 :] = torch.from_numpy(~seen[np.searchsorted(sorted_spans, spans)])
+            seen |= np.isin(spans, _span_hashes(self.train[start : start + PART + SPAN - 1]))
+        unseen = torch.zeros(len(self.held_out), dtype=torch.bool)
+        unseen[SPAN - 1 :] = torch.from_numpy(~seen)
         return unseen
 
     def frequency_class(self) -> Tensor:
@@ -131,9 +126,7 @@ class Corpus:
     def decode(self, tokens: Tensor | list[int]) -> str:
         """Returns the text of tokens (n,); raises RuntimeError without a tokenizer."""
         if self.tokenizer is None:
-            message = f"expected a tokenizer, but {self.name} is GPT-2 tokens without one"
-            then = 'to see text, use load_corpus("docs") or a folder of text files'
-            raise RuntimeError(f"{message}: {then}")
+            raise RuntimeError(f'{self.name} has no tokenizer; load_corpus("docs") has one')
         ids = token_ids(tokens, self.vocab_size)
         return self.tokenizer.decode(ids, skip_special_tokens=False)
 
@@ -160,13 +153,13 @@ def _span_hashes(tokens: Tensor) -> np.ndarray:
     """Returns a hash of every SPAN of successive tokens: (tokens - SPAN + 1,) uint64, or none."""
     spans = max(0, len(tokens) - SPAN + 1)
     hashes = np.zeros(spans, dtype=np.uint64)
-    for n in range(SPAN if spans else 0):  # 64 bits overflow on purpose
+    for n in range(SPAN):  # 64 bits overflow on purpose
         hashes = hashes * np.uint64(1_000_003) + tokens[n : n + spans].numpy().astype(np.uint64)
         hashes += np.uint64(12_345)
     return hashes
 
 
-def load_docs(name: str = "docs") -> Corpus:
+def load_docs(name: str) -> Corpus:
     """Returns the documentation on this machine, or the class's; "docs-1024" in so many tokens."""
     words = words_of(name)
     if text := archive.of_class(name):
@@ -175,7 +168,7 @@ def load_docs(name: str = "docs") -> Corpus:
     return _cached(name, "docs", key, lambda: _pack(documents.documentation(), words=words))
 
 
-def load_code(name: str = "code") -> Corpus:
+def load_code(name: str) -> Corpus:
     """Returns source files in the tokens of docs, split by file; "code-1024": of docs-1024."""
     if text := archive.of_class(name):
         return unpacked(name, *text)
@@ -206,7 +199,7 @@ def words_of(name: str) -> int:
     return int(words)
 
 
-def load_fineweb(name: str = "fineweb") -> Corpus:
+def load_fineweb(name: str) -> Corpus:
     """Returns web text: 100 million GPT-2 tokens, a download of 200 MB; "fineweb-7": 7 times that.
 
     The text held out is the same. Another name raises ValueError.
@@ -235,22 +228,20 @@ def _pack(
     if tokenizer is None:
         tokenizer = tokenization.train_tokenizer(halves[0], words or USUAL_WORDS)
     train, held_out = (tokenization.encode(tokenizer, half) for half in halves)
-    facts: dict[str, Any] = {"train": len(train), "held_out": len(held_out)}
-    facts["documents"] = sum(map(len, halves))
-    facts["characters"] = sum(len(text) for half in halves for text in half)
-    facts["tokenizer"] = tokenizer.to_str()
+    facts = {
+        "train": len(train),
+        "held_out": len(held_out),
+        "documents": sum(map(len, halves)),
+        "characters": sum(len(text) for half in halves for text in half),
+        "tokenizer": tokenizer.to_str(),
+    }
     return json.dumps(facts).encode() + b"\n" + train.tobytes() + held_out.tobytes()
 
 
 def _cached(name: str, kind: str, key: tuple[object, ...], build: Callable[[], bytes]) -> Corpus:
     """Returns the corpus of a file of the cache, which is built unless one with this key exists."""
     named = sha256(repr((CACHE_FORMAT, *key)).encode()).hexdigest()
-    content, digest = load_or_build(file := f"{kind}-{named[:16]}.corpus", build)
-    try:
-        return unpacked(name, content, digest)
-    except Exception as error:  # a tokenizer that is none raises nothing narrower
-        wrong = f"holds no corpus ({type(error).__name__}: {error})"
-        raise ValueError(f"{cache_folder() / file} {wrong}: remove it; it is built anew") from error
+    return unpacked(name, *load_or_build(f"{kind}-{named[:16]}.corpus", build))
 
 
 def unpacked(name: str, content: bytes, digest: str) -> Corpus:

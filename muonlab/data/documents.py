@@ -57,12 +57,8 @@ def installed() -> list[tuple[str, str]]:
 
 
 def documentation() -> list[str]:
-    """Returns every document of `docs`, or raises FileNotFoundError where sources are missing."""
-    if texts := [text for _, of_source in by_source() for text in of_source]:
-        return texts
-    message = "documentation in the .py files of Python and of the installed packages, found none"
-    then = "install Python with its sources, or name a folder of text files instead"
-    raise FileNotFoundError(f"expected {message}: {then}")
+    """Returns every document of `docs`."""
+    return [text for _, of_source in by_source() for text in of_source]
 
 
 def by_source() -> Iterator[tuple[str, list[str]]]:
@@ -102,22 +98,18 @@ def bare_code(path: Path) -> str:
 
 
 def passages(folder: Path) -> list[str]:
-    """Returns the text files below a folder, in order of path, cut into passages.
+    """Returns the text files below a folder, without hidden ones, in order, cut into passages.
 
     Raises:
         FileNotFoundError: no text there.
         ValueError: a file that is not UTF-8.
     """
-    if cut_passages := [part for path in text_files(folder) for part in _cut(_text(path))]:
+    files = _files(folder, re.compile(r"\..*"), TEXT_SUFFIXES)
+    texts = [checks.text(path, "text").removeprefix("\N{BYTE ORDER MARK}") for path in files]
+    if cut_passages := [passage for text in texts for passage in _cut(text)]:
         return cut_passages
-    message = f"expected text in files that end in {', '.join(TEXT_SUFFIXES)} below {folder}"
-    then = "put text files there, or name another folder"
-    raise FileNotFoundError(f"{message}, found none: {then}")
-
-
-def text_files(folder: Path) -> list[Path]:
-    """Returns the text files below a folder, without hidden ones."""
-    return _files(folder, re.compile(r"\..*"), TEXT_SUFFIXES)
+    endings = ", ".join(TEXT_SUFFIXES)
+    raise FileNotFoundError(f"expected text in files that end in {endings} below {folder}")
 
 
 def split(documents: Iterable[str]) -> tuple[list[str], list[str]]:
@@ -129,9 +121,7 @@ def split(documents: Iterable[str]) -> tuple[list[str], list[str]]:
     by_hash = {blake2b(text.encode(), digest_size=16).digest(): text for text in documents}
     order = sorted(by_hash)
     if len(order) < 2:
-        message = "expected at least 2 different documents, one of them to hold out"
-        then = f"add text (a file is cut at blank lines about every {PASSAGE:,} characters)"
-        raise ValueError(f"{message}, got {len(order)}: {then}")
+        raise ValueError(f"expected 2 different documents, one to hold out, got {len(order)}")
     share = sum(key[0] * 10 < 256 for key in order)
     cut = min(max(share, 1), len(order) - 1)  # a small folder may have none below, or nothing else
     texts = [by_hash[key] for key in order]
@@ -176,10 +166,6 @@ def _value(prefix: str, double: str, single: str) -> str:
 def _clean(text: str) -> str:
     """Returns the text without common indentation; a surrogate has no bytes, so it becomes `?`."""
     return inspect.cleandoc(text).encode("utf-8", "replace").decode()
-
-
-def _text(path: Path) -> str:
-    return checks.text(path, "text").removeprefix("\N{BYTE ORDER MARK}")
 
 
 def _cut(text: str) -> Iterator[str]:

@@ -9,6 +9,7 @@ a person works follows from the employer: each employer has one city.
 '<fact> In which city was Menmu Sorvoley born ? Talviton .'
 """
 
+import math
 import re
 from dataclasses import dataclass
 from hashlib import sha256
@@ -146,10 +147,8 @@ def selections(m: int, exponent: float = 1.0) -> list[int]:
     >>> selections(4), selections(4, exponent=0), selections(4, exponent=1.5)
     ([16, 8, 4, 2, 1], [3, 3, 3, 3, 3], [22, 8, 3, 1, 1])
     """
-    numbers = isinstance(exponent, int | float) and m in range(1, MOST_GROUPS + 1)
-    if not numbers or not 0 <= exponent <= STEEPEST:
-        limits = f"expected m of 1 to {MOST_GROUPS} and an exponent of 0 to {STEEPEST}"
-        raise ValueError(f"{limits}, got {m!r} and {exponent!r}")
+    checks.number("m", m, 1, MOST_GROUPS + 1, whole=True)
+    checks.number("exponent", exponent, 0, math.nextafter(STEEPEST, 3))
     group = np.arange(m + 1)
     share = 2.0 ** (-exponent * group)
     # For each `last` the scale with which the people after group `last` count 1 and the total is
@@ -166,7 +165,6 @@ def load_facts(name: str) -> Facts:
     The people of one m are the same for every exponent; only how often they come differs. Another
     name raises ValueError, and so does what `selections` refuses.
     """
-    checks.kind("the name of facts", name, str)
     match = re.fullmatch(r"facts-([0-9]{1,4})(?:-zipf([0-9](?:\.[0-9]{1,4})?))?", name)
     if not match:
         raise ValueError(f"expected a name like 'facts-9' or 'facts-9-zipf1.5', got {name!r}")

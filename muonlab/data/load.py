@@ -17,11 +17,12 @@ from muonlab.data.regression import load_regression
 from muonlab.data.task import Task, spelled, with_words
 from muonlab.models.gpt import GPTConfig
 
-BY_NAME = {"docs": corpus.load_docs, "code": corpus.load_code, "fineweb": corpus.load_fineweb}
-BEGINNINGS: dict[str, Callable[[str], Task]] = {  # of names that go on, as "facts-9"
-    "facts-": load_facts,
-    "regression-": load_regression,
-    **{f"{name}-": load for name, load in BY_NAME.items()},
+MADE: dict[str, Callable[[str], Task]] = {  # by how a name begins: docs, docs-512, facts-9
+    "docs": corpus.load_docs,
+    "code": corpus.load_code,
+    "fineweb": corpus.load_fineweb,
+    "facts": load_facts,
+    "regression": load_regression,
 }
 
 
@@ -43,17 +44,13 @@ def load_corpus(name: str | Path = "docs") -> Task:
     if not str(name):
         raise ValueError(f"expected the name of a text, such as 'docs', or a folder; got {name!r}")
     name = spelled(name) if isinstance(name, str) else name
-    if name in BY_NAME:
-        return BY_NAME[str(name)]()
-    if make := _maker(str(name)):
-        return make(str(name))
+    if isinstance(name, str) and (make := MADE.get(name.split("-")[0])):
+        return make(name)
     folder = Path(os.path.expanduser(name))
     if not folder.is_dir():
-        what = "a file" if folder.exists() else "neither"
-        known = [*BY_NAME, *(f"{start}9" for start in BEGINNINGS)] if isinstance(name, str) else []
-        then = checks.meant(name, known) or ": check the folder that paths start from"
-        message = f"expected {' or '.join(map(repr, BY_NAME))} or the path of a folder"
-        raise ValueError(f"{message}, got {str(name)!r}, which is {what}{then}")
+        expected = "'docs', 'code', 'fineweb' or the path of a folder"
+        known = [*MADE, "docs-9", "code-9", "facts-9", "regression-9"]
+        raise ValueError(f"expected {expected}, got {str(name)!r}{checks.meant(name, known)}")
     return corpus.load_folder(folder)
 
 
@@ -64,15 +61,14 @@ def shape_for(name: str, model: GPTConfig) -> GPTConfig:
     Nothing is read or downloaded; a folder is taken to hold text. A text with other tokens than
     docs stands here too.
     """
-    if name.startswith(("docs-", "code-")):
+    kind = name.split("-")[0]
+    if kind in ("docs", "code"):
         return with_words(model, corpus.words_of(name))
-    if name.split("-")[0] == "fineweb":
+    if kind == "fineweb":
         shards.training_names(name)  # it says what it expects
         return with_words(model, shards.GPT2_WORDS)
-    if make := _maker(name):
-        return make(name).shape(model)
-    if name not in BY_NAME and not Path(name).expanduser().is_dir():
-        load_corpus(name)  # it says what it expects
+    if kind in MADE or not Path(name).expanduser().is_dir():
+        return load_corpus(name).shape(model)  # or it says what it expects
     return with_words(model, corpus.USUAL_WORDS)
 
 
@@ -85,7 +81,3 @@ def training_tokens(name: str) -> int | None:
         return shards.SHARD_TOKENS * len(shards.training_names(name))
     tokens = getattr(load_corpus(name), "train", None)
     return None if tokens is None else len(tokens)
-
-
-def _maker(name: str) -> Callable[[str], Task] | None:
-    return next((make for start, make in BEGINNINGS.items() if name.startswith(start)), None)

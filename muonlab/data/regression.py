@@ -83,7 +83,6 @@ class Regression:
 
 def load_regression(name: str) -> Regression:
     """Returns the task of a name: "regression-4" has x of four numbers; else raises ValueError."""
-    checks.kind("the name of a regression", name, str)
     match = re.fullmatch(r"regression-([0-9]{1,4})", name)
     if not match or not 1 <= int(match[1]) <= MOST_DIMENSIONS:
         message = f"expected a name like 'regression-4', with a dimension of 1 to {MOST_DIMENSIONS}"

@@ -7,15 +7,12 @@ Sources: karpathy/llm.c, dev/data/data_common.py, and the dataset kjj0/fineweb10
 """
 
 import errno
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
 import huggingface_hub
 import numpy as np
-from huggingface_hub.errors import LocalEntryNotFoundError
 
-from muonlab import checks
 from muonlab.files import replace_file
 
 REPOSITORY = "kjj0/fineweb10B-gpt2"
@@ -46,21 +43,15 @@ def download(name: str) -> Path:
         ConnectionError: no network, or the site does not answer.
         OSError: no room for the shard, or no right to write it.
     """
-    where = {"repo_type": "dataset", "revision": REVISION}
-    fetch = partial(huggingface_hub.hf_hub_download, REPOSITORY, name, **where)
+    fetch = huggingface_hub.hf_hub_download
     try:
-        try:
-            return Path(fetch(local_files_only=True))
-        except LocalEntryNotFoundError:
-            return Path(fetch())
+        return Path(fetch(REPOSITORY, name, repo_type="dataset", revision=REVISION))
     except Exception as error:
         if isinstance(error, OSError) and error.errno in DISK:
-            message = f"expected to write {name} (200 MB), got: {error.strerror}"
-            then = "make room, or set HF_HOME to another folder"
-            raise OSError(error.errno, f"{message}; {then}", error.filename) from error
+            message = f"{error.strerror}: make room for 200 MB, or set HF_HOME to another folder"
+            raise OSError(error.errno, message, error.filename) from error
         message = f"expected to download {name} of {REPOSITORY}, got {type(error).__name__}"
-        then = 'connect to the network, use load_corpus("docs"), which needs none'
-        raise ConnectionError(f"{message}: {then}, or name a folder of shards") from error
+        raise ConnectionError(f'{message}; load_corpus("docs") needs no network') from error
 
 
 def find(folder: Path) -> tuple[list[Path], list[Path]]:
@@ -70,16 +61,12 @@ def find(folder: Path) -> tuple[list[Path], list[Path]]:
     """
     training, held_out = (sorted(folder.glob(f"*_{x}_[0-9]*.bin")) for x in ("train", "val"))
     if not (training and held_out):
-        message = f"expected shards named like {TRAINING} and {HELD_OUT} in {folder}"
-        came = f"got {len(training)} of the first kind and {len(held_out)} of the second"
-        raise FileNotFoundError(f"{message}, {came}: add one")
+        raise FileNotFoundError(f"expected shards like {TRAINING} and {HELD_OUT} in {folder}")
     return training, held_out
 
 
 def write_shard(tokens: np.ndarray, vocabulary: int, path: Path) -> None:
     """Writes tokens (n,) as a shard; what was there stays until the new file is whole."""
-    for end in (tokens.min(), tokens.max()):  # a token has two bytes, and no sign
-        checks.number("a token", end, 0, min(vocabulary, 2**16), whole=True)
     header = np.zeros(HEADER // 4, "<i4")
     header[:4] = MAGIC, VERSION, len(tokens), vocabulary
     replace_file(path, header.tobytes() + tokens.astype("<u2").tobytes())
@@ -105,12 +92,17 @@ def read_shard(path: Path) -> np.ndarray:
         ValueError: not a shard, one of another version, one of another length than its header
             says, or a token beyond its vocabulary.
     """
-    count = _check_header(path)
+    size = path.stat().st_size
+    magic, version, count = np.fromfile(path, "<i4", 3).tolist() if size >= HEADER else (0, 0, 0)
+    if (magic, version) != (MAGIC, VERSION):
+        raise ValueError(f"{path} does not begin as a shard of version {VERSION}")
+    if count < 1 or size != HEADER + 2 * count:
+        message = f"{path} has {size:,} bytes, which do not fit the {count:,} tokens of its header"
+        raise ValueError(f"{message}: delete the file and download it again")
     tokens = np.memmap(path, "<u2", "r", offset=HEADER, shape=(count,))
-    if tokens.max() >= (size := vocabulary([path])):
-        message = f"expected tokens below {size:,} in {path}, got {tokens.max():,}"
-        why = "the shard was made with another tokenizer than its header says"
-        raise ValueError(f"{message}: {why}")
+    if tokens.max() >= (words := vocabulary([path])):
+        message = f"expected tokens below {words:,}, as its header says, in {path}"
+        raise ValueError(f"{message}, got {tokens.max():,}: another tokenizer made it")
     return tokens
 
 
@@ -120,23 +112,3 @@ def digest(paths: list[Path]) -> str:
     for path in paths:
         total.update(np.memmap(path, mode="r").data)
     return total.hexdigest()
-
-
-def _check_header(path: Path) -> int:
-    """Returns the number of tokens, after magic, version and length have been found right."""
-    size = path.stat().st_size
-    magic, version, count = np.fromfile(path, "<i4", 3).tolist() if size >= HEADER else (0, 0, 0)
-    whole = HEADER + 2 * count
-    right = f"{whole:,} bytes for the {count:,} tokens of its header"
-    wrong = f"{size:,} bytes: it is {'cut short' if size < whole else 'too long'}"
-    for fits, expected, came in (
-        (size >= HEADER, f"a header of {HEADER:,} bytes", f"a file of {size:,} bytes"),
-        (magic == MAGIC, f"the magic number {MAGIC}", f"{magic}; it is no such shard"),
-        (version == VERSION, f"version {VERSION}", f"version {version}"),
-        (count > 0, "at least 1 token", f"a header that says {count:,}"),
-        (size == whole, right, wrong),
-    ):
-        if not fits:
-            message = f"expected {expected} in {path}, got {came}"
-            raise ValueError(f"{message}. Delete the file and download it again")
-    return count

@@ -39,11 +39,10 @@ def style() -> None:
 def demand(series: Any) -> None:
     """Raises unless there is something to draw, by name."""
     checks.kind("series by name, a dict", series, Mapping)
-    if not series:
-        raise ValueError(f"expected at least one of the series to draw, got {series}")
-    for name in series:  # matplotlib hides a name with _ in front
-        if not isinstance(name, str) or not name.strip() or name.startswith("_"):
-            raise ValueError(f"a series is called like 'Muon'; got {name!r}")
+    # matplotlib hides a name with _ in front
+    fit = all(isinstance(n, str) and n.strip() and not n.startswith("_") for n in series)
+    if not (series and fit):
+        raise ValueError(f"expected series with names such as 'Muon', got {[*series]}")
 
 
 def legend(figure: Figure, drawn: str = "") -> None:
@@ -74,12 +73,10 @@ def draw_lines(
     seeds: set[int] = set()
     for (label, y), look in zip(series.items(), looks(series), strict=True):
         runs, at = np.atleast_2d(numbers_of(y)), numbers_of(x_of(x, label))
-        if not np.isfinite(runs).any():
-            raise ValueError(f"expected finite numbers, {label!r} has none")
-        if not np.isfinite(at).all() or np.isinf(runs).any():
-            raise ValueError(f"{label!r} has a point that is nowhere: x and y must be finite")
-        if runs.shape[1:] != at.shape:
-            raise ValueError(f"{label!r} needs a y for each of {at.size} x, got {runs.shape[-1]}")
+        somewhere = np.isfinite(at).all() and np.isfinite(runs).any() and not np.isinf(runs).any()
+        if runs.shape[1:] != at.shape or not somewhere:
+            came = f"{at.size} x and {runs.shape[-1]} y"
+            raise ValueError(f"{label!r} needs a finite y, or NaN, for each finite x; got {came}")
         runs[:, np.isnan(runs).any(0)] = np.nan  # no mean over fewer seeds than the legend says
         marks = {"markersize": 6, "markeredgewidth": 0, "markevery": 0.12 if at.size > 16 else 1}
         band = {"errorbar": ("pi", 100), "err_kws": {"alpha": 0.25, "linewidth": 0}}
@@ -94,9 +91,8 @@ def draw_spectra(axes: Axes, values: Mapping[str, Numbers], logy: bool) -> None:
     spectra = {}
     for label, v in values.items():
         s = np.sort(numbers_of(v))[::-1]
-        if s.ndim != 1 or not (np.isfinite(s).all() and (s >= 0).all() and s.any()):
-            expected = "singular values (k,) are finite, 0 or more, and not all 0"
-            raise ValueError(f"{expected}; those of {label!r} are not")
+        if not (np.isfinite(s).all() and (s >= 0).all() and s.any()):
+            raise ValueError(f"singular values are finite and >= 0; those of {label!r} are not")
         spectra[label] = s[s > 1e-12 * s.max(initial=0)] if logy else s
     draw_lines(axes, {label: range(1, len(s) + 1) for label, s in spectra.items()}, spectra)
     axes.set(xlabel="number, largest first", ylabel="singular value")

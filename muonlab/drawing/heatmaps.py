@@ -26,7 +26,6 @@ def matrix(matrices: Mapping[str, Any], *, shared: bool = True, logy: bool = Fal
         logy: the axis of the singular values.
     """
     demand(matrices)
-    checks.choice("shared", shared, (True, False))
     arrays = {name: checks.array("matrices", matrix) for name, matrix in matrices.items()}
     if not all(m.ndim == 2 and m.size and np.isfinite(m).all() for m in arrays.values()):
         raise ValueError(f"expected matrices (m, n) of finite numbers, got {arrays}")
@@ -73,15 +72,10 @@ def maps(
     shape: dict[str, Any] = {"figsize": (WIDTH, (0.64 if wide else 0.42) * WIDTH), "squeeze": False}
     figure, [places] = plt.subplots(1, len(grids), sharey=bool(sides), **shape)
     cells = [[[*row.values()] for row in grid.values()] for grid in grids.values()]
-    values = checks.array("maps with as many rows each", cells)
-    checks.number("below", below)
-    if not (values.ndim == 3 and values.size and np.isfinite(values).all()):
-        raise ValueError(f"expected finite numbers in cells, got {checks.told(values.tolist())}")
+    values = np.array(cells, dtype=float)
     low, top, form = values.min(), values.max(), ".2f"
     colours: str | LinearSegmentedColormap = "viridis"
     if sides:
-        if len(sides) != 2 or sides[0] == sides[1]:
-            raise ValueError(f"sides are two different contestants, got {sides}")
         far = np.abs(values - below).max()
         low, top, form = below - far, below + far, "+.2f"
         first, second = ((np.array(to_rgb(look["color"])) + 1) / 2 for look in looks(sides))

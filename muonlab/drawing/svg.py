@@ -29,15 +29,15 @@ def inline(figure: Figure, alt: str) -> str:
     in it, and the text alternative, is escaped.
     """
     root, key = _parsed(figure)
-    rules = _rules(root, f"#{key}", DARK_PAGES.format(f"#{key}"), INK_OF_PAGE)
-    return _finished(root, key, alt, rules)
+    light, dark = _rules(root, key, INK_OF_PAGE)
+    return _finished(root, key, alt, f"{light}{DARK_PAGES.format(f'#{key}')}{{{dark}}}")
 
 
 def standalone(figure: Figure, alt: str) -> bytes:
     """Returns the figure as the bytes of an SVG file, dark where the reader asks for dark."""
     root, key = _parsed(figure)
-    light = _rules(root, f"#{key}", None, "#1f2328")
-    dark = _dark(root, f"#{key}") + f"#{key}{{color:#e6edf3}}"
+    light, dark = _rules(root, key, "#1f2328")
+    dark = f"#{key}{{{dark}}}#{key}{{color:#e6edf3}}"
     root.set("xmlns", SVG)
     whole = _finished(root, key, alt, f"{light}@media (prefers-color-scheme:dark){{{dark}}}")
     return f"{whole}\n".encode()
@@ -96,22 +96,17 @@ def _variable(colour: str) -> str:
     return f"--c{colour.lower().removeprefix('#')}"
 
 
-def _used(root: ElementTree.Element) -> list[str]:
+def _rules(root: ElementTree.Element, key: str, ink: str) -> tuple[str, str]:
+    """Returns the rules of a light page, and what a dark one gives other values."""
     text = ElementTree.tostring(root, encoding="unicode")
-    return [colour for colour in DARK if f"var({_variable(colour)})" in text]
-
-
-def _dark(root: ElementTree.Element, where: str) -> str:
-    return f"{where}{{{''.join(f'{_variable(c)}:{DARK[c]};' for c in _used(root))}}}"
-
-
-def _rules(root: ElementTree.Element, where: str, dark: str | None, ink: str) -> str:
-    light = "".join(f"{_variable(colour)}:{colour};" for colour in _used(root))
-    return (
-        f"{where}{{color:{ink};{_variable(INK)}:currentColor;{light}font-family:{FAMILY}}}"
-        f"{where}{{--text:{SMALLER}}}@media (max-width:500px){{{where}{{--text:1}}}}"
-        + (_dark(root, dark) if dark else "")
+    used = [colour for colour in DARK if f"var({_variable(colour)})" in text]
+    light = "".join(f"{_variable(colour)}:{colour};" for colour in used)
+    dark = "".join(f"{_variable(colour)}:{DARK[colour]};" for colour in used)
+    rules = (
+        f"#{key}{{color:{ink};{_variable(INK)}:currentColor;{light}font-family:{FAMILY}}}"
+        f"#{key}{{--text:{SMALLER}}}@media (max-width:500px){{#{key}{{--text:1}}}}"
     )
+    return rules, dark
 
 
 def _finished(root: ElementTree.Element, key: str, alt: str, rules: str) -> str:
