@@ -62,6 +62,8 @@ def paired_interval(a: BySeed, b: BySeed) -> Interval:
     >>> print(paired_interval([1.0, 2.0, 3.0], [0.9, 1.8, 2.9]))
     +0.13 [-0.01, +0.28]
     """
+    if len(a) != len(b):
+        raise ValueError(f"expected a result of each seed on both sides, got {len(a)}, {len(b)}")
     return mean_interval([x - y for x, y in zip(a, b, strict=True)])
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import huggingface_hub
 import numpy as np
 
+from muonlab import checks
 from muonlab.files import replace_file
 
 REPOSITORY = "kjj0/fineweb10B-gpt2"
@@ -67,6 +68,8 @@ def find(folder: Path) -> tuple[list[Path], list[Path]]:
 
 def write_shard(tokens: np.ndarray, vocabulary: int, path: Path) -> None:
     """Writes tokens (n,) as a shard; what was there stays until the new file is whole."""
+    for end in (tokens.min(), tokens.max()):  # a token has two bytes, and no sign
+        checks.number("a token", end, 0, min(vocabulary, 2**16), whole=True)
     header = np.zeros(HEADER // 4, "<i4")
     header[:4] = MAGIC, VERSION, len(tokens), vocabulary
     replace_file(path, header.tobytes() + tokens.astype("<u2").tobytes())

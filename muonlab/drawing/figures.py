@@ -156,6 +156,8 @@ def bars(settings: Mapping[str, Mapping[str, Sequence[float]]], *, xlabel: str) 
     """
     demand(settings)
     names, high = list(next(iter(settings.values()))), 0.8 / len(settings)
+    if any({*effects} != {*names} for effects in settings.values()):
+        raise ValueError(f"expected the effects {names} in each setting, got {settings}")
     figure, axes = plt.subplots(figsize=(WIDTH, 0.9 + 0.42 * len(settings) * len(names)))
     axes.axvline(0, color=INK, linewidth=1)
     for number, (setting, look) in enumerate(zip(settings, looks(settings), strict=True)):

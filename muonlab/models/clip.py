@@ -10,6 +10,7 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
+from muonlab import checks
 from muonlab.models.attention import LatentAttention
 
 
@@ -56,6 +57,8 @@ class QKClip:
         tau: float = math.inf,
         rule: Callable[[Tensor, float], Tensor] = clip_factors,
     ) -> None:
+        if tau != math.inf:
+            checks.number("tau", tau, 0, above=True)
         self.layers = [m for m in model.modules() if isinstance(m, LatentAttention)]
         if not self.layers or any(layer.qk_norm for layer in self.layers):
             fitting = "GPTConfig(attention='latent', qk_norm=False)"

@@ -33,9 +33,15 @@ class GPTConfig:
     inputs: int | None = None  # numbers that describe a token, where it is no id; see `Regressor`
 
     def __post_init__(self) -> None:
-        for name in ("vocab_size", "context", "layers", "width", "heads"):
-            checks.number(name, getattr(self, name), 1, whole=True)
+        for name, value in vars(self).items():
+            default = getattr(GPTConfig, name)
+            if isinstance(default, bool):
+                checks.choice(name, value, (True, False))
+            elif isinstance(default, int) or (default is None and value is not None):
+                checks.number(name, value, 0 if name.endswith("experts") else 1, whole=True)
         checks.number("layers", self.layers, 1, DEEPEST, whole=True)
+        checks.number("rope_base", self.rope_base, 1)
+        checks.number("balance", self.balance, 0)
         checks.choice("attention", self.attention, ATTENTIONS)
         if self.attention == "latent":
             self._idle("multi-head attention", "fused_qkv")
@@ -52,6 +58,9 @@ class GPTConfig:
             raise ValueError(f"width must be {message}: RoPE turns a head's numbers in pairs")
         if self.rotary_width % 2:
             raise ValueError(f"rotary must be even, as RoPE turns pairs; got {self.rotary}")
+        if max(self.latent_width, self.rotary_width) > self.width:
+            came = f"latent={self.latent}, rotary={self.rotary}"
+            raise ValueError(f"latent and rotary are at most width={self.width}, got {came}")
 
     def _idle(self, needs: str, *names: str) -> None:
         """Raises ValueError for an option that would do nothing."""

@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from muonlab import checks
 from muonlab.models.attention import Attention, Cache, LatentAttention, norm, rope_tables
 from muonlab.models.config import ATTENTIONS, SIZES, GPTConfig
 from muonlab.models.feedforward import Experts, FeedForward
@@ -98,6 +99,7 @@ class GPT(nn.Module):
         logits = self.head(self._features(tokens)).float()  # (B, T, V)
         if targets is None:
             return logits
+        checks.choice("reduction", reduction, ("mean", "none"))
         if targets.shape != tokens.shape:
             shapes = f"{tuple(tokens.shape)}, got {tuple(targets.shape)}"
             raise ValueError(f"targets must have the shape of the tokens, {shapes}")
@@ -164,6 +166,7 @@ class GPT(nn.Module):
             temperature: under 1 favours likely tokens; 0 always takes the likeliest.
             generator: the source of chance; the same state gives the same tokens.
         """
+        checks.number("temperature", temperature, 0)
         caches = None
         for _ in range(n):
             if tokens.shape[1] <= self.config.context:

@@ -18,11 +18,12 @@ import torch
 from torch import Tensor
 from torch.optim.adamw import adamw
 
+from muonlab import checks
 from muonlab.exchange import check_rows, is_sharded, own
 from muonlab.optim import fused, options, sharding, update
 from muonlab.optim.coefficients import JORDAN, Schedule, Triple
 from muonlab.optim.fast import Scratch
-from muonlab.optim.orthogonalize import Norm
+from muonlab.optim.orthogonalize import Norm, is_finite
 from muonlab.optim.sharding import by_rows, over_rows
 from muonlab.optim.update import Group, LRScale, cut, gradient, lr_scale, matrix_shape, stack_shape
 
@@ -134,7 +135,28 @@ class Muon(torch.optim.Optimizer):
                     differs = f"expected {key}={group.get(key)!r} in {place}, got {saved[key]!r}"
                     raise ValueError(f"{differs}: build the optimizer as it was when it was saved")
             groups[number] = {**group, **saved, "split": group["split"], "heads": group["heads"]}
+        self._check_state(state_dict)
         super().load_state_dict({**state_dict, "param_groups": groups})
+
+    def _check_state(self, state_dict: dict[str, Any]) -> None:
+        """Raises ValueError unless the saved tensors fit these parameters; nothing is loaded yet.
+
+        torch would load those of another optimizer, and begin its averages anew without a word.
+        """
+        numbers = [number for group in state_dict["param_groups"] for number in group["params"]]
+        places = [
+            (g, *pair) for n, g in enumerate(self.param_groups) for pair in options.named(g, n)
+        ]
+        for number, (group, name, p) in zip(numbers, places, strict=False):  # torch counts them
+            state = state_dict["state"].get(number, {})
+            averages = ADAMW_STATE[:2] if group["rule"] == "adamw" else ("momentum_buffer",)
+            for key in averages if state else ():
+                value = state.get(key)
+                if not isinstance(value, Tensor) or value.shape != p.shape:
+                    expected = f"a tensor {key} of {name!r}, of the shape {tuple(p.shape)}"
+                    raise ValueError(f"expected {expected}, got {checks.told(value)} in this state")
+                if not is_sharded(value) and not is_finite(value):
+                    raise ValueError(f"the saved {key} of {name!r} holds NaN or Inf: take another")
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:

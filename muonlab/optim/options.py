@@ -41,9 +41,12 @@ def with_rule(group: Group) -> Group:
     for key in group.keys() - {"params", "param_names"}:
         rule = group[key]
         if key == "use_muon":
+            checks.choice(key, rule, (True, False))
             rule = "muon" if rule else "adamw"
-        if isinstance(rule, str) and rule.lower() in OPTIMIZER_NAMES:
-            group = {"rule": rule.lower(), **group}
+        if isinstance(rule, str) and (rule := rule.lower()) in OPTIMIZER_NAMES:
+            if group.get("rule", rule) != rule:
+                raise ValueError(f"{key}={group[key]!r} contradicts rule={group['rule']!r}")
+            group = {"rule": rule, **group}
     return group
 
 
@@ -78,9 +81,11 @@ def check_options(group: Group) -> None:
         why = "a step would take more off the weights than there is, and turn their signs"
         raise ValueError(f"lr · weight_decay must be at most 1, got {lost:g}: {why}")
     checks.number("momentum", group["momentum"], 0, 1)
+    checks.number("eps", group["eps"], 0, above=True)  # a gradient of zeros would divide by it
     if group["rule"] == "adamw":
         checks.choice("fused", group["fused"], (True, False, None))
-        checks.number("eps", group["eps"], 0, above=True)  # a gradient of zeros would divide by it
+        if len(group["betas"]) != 2:
+            raise ValueError(f"betas must be two numbers, got {group['betas']}")
         for beta in group["betas"]:
             checks.number("betas", beta, 0, 1)
         return

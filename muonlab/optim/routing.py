@@ -95,6 +95,7 @@ class Routing:
 
     def count(self, rule: str) -> int:
         """Returns how many numbers the parameters of this rule hold."""
+        checks.choice("rule", rule, ("muon", "adamw", "frozen"))
         return sum(self._parameters[r.name].numel() for r in self.routes if r.rule == rule)
 
     @property
@@ -145,8 +146,7 @@ def route(
     numbers: muon 32 · adamw 16 · frozen 0
     """
     for side, patterns in (("muon", muon), ("adamw", adamw)):
-        if isinstance(patterns, str):
-            raise ValueError(f"{side} takes several names: write {side}=({patterns!r},)")
+        checks.several(f"several names for {side}, as ('QK', 'VO')", patterns, str)
     checks.choice("fused", fused, FUSED)
     muon, adamw = tuple(muon), tuple(adamw)
     parameters = dict(model.named_parameters())  # tied weights once, by their first name

@@ -115,14 +115,22 @@ class TrainConfig:
             elif isinstance(value, numpy.generic):  # JSON knows none
                 object.__setattr__(self, name, value.item())
         object.__setattr__(self, "corpus", spelled(self.corpus))
+        if not self.corpus:
+            raise ValueError(
+                "corpus is the name of a text, such as 'docs', or a folder; got ''"
+            )
         for name, known in CHOICES.items():
             if not (name == "rule" and OWN.fullmatch(self.rule)):
                 checks.choice(name, getattr(self, name), known)
         for name, (low, end) in NUMBERS.items():
             value, default = getattr(self, name), getattr(TrainConfig, name)
+            if isinstance(default, tuple) and len(value) != len(default):
+                raise ValueError(f"{name} must be {len(default)} numbers, got {value}")
             for number in value if isinstance(default, tuple) else (value,):
                 if number is not None or default is not None:
                     checks.number(name, number, low, end, whole=isinstance(default, int))
+        for name in (name for name, value in vars(TrainConfig).items() if isinstance(value, bool)):
+            checks.choice(name, getattr(self, name), (True, False))
         self.rate(0)  # warm-up and decay leave each other room
         self._check_together()
 
@@ -132,6 +140,8 @@ class TrainConfig:
         if isinstance(self.muon, str):
             message = "muon takes several groups, as ('QK', 'VO', 'FFN')"
             raise ValueError(f"{message}; got {self.muon!r}")
+        if len({*self.muon}) < len(self.muon):
+            raise ValueError(f"muon takes each group once, got {self.muon}")
         for entry in self.muon:
             group, _, block = entry.partition(".")
             checks.choice("muon", group, GROUPS)
@@ -144,6 +154,8 @@ class TrainConfig:
         # the run sees if it is there
         if not re.fullmatch(r"auto|cpu|mps|cuda(:\d+)?", self.device):
             raise ValueError(f"device must be auto, cpu, mps, cuda or cuda:N; got {self.device!r}")
+        if self.device == "mps" and self.precision == "bf16":
+            raise ValueError("device='mps' computes in float32: take precision='auto', got 'bf16'")
         if self.context > size.context:
             longest = f"{size.context} for size={self.size!r}, got {self.context}"
             raise ValueError(f"context must be at most {longest}: larger sizes take more")
