@@ -116,9 +116,7 @@ class TrainConfig:
                 object.__setattr__(self, name, value.item())
         object.__setattr__(self, "corpus", spelled(self.corpus))
         if not self.corpus:
-            raise ValueError(
-                "corpus is the name of a text, such as 'docs', or a folder; got ''"
-            )
+            raise ValueError("corpus is the name of a text, such as 'docs', or a folder; got ''")
         for name, known in CHOICES.items():
             if not (name == "rule" and OWN.fullmatch(self.rule)):
                 checks.choice(name, getattr(self, name), known)
