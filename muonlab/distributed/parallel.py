@@ -20,7 +20,6 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from torch.distributed.fsdp import FSDPModule
 from torch.nn.parallel import DistributedDataParallel
 
 from muonlab.exchange import divide
@@ -112,8 +111,8 @@ def piece(replica: nn.Module, last: bool) -> Iterator[None]:
     for part in replica.modules():
         if isinstance(part, Experts):
             part.waiting = not last
-    if isinstance(replica, FSDPModule):
-        replica.set_requires_all_reduce(last)
+    if sets := getattr(replica, "set_requires_all_reduce", None):  # FSDP's, not imported: a second
+        sets(last)
     if isinstance(replica, DistributedDataParallel) and not last:
         with replica.no_sync():
             yield

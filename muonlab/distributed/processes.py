@@ -20,7 +20,8 @@ import torch.distributed as dist
 from muonlab.distributed import parallel
 
 PATIENCE = 300  # seconds
-PRELOADED = ["muonlab.distributed.rehearse", "torch._dynamo", "torch.distributed.checkpoint"]
+PRELOADED = ["muonlab.distributed.rehearse", "torch._dynamo"]
+PRELOADED += ["torch.distributed.checkpoint.state_dict", "torch.distributed.fsdp"]
 
 
 def together(

@@ -12,10 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.distributed.checkpoint.state_dict import StateDictOptions, set_model_state_dict
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
-from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
-from torch.distributed.tensor import DTensor
 from torch.nn.modules.module import register_module_parameter_registration_hook
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -25,9 +22,6 @@ from muonlab.exchange import own
 from muonlab.machine import in_float64
 from muonlab.models.gpt import GPT
 from muonlab.optim.orthogonalize import polar
-
-# The stream between blocks stays float32, as under autocast; gradients are summed in float32.
-BF16 = MixedPrecisionPolicy(torch.bfloat16, torch.float32, cast_forward_inputs=False)
 
 
 def build_sharded(
@@ -52,6 +46,9 @@ def build_sharded(
         bf16: gather weights in bf16, for products under autocast. The embedding is gathered as it
             is, since its gradient adds up all tokens that are one word.
     """
+    # here, since it takes a second
+    from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+
     if size() % replicas:
         raise ValueError(f"{size()} processes cannot hold {replicas} equal copies of the weights")
     if size() == 1:
@@ -69,18 +66,22 @@ def build_sharded(
         finally:
             handle.remove()
     rows = {name: draw.rows.pop(p) for name, p in model.named_parameters()}
-    policy = BF16 if bf16 else MixedPrecisionPolicy()
+    policy = plain = MixedPrecisionPolicy()
+    if bf16:  # the stream between blocks and the sums of gradients stay float32, as under autocast
+        policy = MixedPrecisionPolicy(torch.bfloat16, torch.float32, cast_forward_inputs=False)
     for part in (*model.blocks, model.head, model.embedding, model):
         # freed after the forward pass: no copy of weights outlives a step
-        own_policy = MixedPrecisionPolicy() if part is model.embedding else policy
+        own_policy = plain if part is model.embedding else policy
         fully_shard(part, mesh=mesh, reshard_after_forward=True, mp_policy=own_policy)
     weights = {name: _like(p, rows.pop(name).to(device)) for name, p in model.named_parameters()}
     model.load_state_dict(weights, strict=False, assign=True)  # buffers are there already
     return model.to(device)
 
 
-def _like(p: Any, rows: Tensor) -> DTensor:
+def _like(p: Any, rows: Tensor) -> Tensor:
     """Returns these rows as a DTensor that is divided as p is."""
+    from torch.distributed.tensor import DTensor
+
     place, shape = (p.device_mesh, p.placements), {"shape": p.shape, "stride": p.stride()}
     return DTensor.from_local(rows.to(p.dtype), *place, run_check=False, **shape)
 
@@ -110,7 +111,10 @@ def _on_meta(module: nn.Module, name: str, p: nn.Parameter) -> Any:
 
 def fill(model: nn.Module, weights: dict[str, Any]) -> None:
     """Gives the model whole weights, or each process its rows of them."""
-    set_model_state_dict(model, weights, options=StateDictOptions(full_state_dict=True))
+    from torch.distributed.checkpoint import state_dict as states
+
+    options = states.StateDictOptions(full_state_dict=True)
+    states.set_model_state_dict(model, weights, options=options)
 
 
 def clip(model: nn.Module, largest: float) -> None:

@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 from torch import Tensor
-from torch.distributed import checkpoint as dcp
 
 from muonlab.distributed import parallel
 from muonlab.files import replace_file
@@ -63,6 +62,8 @@ def save(tensors: dict[str, Tensor], rest: dict[str, Any], path: Path | str) -> 
     `tensors` are DTensors, or whole ones that are the same in all processes; JSON can hold `rest`.
     OSError: the folder cannot be written, or the disk is full; the old checkpoint stands.
     """
+    from torch.distributed import checkpoint as dcp  # its import takes a second
+
     folder, name = prepare_folder(path), parallel.gather(f"data-{secrets.token_hex(4)}")[0]
     data = folder / name
     then = "the last checkpoint stands" if exists(folder) else "none was there before"
@@ -105,6 +106,8 @@ def load(tensors: dict[str, Tensor], path: Path | str) -> None:
     All processes call it. FileNotFoundError: no checkpoint is there. ValueError: it is damaged, or
     lacks a name or shape; nothing has been loaded then.
     """
+    from torch.distributed import checkpoint as dcp
+
     index = read_index(path)
     data = Path(path) / index["data"]
     with _failing_as(ValueError, f"{data} cannot be read", ADVICE):
@@ -134,12 +137,14 @@ def _tidy(folder: Path) -> None:
 
 @contextmanager
 def _failing_as(kind: type[Exception], what: str, then: str) -> Iterator[None]:
+    from torch.distributed.checkpoint import CheckpointException
+
     wrong = (AttributeError, KeyError, TypeError, ValueError, RecursionError)  # in files, not ours
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "torch.distributed is disabled")  # as it should be
             yield
-    except (dcp.CheckpointException, *wrong) as error:
+    except (CheckpointException, *wrong) as error:
         why = getattr(error, "failures", {0: (error,)})  # torch's hold an error of each process
         reasons = dict.fromkeys(f"{type(e).__name__}: {e}" for e, *_ in why.values())
         raise kind(f"{what} ({'; '.join(reasons)}): {then}") from error
