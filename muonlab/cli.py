@@ -30,7 +30,7 @@ from muonlab.studies.evidence import SEARCHES
 from muonlab.studies.finding import judge
 from muonlab.studies.grids import PHASES, PRESETS, STUDIES, phases
 from muonlab.studies.hypothesis import Hypothesis
-from muonlab.studies.lead import UNFINISHED
+from muonlab.studies.ladder import UNFINISHED
 from muonlab.sweeps import pool
 from muonlab.sweeps.results import problems, read_runs, recorded
 from muonlab.sweeps.search import outcome

@@ -25,7 +25,7 @@ from muonlab.statistics import (
     verdict,
 )
 from muonlab.studies import comparisons
-from muonlab.studies.contests import BATCH
+from muonlab.studies.after_race import BATCH
 from muonlab.studies.evidence import gained_beyond, knobs_of, rates_of
 from muonlab.studies.facts import FACTS_400, people_known
 from muonlab.studies.finding import end_of, judge

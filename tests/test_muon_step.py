@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from muonlab import Muon, lr_scale
-from muonlab.optim.step import muon_step
+from muonlab.optim.muon_step import muon_step
 
 SHAPES = [(8, 8), (8, 8), (8, 32), (32, 8), (8, 32), (24, 8), (1, 9), (9, 1), (17, 5), (40, 40)]
 STEPS = 4

@@ -17,7 +17,7 @@ import pytest
 from muonlab.records import record
 from muonlab.records.store import RESULTS, path_of
 from muonlab.studies.grids import PRESETS, STUDIES
-from muonlab.studies.lead import UNFINISHED
+from muonlab.studies.ladder import UNFINISHED
 from muonlab.sweeps.results import recorded
 from muonlab.training.config import TrainConfig
 

@@ -36,10 +36,10 @@ CITED: dict[str, dict[str, str]] = {
         "20 %": "arXiv 2509.26030, section 5, Figure 4",
     },
     "10": {
-        "1,200": "the steps of facts-squares, muonlab.studies.lead",
+        "1,200": "the steps of facts-squares, muonlab.studies.ladder",
         "1.5": "the largest s of the study imbalance, muonlab.studies.facts",
     },
-    "11": {"1,200": "the steps of table-1200, muonlab.studies.contests"},
+    "11": {"1,200": "the steps of table-1200, muonlab.studies.after_race"},
     "12": {"1,200": "the steps of race-again, muonlab.studies.races"},
     "13": {"1,000": "arXiv 2507.20534, section 2.1"},
     "14": {

@@ -9,8 +9,8 @@ from torch import nn
 from muonlab import GPT, GPTConfig, Muon, NorMuon, lr_scale, route
 from muonlab.benchmark.launches import launches
 from muonlab.optim.fused import at_once
+from muonlab.optim.muon_step import muon_step
 from muonlab.optim.rules import RULES, Controlled
-from muonlab.optim.step import muon_step
 
 WIDTH, ROWS = 8, (8, 4, 12)
 WAYS = {"uneven": ({"split": ROWS}, ROWS), "heads": ({"heads": 3}, (8, 8, 8))}

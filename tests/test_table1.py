@@ -9,7 +9,7 @@ import pytest
 from muonlab.data import shards
 from muonlab.models import gpt
 from muonlab.studies import table1
-from muonlab.studies.contests import TABLE
+from muonlab.studies.after_race import TABLE
 from muonlab.studies.grids import PRESETS
 from muonlab.studies.races import RACE
 from muonlab.studies.table1 import ALL_GROUPS, OWN_ROWS, PAPER_ROWS, TIERS, rows

@@ -26,8 +26,8 @@ from muonlab.exchange import divide
 from muonlab.models.feedforward import Experts
 from muonlab.models.gpt import GPT
 from muonlab.optim.muon import Muon
-from muonlab.optim.options import check_present, named
 from muonlab.optim.orthogonalize import is_finite
+from muonlab.optim.refusals import check_present, named
 from muonlab.optim.update import matrix_shape
 
 

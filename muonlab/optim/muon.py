@@ -20,7 +20,7 @@ from torch.optim.adamw import adamw
 
 from muonlab import checks
 from muonlab.exchange import check_rows, is_sharded, own
-from muonlab.optim import fused, options, sharding, update
+from muonlab.optim import fused, refusals, sharding, update
 from muonlab.optim.coefficients import JORDAN, Schedule, Triple
 from muonlab.optim.fast import Scratch
 from muonlab.optim.orthogonalize import Norm, is_finite
@@ -111,10 +111,10 @@ class Muon(torch.optim.Optimizer):
 
     def add_param_group(self, param_group: Group) -> None:
         """Adds a group of parameters, checked."""
-        if (param_group := options.with_rule(param_group)).get("rule") == "adamw":
+        if (param_group := refusals.with_rule(param_group)).get("rule") == "adamw":
             # `fused` also tells torch's load_state_dict to keep the step counter on the device
             param_group = {"eps": 1e-8, "betas": (0.9, 0.95), "fused": True, **param_group}
-        options.check_keys(param_group, self.defaults)
+        refusals.check_keys(param_group, self.defaults)
         super().add_param_group(param_group)
         try:
             self._check_group(len(self.param_groups) - 1)
@@ -145,7 +145,7 @@ class Muon(torch.optim.Optimizer):
         """
         numbers = [number for group in state_dict["param_groups"] for number in group["params"]]
         places = [
-            (g, *pair) for n, g in enumerate(self.param_groups) for pair in options.named(g, n)
+            (g, *pair) for n, g in enumerate(self.param_groups) for pair in refusals.named(g, n)
         ]
         for number, (group, name, p) in zip(numbers, places, strict=False):  # torch counts them
             state = state_dict["state"].get(number, {})
@@ -169,7 +169,7 @@ class Muon(torch.optim.Optimizer):
         if not (torch.compiler.is_compiling() or any(g["capturable"] for g in self.param_groups)):
             for number in range(len(self.param_groups)):
                 self._check_group(number)
-            options.check_numbers(self.param_groups, first=not any(self.state.values()))
+            refusals.check_numbers(self.param_groups, first=not any(self.state.values()))
         for group in fused.at_once(self):
             step = self._adamw_step if group["rule"] == "adamw" else self._muon_step
             step(group)
@@ -232,8 +232,8 @@ class Muon(torch.optim.Optimizer):
 
     def _check_group(self, number: int) -> None:
         group = self.param_groups[number]
-        options.check_options(group)
-        for name, p in options.named(group, number):
+        refusals.check_options(group)
+        for name, p in refusals.named(group, number):
             if not p.is_floating_point():
                 raise ValueError(f"expected real floating-point; {name!r} is {p.dtype}")
             if group["rule"] == "muon" and p.ndim < 2:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from muonlab import checks
 from muonlab.models.attention import Attention
 from muonlab.optim.muon import Muon
-from muonlab.optim.options import ADAMW_READS
+from muonlab.optim.refusals import ADAMW_READS
 from muonlab.optim.update import Group, is_stack, matrix_shape
 
 _QUERIES = ("*.q.weight", "*.q_rope.weight")

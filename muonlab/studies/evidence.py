@@ -5,8 +5,8 @@ from dataclasses import replace
 from functools import partial
 
 from muonlab.records.record import Record
-from muonlab.studies import contests, facts, races
-from muonlab.studies.lead import LEAD, LEAD_SEARCHES
+from muonlab.studies import after_race, facts, races
+from muonlab.studies.ladder import LEAD, LEAD_SEARCHES
 from muonlab.studies.protocol import knobs, pilot, rounds_of, tuned
 from muonlab.studies.races import ALL_RACES, MAPPING, RACE, RATES, judging, mapped, race
 from muonlab.studies.table1 import ALL_GROUPS
@@ -22,7 +22,7 @@ def knobs_of(config: TrainConfig) -> tuple[Knob, ...]:
     """
     if config.corpus.startswith("facts"):
         return facts.learner_knobs(config)
-    own = contests.regression_knobs if config.corpus.startswith("regression") else knobs
+    own = after_race.regression_knobs if config.corpus.startswith("regression") else knobs
     others = config.muon and {*config.muon} != {*ALL_GROUPS}
     return own(config) + (own(replace(config, muon=()))[:2] if others else ())
 
@@ -33,10 +33,8 @@ def rates_of(config: TrainConfig) -> tuple[Knob, ...]:
 
 
 AFTER_RACE = (RACE[1200],)
-FIRST_SEARCHES = {
-    s.name: s
-    for s in (*ALL_RACES, *contests.ON_TEXT, *facts.LEARNING, *contests.FURTHER)  # in this order
-}
+IN_ORDER = (*ALL_RACES, *after_race.ON_TEXT, *facts.LEARNING, *after_race.FURTHER)
+FIRST_SEARCHES = {search.name: search for search in IN_ORDER}
 
 
 def further(at: Place) -> dict[TrainConfig, Record]:
@@ -65,29 +63,29 @@ EVIDENCE = {
     "rates-4800": Study(rounds_of(*AFTER_RACE, RACE[4800], *RATES.values()), {}),
     "knobs": Study((*RACE[150].tunings[:2], *RACE[1200].tunings, *MAPPING), {"knobs": mapped}),
     "isotropy": Study(
-        rounds_of(*AFTER_RACE, contests.ISOTROPY),
+        rounds_of(*AFTER_RACE, after_race.ISOTROPY),
         {
-            "isotropy-equal": contests.equal_rates,
-            "isotropy-doses": contests.doses,
-            "isotropy": contests.tuned_controls,
+            "isotropy-equal": after_race.equal_rates,
+            "isotropy-doses": after_race.doses,
+            "isotropy": after_race.tuned_controls,
         },
     ),
     # `first`: the seeds before it were looked at before a round was added, so they do not count.
     "vocabulary-1200": tuned(races.VOCABULARY, seeds=10, first=16, before=AFTER_RACE),
     "table-1200": Study(
-        rounds_of(*AFTER_RACE, contests.TABLE),
-        {**tuned(contests.TABLE, seeds=5).finals, "table-1200-ends": contests.other_ends},
+        rounds_of(*AFTER_RACE, after_race.TABLE),
+        {**tuned(after_race.TABLE, seeds=5).finals, "table-1200-ends": after_race.other_ends},
     ),
     "table-1200-wide": Study(
-        rounds_of(*AFTER_RACE, contests.TABLE, contests.WIDE),
-        {"table-1200-wide": contests.better_when_wide},
+        rounds_of(*AFTER_RACE, after_race.TABLE, after_race.WIDE),
+        {"table-1200-wide": after_race.better_when_wide},
     ),
-    "normuon": tuned(contests.NORMUON, seeds=10, first=11, before=AFTER_RACE),
-    "four": tuned(contests.FEWER, seeds=10, before=AFTER_RACE),
-    "latent-600": tuned(contests.LATENT, seeds=5, first=6, before=AFTER_RACE),
+    "normuon": tuned(after_race.NORMUON, seeds=10, first=11, before=AFTER_RACE),
+    "four": tuned(after_race.FEWER, seeds=10, before=AFTER_RACE),
+    "latent-600": tuned(after_race.LATENT, seeds=5, first=6, before=AFTER_RACE),
     "batch": replace(
-        tuned(contests.BATCH, seeds=6, first=7),
-        tunings=(*race(150).tunings, *contests.BATCH.tunings),
+        tuned(after_race.BATCH, seeds=6, first=7),
+        tunings=(*race(150).tunings, *after_race.BATCH.tunings),
     ),
     "facts-400": Study(
         facts.FACTS_400.tunings,
@@ -95,10 +93,10 @@ EVIDENCE = {
     ),
     "facts-1200": tuned(facts.FACTS_1200, seeds=5, first=6, before=(facts.FACTS_400,)),
     "imbalance": tuned(facts.IMBALANCE, seeds=5, first=16, before=(facts.FACTS_400,)),
-    "decay-1200": Study(RACE[1200].tunings, {"decay-1200": contests.decayed}),
-    "decay-tuned": tuned(contests.DECAYING, seeds=10, before=AFTER_RACE),
-    "regression-600": tuned(contests.IN_CONTEXT, contests.ROUTES, seeds=10, first=11),
-    "finetuning": tuned(contests.MOVING, seeds=10, first=11, before=AFTER_RACE),
+    "decay-1200": Study(RACE[1200].tunings, {"decay-1200": after_race.decayed}),
+    "decay-tuned": tuned(after_race.DECAYING, seeds=10, before=AFTER_RACE),
+    "regression-600": tuned(after_race.IN_CONTEXT, after_race.ROUTES, seeds=10, first=11),
+    "finetuning": tuned(after_race.MOVING, seeds=10, first=11, before=AFTER_RACE),
     "beyond": Study((), {"beyond": lambda at: [*further(at)]}),  # when all searches have ended
 }
 
@@ -111,15 +109,15 @@ FEWER_STEPS: dict[str, tuple[Search, dict[str, int], range, tuple[float, ...]]] 
     "race-4800": (RACE[4800], {}, judging(4800), FRACTIONS),
     "rates": (RATES[1200], {}, judging(1200), FRACTIONS),
     "vocabulary": (races.VOCABULARY, {}, range(16, 26), FRACTIONS),
-    "latent-600": (contests.LATENT, {}, range(6, 11), (0.55, *FRACTIONS)),
-    "batch": (contests.BATCH, {"batch": 8, "steps": 1600}, range(7, 13), (0.65, 0.8)),
-    "batch-100": (contests.BATCH, {"batch": 8, "steps": 100}, range(7, 13), (0.65, 0.8)),
-    "batch-128": (contests.BATCH, {"batch": 128}, range(7, 13), (0.9,)),
+    "latent-600": (after_race.LATENT, {}, range(6, 11), (0.55, *FRACTIONS)),
+    "batch": (after_race.BATCH, {"batch": 8, "steps": 1600}, range(7, 13), (0.65, 0.8)),
+    "batch-100": (after_race.BATCH, {"batch": 8, "steps": 100}, range(7, 13), (0.65, 0.8)),
+    "batch-128": (after_race.BATCH, {"batch": 128}, range(7, 13), (0.9,)),
     "facts-400": (facts.FACTS_400, {}, range(6, 11), FRACTIONS),
     "facts-1200": (facts.FACTS_1200, {}, range(6, 11), (0.85,)),
-    "decay-tuned": (contests.DECAYING, {}, range(1, 11), FRACTIONS),
-    "regression-600": (contests.IN_CONTEXT, {}, range(11, 21), (0.55, *FRACTIONS)),
-    "finetuning": (contests.MOVING, {}, range(11, 21), FRACTIONS),
+    "decay-tuned": (after_race.DECAYING, {}, range(1, 11), FRACTIONS),
+    "regression-600": (after_race.IN_CONTEXT, {}, range(11, 21), (0.55, *FRACTIONS)),
+    "finetuning": (after_race.MOVING, {}, range(11, 21), FRACTIONS),
 }
 EVIDENCE |= {
     f"{name}-shorter": Study(

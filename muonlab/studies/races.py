@@ -56,6 +56,13 @@ RACE[4800] = Search(
     around=("best",),
 )
 
+# On a GPU: ten times the steps' tokens and eighteen times the model, tuned like the laptop's race.
+ON_GPU: dict[str, Any] = {"corpus": "docs", "size": "small", "steps": 1000, "eval_tokens": 2**18}
+ON_GPU |= {"batch": 32, "context": 256}
+GPU = Search("race-gpu", sides(**ON_GPU)[:2], knobs, RIVALS)
+GPU_NORMUON = Search("race-gpu-normuon", sides(**ON_GPU)[2:], knobs, RIVALS)
+GPU_SEEDS = range(1, 6)
+
 
 # AdamW's best average of the rest was the highest that the race tried, and one seed chose. So eight
 # more trials of each around its best, and a runoff; judged at seeds that nobody has looked at.

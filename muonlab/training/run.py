@@ -22,7 +22,7 @@ from muonlab.models.gpt import GPT, SIZES, GPTConfig
 from muonlab.models.regressor import build
 from muonlab.optim.fast import launches_cost
 from muonlab.optim.muon import Muon
-from muonlab.optim.options import NotFinite
+from muonlab.optim.refusals import NotFinite
 from muonlab.records.provenance import code_version, now, provenance
 from muonlab.records.record import Record
 from muonlab.theory.spectra import layer_spectra

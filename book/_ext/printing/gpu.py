@@ -10,8 +10,8 @@ from muonlab.models.gpt import SIZES
 from muonlab.records.store import RESULTS, path_of
 from muonlab.records.table import markdown
 from muonlab.studies.comparisons import GPU
-from muonlab.studies.lead import GPU as SEARCH
-from muonlab.studies.lead import GPU_TABLE, LEAD, UNFINISHED
+from muonlab.studies.ladder import GPU_TABLE, LEAD, UNFINISHED
+from muonlab.studies.races import GPU as SEARCH
 from muonlab.sweeps.results import recorded
 from muonlab.sweeps.study import HERE
 from printing.claims import literal

@@ -17,9 +17,10 @@ from muonlab.models.gpt import GPT, GPTConfig
 from muonlab.records import store
 from muonlab.records.record import Record, append
 from muonlab.statistics import paired_interval
-from muonlab.studies import lead
+from muonlab.studies import ladder
 from muonlab.studies.grids import PHASES
-from muonlab.studies.lead import GPU_SEEDS, UNFINISHED
+from muonlab.studies.ladder import UNFINISHED
+from muonlab.studies.races import GPU, GPU_SEEDS
 from muonlab.sweeps.results import known, problems, recorded
 from muonlab.sweeps.study import HERE, Place
 from muonlab.training.config import TrainConfig
@@ -90,8 +91,8 @@ def test_the_list_for_a_card_can_be_done_from_first_to_last(tmp_path, better):
     for name in (*ON_GPU, "race-gpu-normuon-1"):
         shutil.copy(store.path_of(name), tmp_path)
     at, sizes, trials, finals = Place(tmp_path), {}, count(), {}
-    race = lead.GPU.best(at)
-    for name, phase in lead.LEAD["gpu-list"].phases().items():
+    race = GPU.best(at)
+    for name, phase in ladder.LEAD["gpu-list"].phases().items():
         grid = finals[name] = at.on_its_text(phase(at))  # its trials are recorded by now
         assert len({*grid}) == len(grid)
         have = known(at.path(name)).read()

@@ -1,4 +1,4 @@
-"""On what does Muon's lead depend? A race on a GPU, the rungs down to the laptop's, and knobs.
+"""On what does Muon's lead depend? Rungs from the race on a GPU down to the laptop's, and knobs.
 
 The race on a laptop has 0.6 million numbers in its hidden matrices and 1,024 tokens a step, that on
 a GPU 10.6 million and 8,192. Each rung between them changes one thing, and is tuned anew on both
@@ -13,18 +13,12 @@ from typing import Any
 from muonlab.studies import protocol
 from muonlab.studies.facts import FACTS_400, FACTS_1200, whose
 from muonlab.studies.protocol import ADAMW, MUON, OUTER, RIVALS, at_seeds, knobs, rounds_of, tuned
-from muonlab.studies.races import AGAIN, RACE, judging, shorter
+from muonlab.studies.races import AGAIN, GPU, GPU_NORMUON, GPU_SEEDS, ON_GPU, RACE, judging, shorter
 from muonlab.studies.table1 import ALL_GROUPS
 from muonlab.sweeps.search import Knob, Search
 from muonlab.sweeps.study import Grid, Place, Study, Tuning, cross
 from muonlab.training.config import TrainConfig
 
-# On a GPU: ten times the steps' tokens and eighteen times the model, tuned like the laptop's race.
-ON_GPU: dict[str, Any] = {"corpus": "docs", "size": "small", "steps": 1000, "eval_tokens": 2**18}
-ON_GPU |= {"batch": 32, "context": 256}
-GPU = Search("race-gpu", protocol.sides(**ON_GPU)[:2], knobs, RIVALS)
-GPU_NORMUON = Search("race-gpu-normuon", protocol.sides(**ON_GPU)[2:], knobs, RIVALS)
-GPU_SEEDS = range(1, 6)
 GPU_ROWS = (("VO", "FFN"), ("QK",), ("VO",), ("FFN",))
 
 
