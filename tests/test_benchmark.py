@@ -117,9 +117,8 @@ class Event:
         return 1000 * (end.at - self.at)
 
 
-@pytest.fixture
-def waits(monkeypatch):
-    """A GPU that is a CPU; lists when it was waited for."""
+def on_cpu(monkeypatch):
+    """Makes a GPU of the CPU; returns a list of when it was waited for."""
     waited = []
     monkeypatch.setattr(torch.cuda, "Event", Event)
     monkeypatch.setattr(torch.cuda, "synchronize", waited.append)
@@ -128,9 +127,9 @@ def waits(monkeypatch):
     return waited
 
 
-@pytest.fixture
-def small_card(monkeypatch, waits):
-    """Measures toys, on the CPU."""
+@pytest.fixture(scope="module")
+def record():
+    """What the tables of a GPU hold of toys, measured once, on the CPU."""
     toys = {
         "TIMED_FOR": 1e-3,
         "PRODUCT": 32,
@@ -139,13 +138,15 @@ def small_card(monkeypatch, waits):
         "SETS": {"toy, 1 x 16": (1, 16), "toy, 2 x 8": (2, 8)},
         "TRAINED": {"tiny": (2, 8, 65)},
     }
-    for name, toy in toys.items():
-        monkeypatch.setattr(card, name, toy)
+    with pytest.MonkeyPatch.context() as patch:
+        on_cpu(patch)
+        for name, toy in toys.items():
+            patch.setattr(card, name, toy)
+        return card.bench_card(torch.device("cpu"))
 
 
-def test_a_record_of_a_gpu_has_the_shape_of_the_first_one(small_card):
+def test_a_record_of_a_gpu_has_the_shape_of_the_first_one(record):
     first = json.loads(GPU_RECORD.read_text(encoding="utf-8"))
-    record = card.bench_card(torch.device("cpu"))
     assert list(record) == list(first)
     assert record["peak"].keys() == first["peak"].keys()
     assert record["provenance"].keys() == first["provenance"].keys()
@@ -157,14 +158,13 @@ def test_a_record_of_a_gpu_has_the_shape_of_the_first_one(small_card):
     assert [row["numbers"] for row in record["optimizer_step"]] == [12 * 16**2, 2 * 12 * 8**2]
 
 
-def test_each_gpu_row_is_consistent_with_itself(small_card):
-    device, speed = torch.device("cpu"), 1e6
-    for row in card.card_step(device, speed):
+def test_each_gpu_row_is_consistent_with_itself(record):
+    for row in record["optimizer_step"]:
         assert row["ratio to torch"] == row["muonlab Muon"] / row["torch.optim.Muon"]
         assert row["torch.optim.Muon kernels"] > row["AdamW fused kernels"] > 0
-    one, two = (row["torch.optim.Muon kernels"] for row in card.card_step(device, speed))
+    one, two = (row["torch.optim.Muon kernels"] for row in record["optimizer_step"])
     assert two == 2 * one  # one matrix after the other
-    (row,) = card.card_training(device, speed)
+    (row,), speed = record["training, eager"], 1e9 * record["peak"]["bf16 TFLOP/s"]
     assert row["Muon tokens/s"] == pytest.approx(1000 * 16 / row["Muon ms"])
     weights = 3 * 12 * 128**2 + 128 * 65
     flop = 6 * 16 * (weights + 3 * 8 * 128)
@@ -184,7 +184,8 @@ def test_the_floors_of_the_first_gpu_record_come_out_again():
         assert sum(map(card._flop, shapes)) / speed == pytest.approx(row["floor at peak"])
 
 
-def test_a_gpu_is_timed_by_its_own_events_and_by_the_clock_and_waited_for(monkeypatch, waits):
+def test_a_gpu_is_timed_by_its_own_events_and_by_the_clock_and_waited_for(monkeypatch):
+    waits = on_cpu(monkeypatch)
     ticks, calls, gpu = iter(range(10_000)), [], torch.device("cuda")
     monkeypatch.setattr(time, "perf_counter", lambda: float(next(ticks)))
     by_events, wall, megabytes = card.timed(lambda: calls.append(1), gpu)
@@ -217,18 +218,17 @@ def test_a_gpu_that_is_not_there_is_refused_before_anything_is_measured(
 
 
 def test_on_a_gpu_its_own_tables_are_measured_written_and_shown(
-    small_card, monkeypatch, tmp_path, capsys
+    record, monkeypatch, tmp_path, capsys
 ):
     monkeypatch.setattr(bench, "pick_device", torch.device)
-    on_cpu = card.bench_card(torch.device("cpu"))
-    monkeypatch.setattr(bench, "bench_card", lambda device: {"cuda": on_cpu}[device.type])
+    monkeypatch.setattr(bench, "bench_card", lambda device: {"cuda": record}[device.type])
     path = tmp_path / "gpu.json"
     assert main(["bench", "--device", "cuda", "--record", str(path)]) == 0
     printed = capsys.readouterr().out
     assert main(["bench", "--show", str(path)]) == 0
     assert "**training, eager**" in printed
     assert "toy, 2 x 8" in capsys.readouterr().out
-    assert bench.read_bench(path).keys() == on_cpu.keys()
+    assert bench.read_bench(path).keys() == record.keys()
     assert main(["bench", "--show", str(GPU_RECORD)]) == 0
     assert "NVIDIA H200" in capsys.readouterr().out
 

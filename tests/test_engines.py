@@ -152,7 +152,7 @@ def test_a_worker_without_the_text_or_with_other_code_says_so():
 
 def test_a_text_that_is_missing_stops_a_local_sweep_too_and_is_no_result(tmp_path):
     path = tmp_path / "runs.jsonl"
-    with pytest.raises(ValueError, match="'/nowhere', which is neither"):
+    with pytest.raises(ValueError, match="the path of a folder, got '/nowhere'"):
         list(sweep.sweep([replace(SMALL, corpus="/nowhere")], path, progress=False))
     assert not path.exists()
 

@@ -240,7 +240,7 @@ def test_the_whole_step_compiles_in_one_piece(make):
     ("change", "message"),
     [
         ({"active_experts": 9}, "from 1 to experts=8, got 9: let a token choose fewer"),
-        ({"experts": -1}, "from 1 to experts=-1, got 3"),
+        ({"experts": 2}, "from 1 to experts=2, got 3"),
         ({"experts": 0, "active_experts": 2}, "active_experts=2 needs experts"),
     ],
 )

@@ -142,7 +142,6 @@ def test_groups_carry_their_own_rates_into_one_optimizer():
             "'blocks.0.q.weight' is claimed twice",
         ),
         ({"muon": ("*.bias",)}, r"'blocks.0.w_in.bias' of shape \(8,\)"),
-        ({"muon": "QK"}, r"write muon=\('QK',\)"),
         ({"adamw": ("nothing.*",)}, "matches no parameter"),
     ],
 )

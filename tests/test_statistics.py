@@ -88,7 +88,7 @@ def test_the_interval_of_differences_is_that_of_the_pairs():
     a, b = [3.1, 2.9, 3.4], [2.8, 2.8, 2.9]
     differences = [x - y for x, y in zip(a, b, strict=True)]
     assert mean_interval(differences) == pytest.approx(paired_interval(a, b))
-    with pytest.raises(ValueError, match="zip"):
+    with pytest.raises(ValueError, match="on both sides, got 3, 2"):
         paired_interval([1.0, 2.0, 3.0], [1.0, 2.0])
 
 

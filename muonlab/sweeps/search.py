@@ -104,6 +104,10 @@ class Search:
     runoff: int = 0  # how many of each contestant's trials run again at other seeds; 0: none
     in_turns: bool = False  # the first trial of each contestant, then the second of each, …
 
+    def __post_init__(self) -> None:
+        for side in [] if callable(self.sides) else self.sides:
+            checks.choice("the seed of trials, which never counts,", side.seed, (0,))
+
     @property
     def tunings(self) -> tuple[Tuning, ...]:
         """The phases, one for each round, and the runoff."""
@@ -193,6 +197,14 @@ class Search:
         worst = max(self.by(run) for run in chain(*rounds) if not run.failure)
         return [[worst if run.failure else self.by(run) for run in runs] for runs in rounds]
 
+    def settings(self, at: Place) -> dict[tuple[Any, ...], list[str]]:
+        """Returns each contestant's best values, a knob each, and where they lie in its range."""
+        who = self.tunings[0].contestant
+        return {
+            who(c): [f"{knob.shown(c)} ({knob.position(c):.0%})" for knob in self.knobs(c)]
+            for c in self.best(at)
+        }
+
     def _grid(self, number: int) -> Phase:
         return lambda at: self._round(number, at, *self._search(at, number))
 
@@ -250,15 +262,14 @@ def outcome(search: Search, at: Place) -> str:
 
     Behind a value stands where it lies in its range, 0 % to 100 %; a round may go beyond.
     """
-    budgets, who = search.budget(at), search.tunings[0].contestant
+    budgets, settings = search.budget(at), search.settings(at)
+    who = search.tunings[0].contestant
     ends = [*accumulate(map(len, next(iter(search.trials(at).values()))))]
     counts = sorted({n for n in (1, 4, ends[0] // 2, *ends) if 0 < n <= ends[-1]})
     rows = []
     for config in search.best(at):
-        values = [
-            f"{knob.fields.split()[0]} {knob.shown(config)} ({knob.position(config):.0%})"
-            for knob in search.knobs(config)
-        ]
+        fields = (knob.fields.split()[0] for knob in search.knobs(config))
+        values = map(" ".join, zip(fields, settings[who(config)], strict=True))
         expected = [f"{budgets[who(config)][n - 1]:.4f}" for n in counts]
         rows.append([str(who(config)), "; ".join(values), *expected])
     return table(["contestant", "best", *(f"after {n}" for n in counts)], rows)
