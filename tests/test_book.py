@@ -183,7 +183,11 @@ def test_the_theme_that_a_reader_has_chosen_is_kept(theme, visit):
 def test_a_phone_shows_the_whole_width(page):
     look(page, 375)
     assert page.evaluate("document.documentElement.scrollWidth") <= 375
-    assert violations(page, runOnly=["scrollable-region-focusable", "target-size"]) == []
+    for _ in range(20):  # a moment after a resize the theme makes what scrolls reachable by Tab
+        if not (wrong := violations(page, runOnly=["scrollable-region-focusable", "target-size"])):
+            break
+        page.wait_for_timeout(200)
+    assert wrong == []
 
 
 AT_END = """control => control.max
