@@ -159,13 +159,16 @@ def test_what_the_front_says_of_the_two_races_is_so():
     assert abs(paired_interval(adamw, by_contestant(shorter, contestant)["Muon"]).mean) < MATTERS
 
 
-def test_muon_leads_most_in_large_batches_and_there_only_the_larger_model_gains_most_on_rare():
+def test_muon_leads_most_in_large_batches_and_the_larger_model_gains_most_on_rare_tokens():
     points = comparisons.lead_map()
-    most = {point["tokens"] for point in points if point["lead"]["overall"][0] > 0.2}
-    assert most == {8192}
-    many = [p for p in points if p["tokens"] == 8192 and p["lead"]["overall"][0] > 0.2]
-    rare_most = [p for p in many if p["lead"]["tail"][1] > p["lead"]["overall"][2]]
-    assert [point["size"] > 1e7 for point in rare_most] == [True]
+    for large in (True, False):
+        of_size = [point for point in points if (point["size"] > 1e7) == large]
+        most = max(of_size, key=lambda point: point["lead"]["overall"][0])
+        assert most["tokens"] == 8192
+    larger = comparisons.GPU, comparisons.RUNGS[1]
+    assert {race.config.batch * race.config.context for race in larger} == {1024, 8192}
+    for race in larger:
+        assert race.interval(lambda at: at["tail"] - at["head"]).low > 0
 
 
 def test_no_model_is_larger_than_the_answer_says():
