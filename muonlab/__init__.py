@@ -9,7 +9,7 @@ from muonlab.optim.muon import Muon
 from muonlab.optim.normuon import NorMuon
 from muonlab.optim.orthogonalize import newton_schulz, polar
 from muonlab.optim.routing import route
-from muonlab.optim.update import lr_scale
+from muonlab.optim.stacks import lr_scale
 
 __all__ = [
     "COEFFICIENTS",

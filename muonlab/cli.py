@@ -238,7 +238,9 @@ def _lab(options: argparse.Namespace) -> int:
     lab = [*jupyter, "lab", *root, *listing, str(notebooks[0])]
     # our defaults, after those of the learner's own JUPYTER_CONFIG_PATH
     paths = filter(None, (os.environ.get("JUPYTER_CONFIG_PATH"), str(DEFAULTS)))
-    environment = {**os.environ, "JUPYTER_CONFIG_PATH": os.pathsep.join(paths)}
+    # threads that wait give the core to others: three notebooks on two cores are 7 times faster
+    environment = {"GOMP_SPINCOUNT": "10000", **os.environ}
+    environment["JUPYTER_CONFIG_PATH"] = os.pathsep.join(paths)
     return subprocess.run(lab, check=False, env=environment).returncode
 
 

@@ -16,7 +16,7 @@ from muonlab.models.gpt import GPT, GPTConfig
 from muonlab.optim.coefficients import COEFFICIENTS, FOUR_STEPS, POLAR_EXPRESS_SAFE, tolerates
 from muonlab.optim.fast import STACK, STACK_ELSE, Scratch, fast_newton_schulz
 from muonlab.optim.orthogonalize import NORMS, unit_norm
-from muonlab.optim.update import as_stacks
+from muonlab.optim.stacks import as_stacks
 from muonlab.records.runs import by_contestant
 from muonlab.statistics import paired_interval
 from muonlab.sweeps.results import recorded

@@ -13,7 +13,7 @@ from torch import nn
 from muonlab import Muon, NorMuon
 from muonlab.benchmark.launches import launches
 from muonlab.files import course
-from muonlab.optim import fast, update
+from muonlab.optim import fast, stacks
 from muonlab.records.store import RESULTS
 from printing import launches as figure
 from printing.book import fill
@@ -59,7 +59,7 @@ def waits(optimizer):
 
 @pytest.fixture
 def as_on_a_gpu(monkeypatch):
-    for name in ("fast", "update"):
+    for name in ("fast", "muon", "stacks"):
         monkeypatch.setattr(f"muonlab.optim.{name}.launches_cost", lambda device: True)
 
 
@@ -106,7 +106,7 @@ def test_few_launches_make_the_step_of_many(monkeypatch, make, options, lr):
     results = []
     for gpu in (False, True):
         if gpu:
-            for name in ("fast", "update"):
+            for name in ("fast", "muon", "stacks"):
                 monkeypatch.setattr(f"muonlab.optim.{name}.launches_cost", lambda device: True)
         torch.manual_seed(0)
         params = [nn.Parameter(torch.randn(shape, dtype=torch.float64)) for shape in shapes]
@@ -124,7 +124,7 @@ def test_a_gpu_takes_a_stack_of_each_shape_at_once_and_no_more_than_fits(monkeyp
     monkeypatch.setattr("muonlab.optim.fast.GPU_BYTES", 14 * 2 * 128)  # two of 16×8
     shapes = [(16, 8), (8, 8), (16, 8), (5, 8), (8, 16), (8, 8), (16, 8), (2, 8, 8)]
     group = {"kernels": False, "ns_coefficients": "jordan", "ns_dtype": torch.bfloat16}
-    taken = update.as_stacks([torch.empty(shape) for shape in shapes], group)
+    taken = stacks.as_stacks([torch.empty(shape) for shape in shapes], group)
     found = [[[tuple(p.shape) for p in stack] for stack in stacks] for stacks, _ in taken]
     first = [[(8, 8)] * 2, [(16, 8)] * 2, [(8, 16)]]
     assert found == [first, [[(16, 8)]], [[(5, 8)]], [[(2, 8, 8)]]]

@@ -19,7 +19,7 @@ WAYS = {"uneven": ({"split": ROWS}, ROWS), "heads": ({"heads": 3}, (8, 8, 8))}
 @pytest.fixture(params=["as on a CPU", "as on a GPU"])
 def device(request, monkeypatch):
     if request.param == "as on a GPU":
-        for name in ("fast", "update"):
+        for name in ("fast", "muon", "stacks"):
             monkeypatch.setattr(f"muonlab.optim.{name}.launches_cost", lambda device: True)
 
 
@@ -101,7 +101,7 @@ def test_a_kernel_is_split_along_its_channels():
 @pytest.mark.parametrize("name", ["Muon", "NorMuon"])
 @pytest.mark.parametrize("heads", [3, 12])
 def test_no_kernel_is_launched_that_matrices_apart_do_not_launch(monkeypatch, name, heads):
-    for module in ("fast", "update"):
+    for module in ("fast", "muon", "stacks"):
         monkeypatch.setattr(f"muonlab.optim.{module}.launches_cost", lambda device: True)
     make = {"Muon": Muon, "NorMuon": NorMuon}[name]
     layers = [nn.Parameter(draw((48, 16), seed)) for seed in range(6)]

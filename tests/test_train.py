@@ -516,7 +516,7 @@ def test_a_run_that_does_not_do_what_is_asked_says_so(change, options, told):
 
 @pytest.fixture
 def as_on_a_gpu(monkeypatch):
-    for place in ("optim.fast", "optim.update", "training.run"):
+    for place in ("optim.fast", "optim.muon", "optim.stacks", "training.run"):
         monkeypatch.setattr(f"muonlab.{place}.launches_cost", lambda device: True)
 
 

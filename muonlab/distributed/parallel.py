@@ -28,7 +28,7 @@ from muonlab.models.gpt import GPT
 from muonlab.optim.muon import Muon
 from muonlab.optim.orthogonalize import is_finite
 from muonlab.optim.refusals import check_present, named
-from muonlab.optim.update import matrix_shape
+from muonlab.optim.stacks import matrix_shape
 
 
 def size() -> int:

@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from muonlab.exchange import is_sharded, own
-from muonlab.optim.update import Group, gradient, is_stack
+from muonlab.optim.stacks import Group, gradient, is_stack
 
 
 def is_split(group: Group) -> bool:

@@ -7,7 +7,7 @@ One step for a matrix W with gradient G (Keller Jordan 2024; torch.optim.Muon):
     O = newton_schulz(D)            the same directions, all singular values near 1
     W ← (1 − lr λ) W − lr s O       s from `lr_scale`, by the shape of W
 
-`step.muon_step` says so in code. Here it is done to many matrices by few calls.
+`muon_step.muon_step` says so in code. Here it is done to many matrices by few calls.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -20,12 +20,24 @@ from torch.optim.adamw import adamw
 
 from muonlab import checks
 from muonlab.exchange import check_rows, is_sharded, own
-from muonlab.optim import fused, refusals, sharding, update
-from muonlab.optim.coefficients import JORDAN, Schedule, Triple
-from muonlab.optim.fast import Scratch
-from muonlab.optim.orthogonalize import Norm, is_finite
+from muonlab.machine import in_float64
+from muonlab.optim import fused, refusals, sharding
+from muonlab.optim.coefficients import JORDAN, Schedule, Triple, schedule
+from muonlab.optim.fast import Scratch, launches_cost, orthogonalized
+from muonlab.optim.orthogonalize import Norm, is_finite, polar
 from muonlab.optim.sharding import by_rows, over_rows
-from muonlab.optim.update import Group, LRScale, cut, gradient, lr_scale, matrix_shape, stack_shape
+from muonlab.optim.stacks import (
+    Group,
+    LRScale,
+    Stacks,
+    as_stacks,
+    cut,
+    gradient,
+    lr_scale,
+    matrix_shape,
+    shares,
+    stack_shape,
+)
 
 ADAMW_STATE = ("exp_avg", "exp_avg_sq", "step")
 
@@ -189,30 +201,68 @@ class Muon(torch.optim.Optimizer):
     def _muon_step(self, group: Group) -> None:
         """Steps the matrices of a group: average, orthogonalize, rescale, add."""
         params = group["params"]
-        for stacks, dtype in update.as_stacks([p for p in params if not by_rows(p, group)], group):
+        for stacks, dtype in as_stacks([p for p in params if not by_rows(p, group)], group):
             Ds = self._average(stacks, group)
-            self._add(update.orthogonalize(Ds, dtype, group, self.scratch), stacks, group)
+            self._add(self._orthogonalize(Ds, dtype, group), stacks, group)
         sharding.step(self, [p for p in params if by_rows(p, group)], group)
 
-    def _average(self, stacks: list[list[Tensor]], group: Group) -> list[Tensor]:
-        """Moves the momenta on; returns what to orthogonalize, (b, e, m, n), in the scratch."""
-        parts, kernels = [[own(p) for p in stack] for stack in stacks], group["kernels"]
-        shapes = [(len(ps), *stack_shape(ps[0], kernels)) for ps in parts]
-        Ds, params = self.scratch.cut("D", shapes, like=parts[0][0]), [*chain(*parts)]
+    def _average(self, stacks: Stacks, group: Group) -> list[Tensor]:
+        """Moves the momenta M on by the gradients G; returns the directions D (b, e, m, n).
+
+        They lie in the scratch. What is done entry by entry is done to all by one call, which a GPU
+        takes as one launch; a CPU counts passes over memory, so that there a loop may cost less.
+        """
+        params, kernels = [own(p) for p in chain(*stacks)], group["kernels"]
+        shapes = [(len(stack), *stack_shape(own(stack[0]), kernels)) for stack in stacks]
+        results = self.scratch.cut("D", shapes, like=params[0])
+        Ds, mu, moving = views(results, params), group["momentum"], shares(params, group)
         Ms = [own(self.state_of(p, group)["momentum_buffer"]) for p in chain(*stacks)]
         Gs = [self.parts[p]["gradient"] if p in self.parts else gradient(p) for p in params]
-        update.average(params, Gs, Ms, views(Ds, params), group)
-        return Ds
+        # they may be kept in half precision
+        Gs = [G.to(p.dtype) for G, p in zip(Gs, params, strict=True)]
+        torch._foreach_lerp_(Ms, Gs, [(1 - mu) * share for share in moving] or 1 - mu)
+        if group["nesterov"] and not launches_cost(params[0].device):
+            for G, M, D in zip(Gs, Ms, Ds, strict=True):
+                torch.lerp(G, M, mu, out=D)
+        else:
+            torch._foreach_copy_(Ds, Gs if group["nesterov"] else Ms)
+            if group["nesterov"]:
+                torch._foreach_lerp_(Ds, Ms, mu)
+        if moving:
+            torch._foreach_mul_(Ds, moving)
+        return results
 
-    def _add(self, results: list[Tensor], stacks: list[list[Tensor]], group: Group) -> None:
-        """Adds orthogonalized averages (b, e, m, n), rescaled, to the parameters of stacks."""
+    def _orthogonalize(self, Ds: list[Tensor], dtype: torch.dtype, group: Group) -> list[Tensor]:
+        """Returns D (b, e, m, n), each matrix orthogonalized; D may be overwritten."""
+        if group["ns_coefficients"] == "exact":
+            return [polar(in_float64(D)) for D in Ds]
+        triples = schedule(group["ns_coefficients"], group["ns_steps"])
+        matrices = [D.flatten(0, 1) for D in Ds]
+        results = orthogonalized(matrices, dtype, triples, group["ns_norm"], self.scratch)
+        return [X.view(D.shape) for X, D in zip(results, Ds, strict=True)]
+
+    def _add(self, Os: list[Tensor], stacks: Stacks, group: Group) -> None:
+        """Adds orthogonalized directions O (b, e, m, n), rescaled, to the parameters of stacks.
+
+        These shrink by their weight decay, and the rescaled updates hold −lr already.
+        """
         params = [own(p) for p in chain(*stacks)]
-        updates = results
-        if results[0].dtype != params[0].dtype:
-            updates = self.scratch.cut("D", [X.shape for X in results], like=params[0])
-            torch._foreach_copy_(updates, results)
-        self.rescale(updates, [*chain(*stacks)], group)
-        update.add(params, views(updates, params), group)
+        precise = Os
+        if Os[0].dtype != params[0].dtype:
+            precise = self.scratch.cut("D", [X.shape for X in Os], like=params[0])
+            torch._foreach_copy_(precise, Os)
+        self.rescale(precise, [*chain(*stacks)], group)
+        updates, decay = views(precise, params), group["lr"] * group["weight_decay"]
+        moving = shares(params, group)
+        if moving or isinstance(decay, Tensor):
+            torch._foreach_mul_(params, [1 - decay * share for share in moving] or 1 - decay)
+            torch._foreach_add_(params, updates)
+        elif launches_cost(params[0].device):  # W ← shrink · W + update, rounded once
+            torch._foreach_add_(updates, params, alpha=1 - decay)
+            torch._foreach_copy_(params, updates)
+        else:  # the same, in one pass over memory
+            for p, update in zip(params, updates, strict=True):
+                torch.add(update, p, alpha=1 - decay, out=p)
 
     def rescale(self, Os: list[Tensor], params: list[Tensor], group: Group) -> None:
         """Makes updates of stacks O (b, e, m or fewer, n) in place: −lr s O, or −lr s O / ‖O‖.
@@ -259,7 +309,7 @@ class Muon(torch.optim.Optimizer):
         # one pass over memory, 3 times as fast as the loop on a CPU; torch.compile fuses itself
         settings["fused"] = group["fused"] and not torch.compiler.is_compiling()
         settings |= {"amsgrad": False, "maximize": False}
-        gradients = [gradient(p).to(p.dtype) for p in params]  # as in `update.average`
+        gradients = [gradient(p).to(p.dtype) for p in params]  # as in `_average`
         adamw(params, gradients, means, squares, [], steps, **settings)
 
 

@@ -20,7 +20,7 @@ from muonlab import checks
 from muonlab.exchange import own
 from muonlab.optim.muon import Muon, views
 from muonlab.optim.sharding import over_rows
-from muonlab.optim.update import Group, LRScale, cut, is_stack, lr_scale, matrix_shape, shares
+from muonlab.optim.stacks import Group, LRScale, cut, is_stack, lr_scale, matrix_shape, shares
 
 SCALES = ("paper", "released")
 ROWS = "row_mean_square"

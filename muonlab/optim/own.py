@@ -9,7 +9,7 @@ from typing import Any
 from muonlab import checks
 from muonlab.optim.muon import Muon
 from muonlab.optim.rules import OWN_READS, RULES, Rule
-from muonlab.optim.update import Group
+from muonlab.optim.stacks import Group
 
 
 class Own(Muon):

@@ -13,7 +13,7 @@ from muonlab import checks
 from muonlab.models.attention import Attention
 from muonlab.optim.muon import Muon
 from muonlab.optim.refusals import ADAMW_READS
-from muonlab.optim.update import Group, is_stack, matrix_shape
+from muonlab.optim.stacks import Group, is_stack, matrix_shape
 
 _QUERIES = ("*.q.weight", "*.q_rope.weight")
 _KEYS = ("*.k.weight", "*.k_rope.weight", "*.k_up.weight")

@@ -18,7 +18,7 @@ from torch import Tensor
 from muonlab.optim.fast import fast_newton_schulz
 from muonlab.optim.muon import Muon
 from muonlab.optim.normuon import SCALES, NorMuon
-from muonlab.optim.update import Group, lr_scale, matrix_shape
+from muonlab.optim.stacks import Group, lr_scale, matrix_shape
 
 BETA2, EPS = 0.95, 1e-8  # those of NorMuon
 State = dict[str, Any]

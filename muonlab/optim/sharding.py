@@ -10,9 +10,8 @@ from typing import Any
 from torch import Tensor
 
 from muonlab.exchange import add_up, at_owners, group_of, is_sharded, plan
-from muonlab.optim import update
 from muonlab.optim.fast import entries_at_once
-from muonlab.optim.update import Group, is_stack, matrix_shape
+from muonlab.optim.stacks import Group, as_stacks, is_stack, matrix_shape
 
 
 def by_rows(p: Tensor, group: Group) -> bool:
@@ -28,20 +27,20 @@ def over_rows(norms: Tensor, p: Tensor, group: Group) -> Tensor:
 def step(optimizer: Any, params: list[Tensor], group: Group) -> None:
     """Steps, for a `Muon`, matrices of which each process keeps rows."""
     sharded: dict[Any, list[Tensor]] = defaultdict(list)
-    for stacks, dtype in update.as_stacks(params, group):
+    for stacks, dtype in as_stacks(params, group):
         for stack in stacks:
             sharded[dtype, group_of(stack[0]), stack[0].device] += stack
     for (dtype, processes, device), same in sharded.items():
 
         def orthogonalize(D: Tensor, dtype: Any = dtype) -> Tensor:
-            return update.orthogonalize([D], dtype, group, optimizer.scratch)[0]
+            return optimizer._orthogonalize([D], dtype, group)[0]
 
         # of XXᵀ, up to a factor
         costs = {p: p.numel() * min(matrix_shape(p, group["kernels"])) for p in same}
         entries, most = {p: p.numel() for p in same}, entries_at_once(dtype, device)
         owner_of, pieces = plan(costs, entries, processes.size(), most)
         for piece in pieces:
-            stacks = [*chain(*(stacks for stacks, _ in update.as_stacks(piece, group)))]
+            stacks = [*chain(*(stacks for stacks, _ in as_stacks(piece, group)))]
             # copied, as the next average takes the same scratch
             averages = [optimizer._average([s], group)[0].to(dtype, copy=True) for s in stacks]
             results = at_owners(stacks, averages, owner_of, orthogonalize)

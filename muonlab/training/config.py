@@ -16,7 +16,7 @@ from muonlab.optim.coefficients import COEFFICIENTS, MOST_STEPS
 from muonlab.optim.orthogonalize import NORMS
 from muonlab.optim.routing import GROUPS
 from muonlab.optim.rules import OPTIONS, OWN, RULES, rule_of
-from muonlab.optim.update import LRScale
+from muonlab.optim.stacks import LRScale
 from muonlab.training.schedule import factor
 
 MUONS_OWN = {"lr", "rule", *OPTIONS} - {"betas"}  # AdamW reads those

@@ -1,8 +1,7 @@
-"""The pieces of one Muon step, as functions that keep no state.
+"""Shapes: how parameters are taken as matrices, which are stepped at once, and how far.
 
 Equal shapes are stacked, because a processor multiplies several matrices in less time each than
-one (see `fast`). What is done entry by entry is done to all of them by one call, which a GPU takes
-as one launch; a CPU counts passes over memory, so that there a loop may cost less.
+one (see `fast`).
 """
 
 import math
@@ -14,10 +13,8 @@ import torch
 from torch import Tensor
 
 from muonlab import checks
-from muonlab.machine import in_float64, work_dtype
-from muonlab.optim.coefficients import schedule
-from muonlab.optim.fast import Scratch, launches_cost, matrices_at_once, orthogonalized
-from muonlab.optim.orthogonalize import polar
+from muonlab.machine import work_dtype
+from muonlab.optim.fast import launches_cost, matrices_at_once
 
 Stacks = list[list[Tensor]]
 Group = dict[str, Any]  # the options of `Muon`, and its parameters
@@ -51,51 +48,6 @@ def lr_scale(name: LRScale | None, rows: int, columns: int) -> float:
     if name is not None:
         checks.choice("adjust_lr_fn", name, factors)
     return factors[name or "original"]
-
-
-def average(
-    params: list[Tensor], Gs: list[Tensor], Ms: list[Tensor], Ds: list[Tensor], group: Group
-) -> None:
-    """Moves the momenta M on by gradients G; makes D the directions to be orthogonalized."""
-    mu, moving = group["momentum"], shares(params, group)  # 1; or 0 for experts that wait
-    # they may be kept in half precision
-    Gs = [G.to(p.dtype) for G, p in zip(Gs, params, strict=True)]
-    torch._foreach_lerp_(Ms, Gs, [(1 - mu) * share for share in moving] or 1 - mu)
-    if group["nesterov"] and not launches_cost(Ds[0].device):  # a pass over memory costs more
-        for G, M, D in zip(Gs, Ms, Ds, strict=True):
-            torch.lerp(G, M, mu, out=D)
-    else:
-        torch._foreach_copy_(Ds, Gs if group["nesterov"] else Ms)
-        if group["nesterov"]:
-            torch._foreach_lerp_(Ds, Ms, mu)
-    if moving:
-        torch._foreach_mul_(Ds, moving)
-
-
-def orthogonalize(
-    Ds: list[Tensor], dtype: torch.dtype, group: Group, scratch: Scratch
-) -> list[Tensor]:
-    """Returns D (b, e, m, n), each matrix orthogonalized in that dtype; D may be overwritten."""
-    if group["ns_coefficients"] == "exact":
-        return [polar(in_float64(D)) for D in Ds]
-    triples = schedule(group["ns_coefficients"], group["ns_steps"])
-    matrices = [D.flatten(0, 1) for D in Ds]
-    results = orthogonalized(matrices, dtype, triples, group["ns_norm"], scratch)
-    return [X.view(D.shape) for X, D in zip(results, Ds, strict=True)]
-
-
-def add(params: list[Tensor], updates: list[Tensor], group: Group) -> None:
-    """Shrinks parameters by their weight decay and adds the updates, which hold −lr already."""
-    decay, moving = group["lr"] * group["weight_decay"], shares(params, group)
-    if moving or isinstance(decay, Tensor):
-        torch._foreach_mul_(params, [1 - decay * share for share in moving] or 1 - decay)
-        torch._foreach_add_(params, updates)
-    elif launches_cost(params[0].device):  # the same, W ← shrink · W + update, rounded once
-        torch._foreach_add_(updates, params, alpha=1 - decay)
-        torch._foreach_copy_(params, updates)
-    else:  # in one pass over memory
-        for p, update in zip(params, updates, strict=True):
-            torch.add(update, p, alpha=1 - decay, out=p)
 
 
 def shares(params: list[Tensor], group: Group) -> list[Tensor]:
