@@ -22,12 +22,13 @@ STATE = "application/vnd.jupyter.widget-state+json"
 VIEW = "application/vnd.jupyter.widget-view+json"
 HAPPENED = "What happened: "  # what a prediction is told begins so
 MAKES = (  # what a cell makes, by the first call that is found in its code
-    ("figure", r"lesson\.(show|compare|matrix)\("),
-    ("table", r"lesson\.table\("),
+    ("figure", r"(lesson|page)\.(show|compare|matrix)\("),
+    ("table", r"(lesson|page)\.table\("),
     ("explorer", r"lesson\.explore\("),
-    ("claim", r"lesson\.claim\("),
-    ("result", r"lesson\.reveal\("),
+    ("claim", r"(lesson|page)\.claim\("),
+    ("result", r"(lesson\.reveal|page\.say)\("),
 )
+SET_UP = "the set-up"  # of a page of evidence, which shows nothing
 ASKS = re.compile(r"(?:#.*\n)*lesson\.(?:explore|recap)\(.*(?:\n[ )].*)*")  # and nothing beside it
 
 
@@ -124,7 +125,9 @@ def released(path: Path) -> NotebookNode:
         outputs = cell.get("outputs", [])
         views = [o.data[VIEW]["model_id"] for o in outputs if VIEW in o.get("data", {})]
         failed = any(output.output_type == "error" for output in outputs)
-        shows = cell.cell_type == "code" and (asks(cell.source) or product(cell.source, []))
+        shows = cell.cell_type == "code" and (
+            asks(cell.source) or product(cell.source, []) not in ("", SET_UP)
+        )
         if failed or (shows and not outputs) or not models.keys() >= set(views):
             raise ValueError(
                 f"{path.name} lacks what its release stored, such as the state of its figures "
@@ -145,6 +148,8 @@ def product(source: str, tags: list[str]) -> str:
     for name, call in MAKES:
         if calls := len(re.findall(call, source)):
             return f"these {name}s" if calls > 1 else f"this {name}"
+    if "start_evidence(" in source:
+        return SET_UP
     return "this result" if "hide-input" in tags else ""
 
 

@@ -109,6 +109,8 @@ def test_a_page_made_from_the_lessons_is_made_anew_by_each_build():
         ('lesson.claim("02-c1")\nlesson.claim("02-c2")', ["claim"], "hide-input", "these claims"),
         ('lesson.reveal("02-p8", 1, "so")', [], "hide-input", "Code of this result"),
         ("print(1)", ["hide-input"], "hide-input", "Code of this result"),
+        ('page.table(["x"], rows)', [], "hide-input", "Code of this table"),
+        ('page = start_evidence("race")', [], "hide-input", "Code of the set-up"),
         ('by_hand = 2\nlesson.claim("02-c1", by_hand)', [], None, None),
         ("lesson.show(f(), alt=words)", ["by-hand"], None, None),
         ("print(2)", [], None, None),
