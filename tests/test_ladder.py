@@ -4,7 +4,7 @@ import json
 import re
 import shutil
 from dataclasses import asdict, replace
-from itertools import count
+from itertools import count, product
 from random import Random
 
 import pytest
@@ -15,13 +15,13 @@ from muonlab.data import corpus
 from muonlab.data.corpus import CLASSES, SPAN, Corpus
 from muonlab.models.gpt import GPT, GPTConfig
 from muonlab.records import store
-from muonlab.records.record import Record, append
+from muonlab.records.record import Record, line_of
 from muonlab.statistics import paired_interval
 from muonlab.studies import ladder
 from muonlab.studies.grids import PHASES
 from muonlab.studies.ladder import UNFINISHED
-from muonlab.studies.races import GPU, GPU_SEEDS
-from muonlab.sweeps.results import known, problems, recorded
+from muonlab.studies.races import GPU
+from muonlab.sweeps.results import known, recorded
 from muonlab.sweeps.study import HERE, Place
 from muonlab.training.config import TrainConfig
 from printing import gpu
@@ -32,57 +32,28 @@ WORDS = len(OFTEN)
 
 
 @pytest.mark.parametrize("name", ON_GPU)
-def test_a_phase_on_a_gpu_is_exactly_what_was_recorded(name):
-    grid = PHASES[name](HERE)
-    runs = recorded(name)
-    assert len({*grid}) == len(grid) == len(runs)
-    assert {*grid} == {TrainConfig(**run.config) for run in runs}
-    assert {run.provenance["device"] for run in runs} == {"NVIDIA H200"}
-    seeds = {config.seed for config in grid}
-    assert seeds == ({*GPU_SEEDS} if name == "race-gpu" else {0})
+def test_a_phase_on_a_gpu_was_run_there(name):
+    assert {run.provenance["device"] for run in recorded(name)} == {"NVIDIA H200"}
 
 
-@pytest.mark.parametrize("name", UNFINISHED)
-def test_an_unfinished_phase_holds_some_runs_of_its_grid_and_says_so(name, capsys):
-    runs, grid = recorded(name), PHASES[name](HERE)
-    assert {TrainConfig(**run.config) for run in runs} < {*grid}
-    told = f"{name}: {len(runs)} of {len(grid)} runs, unfinished\n"
-    assert main(["results", name]) == 0
-    assert capsys.readouterr().out.startswith(told)
+def test_an_unfinished_phase_holds_some_runs_of_its_grid_and_says_so(capsys):
     assert main(["results"]) == 0
     listed = capsys.readouterr().out
-    assert told in listed
     assert listed.count("unfinished") == len(UNFINISHED)
-
-
-def test_only_a_missing_run_is_forgiven_to_an_unfinished_phase(tmp_path):
-    known = recorded("race-gpu-normuon-1")[:2]
-    path = tmp_path / "some.jsonl"
-    for run in known:
-        append(run, path)
-    store.write_manifest(tmp_path)
-    configs = [TrainConfig(**run.config) for run in known]
-    grid = {"some": lambda: [*configs, replace(configs[0], seed=9)]}
-    missing = "some.jsonl: 1 of 3 runs of the grid are missing"
-    assert problems(grid, tmp_path) == problems(grid, tmp_path, ["other"]) == [missing]
-    assert problems(grid, tmp_path, ["some"]) == []
-    append(known[0], path)
-    changed = "some.jsonl: its checksum is not that of the manifest"
-    twice = "some.jsonl: 1 runs are recorded twice"
-    assert problems(grid, tmp_path, ["some"]) == [changed, twice]
-    path.write_text(path.read_text().replace('"steps"', '"stairs"'))
-    store.write_manifest(tmp_path)
-    (odd,) = problems(grid, tmp_path, ["some"])
-    assert "stairs" in odd
+    for name in UNFINISHED:
+        runs, grid = recorded(name), PHASES[name](HERE)
+        assert {TrainConfig(**run.config) for run in runs} < {*grid}
+        counted = f"{name}: {len(runs)} of {len(grid)} runs, unfinished\n"
+        assert counted in listed
+        assert main(["results", name]) == 0
+        assert capsys.readouterr().out.startswith(counted)
 
 
 # The list for a card
 
 
 def finished(config, loss):
-    run = Record(asdict(config), [1.0] * config.steps, [0.1] * config.steps, [], 0)
-    run.held_out = [{"step": config.steps, "overall": loss}]
-    return run
+    return line_of(Record(asdict(config), [1.0], [0.1], [{"step": 1, "overall": loss}], 0)) + "\n"
 
 
 @pytest.mark.parametrize("better", [False, True])
@@ -98,9 +69,10 @@ def test_the_list_for_a_card_can_be_done_from_first_to_last(tmp_path, better):
         have = known(at.path(name)).read()
         missing = [c for c in grid if c not in have]
         sizes[name] = len(grid), len(missing)
-        for config in missing:
-            loss = 2 - 1e-3 * next(trials) if better and not config.muon else 5.0
-            append(finished(config, loss), at.path(name))
+        with at.path(name).open("a") as file:
+            for config in missing:
+                loss = 2 - 1e-3 * next(trials) if better and not config.muon else 5.0
+                file.write(finished(config, loss))
     rungs = [f"ladder-gpu-{name}" for name in ("300", "tokens", "context", "wide")]
     assert list(sizes.items()) == [
         ("race-gpu-1", (32, 0)),
@@ -203,20 +175,18 @@ def made_of(train, held_out):
 
 
 @pytest.mark.parametrize("part", [10_000_000, 100, 7, 1])
-@pytest.mark.parametrize("seed", range(3))
-def test_unseen_are_the_spans_that_a_set_of_tuples_lacks(seed, part, monkeypatch):
+def test_unseen_are_the_spans_that_a_set_of_tuples_lacks(part, monkeypatch):
     monkeypatch.setattr(corpus, "PART", part)  # a span may begin in one part and end in the next
-    train, held_out = text(seed)
-    found = made_of(train, held_out).unseen.tolist()
-    assert found == new_spans(train, held_out)
-    assert 0.2 < sum(found) / len(found) < 0.9  # there is something to find, either way
+    train, held_out = text(part % 3)
+    unseen = made_of(train, held_out).unseen.tolist()
+    assert unseen == new_spans(train, held_out)
+    assert 0.2 < sum(unseen) / len(unseen) < 0.9  # there is something to find, either way
 
 
-@pytest.mark.parametrize("train", [SPAN - 1, SPAN, SPAN + 1])
-@pytest.mark.parametrize("held_out", [SPAN, SPAN + 1])
-def test_unseen_of_texts_as_short_as_a_span(train, held_out):
-    both = [n % WORDS for n in range(train)], [n % WORDS for n in range(held_out)]
-    assert made_of(*both).unseen.tolist() == new_spans(*both)
+def test_unseen_of_texts_as_short_as_a_span_and_shorter():
+    for lengths in product((SPAN - 1, SPAN, SPAN + 1), (9, SPAN, SPAN + 1)):
+        both = [[n % WORDS for n in range(length)] for length in lengths]
+        assert made_of(*both).unseen.tolist() == new_spans(*both), lengths
 
 
 def test_seen_and_unseen_losses_weight_back_to_the_overall_means():
@@ -244,11 +214,3 @@ def test_seen_and_unseen_losses_weight_back_to_the_overall_means():
         back = part * found[f"unseen_{name}"] + (1 - part) * seen.mean().item()
         assert found[name] == pytest.approx(back, rel=1e-6)
         assert found[name] != pytest.approx(found[f"unseen_{name}"], rel=1e-3)
-
-
-def test_a_held_out_text_shorter_than_a_span_has_nothing_unseen():
-    text = Corpus(
-        "short", torch.arange(40, dtype=torch.int32), torch.arange(9, dtype=torch.int32),
-        40, "0", 2, None, None,
-    )  # fmt: skip
-    assert text.unseen.tolist() == [False] * 9

@@ -1,12 +1,12 @@
 """Studies: what is tried, whose best is taken, and from which records."""
 
 import dataclasses
+import json
 from dataclasses import replace
 from zlib import crc32
 
 import pytest
 
-from muonlab.records import record as records
 from muonlab.records.record import Record
 from muonlab.records.store import path_of
 from muonlab.studies.grids import STUDIES
@@ -23,15 +23,14 @@ STUDY = Study((TUNING,), {"some": 3, "more": TUNING.at_new_seeds(1, steps=4)})
 
 
 def run(config, loss=1.0, **changes):
-    last = {"step": 2, "seconds": 1.0, "overall": loss, "accuracy": [loss] * 15}
-    last |= changes.pop("held_out", {})
+    last = {"step": 2, "seconds": 1.0, "overall": loss, "accuracy": [-loss] * 15}
     return Record(dataclasses.asdict(config), [9.0], [1.0], [last], 128, **changes)
 
 
-def put(configs, path, losses=None):
-    for number, config in enumerate(configs):
-        loss = losses[number] if losses else 9.0 - number
-        records.append(run(config, loss, held_out={"accuracy": [-loss] * 15}), path)
+def write(configs, path, losses):
+    runs = (run(config, loss) for config, loss in zip(configs, losses, strict=True))
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("\n".join(json.dumps(vars(record)) for record in runs))
 
 
 def test_every_combination_in_order_and_a_list_holds_values_to_try():
@@ -43,48 +42,37 @@ def test_every_combination_in_order_and_a_list_holds_values_to_try():
 
 def test_the_best_of_each_contestant_runs_at_new_seeds(tmp_path):
     at = Place(tmp_path)
-    put(TUNING.grid(at), at.path("some-tuning"), [2.0, 3.0, 1.5, 1.0])
-    found = STUDY.phases()
-    assert list(found) == ["some-tuning", "some", "more"]
-    adamw, muon = TUNING.grid(at)[0], TUNING.grid(at)[3]
+    write(TUNING.grid(at), at.path("some-tuning"), [2.0, 3.0, 1.5, 1.0])
+    phases = STUDY.phases()
+    assert list(phases) == ["some-tuning", "some", "more"]
+    adamw, worse, other, muon = TUNING.grid(at)
     assert TUNING.best(at) == [adamw, muon]
-    assert found["some"](at) == [replace(c, seed=s) for c in (adamw, muon) for s in (1, 2, 3)]
-    assert {c.steps for c in found["more"](at)} == {4}
-
-
-def test_what_is_best_can_be_chosen(tmp_path):
-    at = Place(tmp_path)
+    assert phases["some"](at) == [replace(c, seed=s) for c in (adamw, muon) for s in (1, 2, 3)]
+    assert {c.steps for c in phases["more"](at)} == {4}
     highest = replace(TUNING, by=lambda record: -record.held_out[-1]["overall"])
-    put(TUNING.grid(at), at.path("some-tuning"), [2.0, 3.0, 1.5, 1.0])
-    assert highest.best(at) == TUNING.grid(at)[1:3]
+    assert highest.best(at) == [worse, other]
 
 
 def test_a_later_phase_follows_the_records_of_its_own_text_and_folder(tmp_path):
     here, there = Place(tmp_path, "/some/text"), Place(tmp_path)
-    put(TUNING.grid(there), there.path("some-tuning"), [1.0, 2.0, 1.0, 2.0])
+    write(TUNING.grid(there), there.path("some-tuning"), [1.0, 2.0, 1.0, 2.0])
     with pytest.raises(ValueError, match=r"4 of the trials.* not in .*some-tuning-text\.jsonl"):
         TUNING.best(here)
-    put(TUNING.grid(here), here.path("some-tuning"), [2.0, 1.0, 2.0, 1.0])
+    write(TUNING.grid(here), here.path("some-tuning"), [2.0, 1.0, 2.0, 1.0])
     assert TUNING.best(there) == [TUNING.grid(there)[0], TUNING.grid(there)[2]]
     assert TUNING.best(here) == [TUNING.grid(here)[1], TUNING.grid(here)[3]]
     assert {c.corpus for c in STUDY.phases()["some"](here)} == {"/some/text"}
 
 
 def test_missing_trials_are_counted_and_the_command_that_runs_them_is_named(tmp_path):
-    at = Place(tmp_path / "my results", "text")
-    put(TUNING.grid(at)[:1], at.path("some-tuning"))
-    command = f"muonlab ablate some-tuning --corpus text --results '{tmp_path}/my results'"
+    at = Place(tmp_path / "my results", "text", pieces=2)
+    write(TUNING.grid(at)[:1], at.path("some-tuning"), [1.0])
+    assert {c.pieces for c in TUNING.grid(at)} == {2}
     with pytest.raises(ValueError, match="3 of the trials") as error:
         TUNING.best(at)
-    assert f"run `{command}` first" in str(error.value)
+    where = f"--corpus text --pieces 2 --results '{tmp_path}/my results'"
+    assert f"run `muonlab ablate some-tuning {where}` first" in str(error.value)
     assert HERE.command("some") == "muonlab ablate some"
-
-
-def test_a_place_with_little_memory_takes_batches_in_pieces(tmp_path):
-    at = Place(tmp_path, pieces=2)
-    put(TUNING.grid(at), at.path("some-tuning"), [1.0, 2.0, 1.0, 2.0])
-    assert {c.pieces for c in (*TUNING.grid(at), *STUDY.phases()["some"](at))} == {2}
-    assert "--pieces 2" in at.command("some")
 
 
 def test_a_study_of_several_texts_takes_no_other():
@@ -101,24 +89,34 @@ def test_a_file_is_named_by_its_phase_and_by_a_text_that_is_not_the_studys(tmp_p
 
 
 def test_a_diverged_trial_is_never_the_best():
-    broken, fine = run(CONFIG, 1.0, failure="at step 1"), run(CONFIG, 2.0, held_out={})
+    broken, fine = run(CONFIG, 1.0, failure="at step 1"), run(CONFIG, 2.0)
     assert best_trial([broken, fine]) is fine
     with pytest.raises(ValueError, match="expected a finished trial"):
         best_trial([broken])
 
 
-@pytest.mark.parametrize("name", [name for name in STUDIES if name != "beyond"])  # of all searches
-def test_each_phase_of_a_study_needs_no_records_but_those_of_the_phases_before_it(name, tmp_path):
+# Studies that are tuned alike, with the first one's name: what comes before is the same. "beyond"
+# comes after all searches; tests/test_ladder.py does the list for a card.
+TUNED_ALIKE = {}
+for name, study in STUDIES.items():
+    if name not in ("beyond", "gpu-list"):
+        TUNED_ALIKE.setdefault(tuple(t.name for t in study.tunings), []).append(name)
+
+
+@pytest.mark.parametrize("names", TUNED_ALIKE.values(), ids=lambda names: names[0])
+def test_each_phase_of_a_study_needs_no_records_but_those_of_the_phases_before_it(names, tmp_path):
     # these compare texts, or go on from docs
-    several = name in ("pilot", "imbalance") or "finetuning" in name
+    several = names[0] in ("pilot", "imbalance", "finetuning")
     at = Place(tmp_path, None if several else "/a/text")
-    for phase, grid in STUDIES[name].phases().items():
-        configs = grid(at)
-        assert len(set(configs)) == len(configs)
-        assert configs or phase == "race-gpu-again"  # runs only where a best has moved
-        assert several or all(c.corpus.startswith("/a/text") for c in configs)
-        # losses that differ, so that the bests differ too: a phase may run what another lost by
-        losses = (1 + crc32(repr(c).encode()) / 2**32 for c in configs)
-        found = [run(c, loss) for c, loss in zip(configs, losses, strict=True)]
-        lines = [records.json.dumps(dataclasses.asdict(record)) for record in found]
-        at.path(phase).write_text("\n".join(lines))
+    for study in map(STUDIES.get, names):
+        for phase, grid in study.phases().items():
+            if at.path(phase).exists():  # a tuning of an earlier study, which is this one's too
+                continue
+            configs = grid(at)
+            assert len(set(configs)) == len(configs)
+            assert configs or phase == "race-gpu-again"  # runs only where a best has moved
+            assert several or all(c.corpus.startswith("/a/text") for c in configs)
+            # losses that differ, so that the bests differ too: a phase may run what another lost by
+            write(configs, at.path(phase), [1 + crc32(repr(c).encode()) / 2**32 for c in configs])
+        for phase in study.finals:
+            at.path(phase).unlink()
