@@ -1,5 +1,6 @@
 """The catalogue of comparisons: intervals, steps saved and equal time, each counted by hand."""
 
+from collections import defaultdict
 from dataclasses import replace
 from itertools import pairwise
 from operator import itemgetter
@@ -43,9 +44,9 @@ SAME = {  # comparison, part, place among LONGER: a claim, and which of its valu
 
 @pytest.fixture(scope="module")
 def leads():
-    found = {(c, part): c.leads(itemgetter(part)) for c in IN_TIME for part in PARTS}
-    found |= {(c, "facts"): c.leads(comparisons.unknown(c.config.steps)) for c in FACTS}
-    return found | {(REGRESSION, "overall"): REGRESSION.leads()}
+    by_time = {(c, part): c.leads(itemgetter(part)) for c in IN_TIME for part in PARTS}
+    by_time |= {(c, "facts"): c.leads(comparisons.unknown(c.config.steps)) for c in FACTS}
+    return by_time | {(REGRESSION, "overall"): REGRESSION.leads()}
 
 
 @pytest.fixture(scope="module")
@@ -63,12 +64,12 @@ def by_hand(differences):
 
 def ends(phase, part="overall", **where):
     """The last measurement of each contestant, by seed, straight from the file."""
-    found = {}
+    last = defaultdict(dict)
     for run in recorded(phase):
         if where.items() <= run.config.items():
-            key = contestant(run.config), run.config["steps"]
-            found.setdefault(key, {})[run.config["seed"]] = run.held_out[-1][part]
-    return found
+            who = contestant(run.config), run.config["steps"]
+            last[who][run.config["seed"]] = run.held_out[-1][part]
+    return last
 
 
 def minus(a, b):
@@ -76,10 +77,10 @@ def minus(a, b):
     return [a[seed] - b[seed] for seed in sorted(a)]
 
 
-@pytest.mark.parametrize("part", ["overall", "head", "tail"])
+@pytest.mark.parametrize("part", PARTS)
 def test_an_interval_is_students_t_of_the_differences_by_seed(part):
-    found = ends("race-1200", part)
-    differences = minus(found["AdamW", 1200], found["Muon", 1200])
+    last = ends("race-1200", part)
+    differences = minus(last["AdamW", 1200], last["Muon", 1200])
     assert LAPTOP.interval(itemgetter(part)) == pytest.approx(by_hand(differences), rel=1e-5)
 
 
@@ -128,12 +129,18 @@ def test_nothing_is_saved_by_one_that_never_gets_there_or_is_there_at_once(monke
         monkeypatch.undo()
 
 
-def test_in_equal_steps_a_lead_is_the_plain_interval(leads):
+def test_a_lead_is_the_plain_interval_in_equal_steps_and_reaches_as_far_as_the_plans(leads):
     assert LONGER[0] == 1.0
     for (comparison, part), by_time in leads.items():
         steps = comparison.config.steps
         measure = comparisons.unknown(steps) if part == "facts" else itemgetter(part)
         assert by_time[0] == pytest.approx(comparison.interval(measure)), comparison.question
+        most = steps / min(run.config["steps"] for run in comparison.lengths)
+        reached = [1 <= longer <= most for longer in (*LONGER, comparison.clock)]
+        assert [bool(lead) for lead in by_time] == reached, comparison.question
+    assert not all(lead for by_time in leads.values() for lead in by_time)
+    with pytest.raises(ValueError, match="no runs of fewer steps of Muon: the race on a GPU"):
+        GPU.leads()
 
 
 def test_a_lead_in_equal_time_by_hand(by_name):
@@ -146,27 +153,15 @@ def test_a_lead_in_equal_time_by_hand(by_name):
         - ((1 - share) * shorter["Muon", 225][seed] + share * shorter["Muon", 255][seed])
         for seed in range(11, 21)
     ]
-    found = by_name["on to code, from Muon's model", "tail"][LONGER.index(1.2)]
-    assert found == pytest.approx(by_hand(differences), rel=1e-5)
+    lead = by_name["on to code, from Muon's model", "tail"][LONGER.index(1.2)]
+    assert lead == pytest.approx(by_hand(differences), rel=1e-5)
 
 
-@pytest.mark.parametrize("cell", SAME)
-def test_a_lead_is_what_the_claim_about_it_says(by_name, cell):
-    name, part, longer = cell
-    id, which = SAME[cell]
-    found = by_name[name, part][LONGER.index(longer)]
-    assert found == pytest.approx(stored()[id][0].value[which], abs=1e-6)
-
-
-def test_there_is_no_lead_beyond_the_plans(leads):
-    for (comparison, _), by_time in leads.items():
-        plans = {r.config["steps"] for r in comparison.lengths}
-        most = comparison.config.steps / min(plans)
-        reached = [1 <= longer <= most for longer in (*LONGER, comparison.clock)]
-        assert [bool(lead) for lead in by_time] == reached, comparison.question
-    assert not all(lead for by_time in leads.values() for lead in by_time)
-    with pytest.raises(ValueError, match="no runs of fewer steps of Muon: the race on a GPU"):
-        GPU.leads()
+def test_a_lead_is_what_the_claim_about_it_says(by_name):
+    claims = stored()
+    for (name, part, longer), (id, which) in SAME.items():
+        lead = by_name[name, part][LONGER.index(longer)]
+        assert lead == pytest.approx(claims[id][0].value[which], abs=1e-6), id
 
 
 def test_every_study_with_fewer_steps_is_compared():
@@ -178,11 +173,10 @@ def test_every_study_with_fewer_steps_is_compared():
 
 def test_clocks_are_medians_of_processor_time():
     def ratio(phase):
-        seconds = {}
+        seconds = defaultdict(list)
         for run in recorded(phase):
             last = run.held_out[-1]
-            key = contestant(run.config)
-            seconds.setdefault(key, []).append(last["cpu_seconds"] / last["step"])
+            seconds[contestant(run.config)].append(last["cpu_seconds"] / last["step"])
         return np.median(seconds["Muon"]) / np.median(seconds["AdamW"])
 
     assert LAPTOP.clock == pytest.approx(ratio("race-1200"))
@@ -205,9 +199,8 @@ def test_the_map_has_a_point_for_each_dense_race():
     assert laptop["lead"]["tail"] == [*LAPTOP.interval(itemgetter("tail"))[:3]]
     assert laptop["saved"]["overall"] == [*LAPTOP.saved()[:3]]
     for point in points:
-        assert {"lead", "saved", "n", "size"} <= point.keys()
-        assert all(len(each) == 3 for each in point["lead"].values())
-        assert all(each is None or len(each) == 3 for each in point["saved"].values())
+        intervals = [*point["lead"].values(), *filter(None, point["saved"].values())]
+        assert {len(interval) for interval in intervals} == {3}
     only = comparisons.lead_map([KINDS[2], Comparison("not recorded", "no-such-study")])
     assert [point["vocabulary"] for point in only] == [4096]
     names = [c.question for c in (*LENGTHS, *KINDS, *MODELS, *IN_TIME, GPU)]

@@ -6,27 +6,18 @@ from dataclasses import replace
 import pytest
 
 from muonlab.studies.facts import people_known
-from muonlab.studies.grids import (
-    PRESETS,
-    RETUNING,
-    phases,
-)
+from muonlab.studies.grids import PRESETS, RETUNING, phases
 from muonlab.studies.table1 import rows
 from muonlab.sweeps.study import HERE
 
 RATES = {"lr": 0, "adamw_lr": 0, "adamw_matrix_lr": None}
 
 
-def test_between_contestants_nothing_but_the_rates_differs():
-    same = {"muon": (), "rule": "muon", "corpus": "docs"}
+def test_in_lesson_04_only_rates_differ_and_both_optimizers_try_as_many_values_of_either():
     trials = PRESETS["lesson-04-tuning"]()
+    same = {"muon": (), "rule": "muon", "corpus": "docs"}
     assert len({replace(config, **RATES, **same) for config in trials}) == 1
-
-
-def test_in_lesson_04_both_optimizers_try_as_many_values_of_either_rate():
-    adamw, muon = (
-        [c for c in PRESETS["lesson-04-tuning"]() if bool(c.muon) is m] for m in (False, True)
-    )
+    adamw, muon = ([c for c in trials if bool(c.muon) is m] for m in (False, True))
     assert {c.adamw_lr for c in adamw} == {c.adamw_lr for c in muon}
     assert len({c.adamw_matrix_lr for c in adamw}) == len({c.lr for c in muon}) == 4
 

@@ -27,6 +27,7 @@ KINDS = {  # one of each kind of run: the others are the same code with other nu
     tuple(map(str, (middle.config[name] for name in NAMED))): (phase, middle)
     for phase, runs in FOUND.items()
     if not (middle := runs[len(runs) // 2]).config["pretraining"]
+    and middle.config["batch"] * middle.config["context"] <= TOKENS  # else not a step fits
 }
 SWEEPS = dict(KINDS.values())
 
