@@ -12,7 +12,8 @@ each contestant run at two more seeds, and the lowest mean of the three is the b
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import accumulate, chain
+from functools import cache, lru_cache
+from itertools import accumulate, chain, count, islice
 from math import comb, exp, inf, log
 from statistics import mean
 from typing import Any, Literal
@@ -223,18 +224,26 @@ class Search:
         return [*chain(*(zip(*grids, strict=True) if self.in_turns else grids))]
 
     def _around(self, side: TrainConfig, trials: int, near: bool, tried: set[TrainConfig]) -> Grid:
-        if not (knobs := self.knobs(side)):
+        if not (knobs := tuple(self.knobs(side))):
             return [side]
-        points = SobolEngine(len(knobs)).fast_forward(1)
-        configs: Grid = []
-        while len(configs) < trials:
-            values = dict(vars(side))
-            for knob, u in zip(knobs, points.draw(1, dtype=torch.float64)[0].tolist(), strict=True):
-                knob.turn(values, knob.position(side) + NEAR * (u - 0.5) if near else u)
-            config = TrainConfig(**values)
-            if config == side or config not in tried:
-                configs.append(config)
-        return configs
+        turned = (_turned(side, knobs, number, near) for number in count(1))
+        new = (config for config in turned if config == side or config not in tried)
+        return [*islice(new, trials)]
+
+
+@lru_cache(maxsize=2**14)  # a search asks for its trials over and over, and each is checked whole
+def _turned(side: TrainConfig, knobs: tuple[Knob, ...], number: int, near: bool) -> TrainConfig:
+    """Returns the side, its knobs at the point of that number: over their ranges, or near it."""
+    values = dict(vars(side))
+    for knob, u in zip(knobs, _point(len(knobs), number), strict=True):
+        knob.turn(values, knob.position(side) + NEAR * (u - 0.5) if near else u)
+    return TrainConfig(**values)
+
+
+@cache
+def _point(axes: int, number: int) -> list[float]:
+    engine = SobolEngine(axes).fast_forward(number)
+    return engine.draw(1, dtype=torch.float64)[0].tolist()
 
 
 def expected_best(rounds: list[list[float]]) -> list[float]:

@@ -64,7 +64,7 @@ class Place:
         if self.corpus and len(texts) > 1:
             raise ValueError(f"it compares {', '.join(texts)}: no --corpus can replace them")
         own = {k: v for k in ("corpus", "pieces") if (v := getattr(self, k)) is not None}
-        return cross(grid, **own) if own and grid else grid
+        return [c if own.items() <= vars(c).items() else replace(c, **own) for c in grid]
 
     def command(self, phase: str) -> str:
         """Returns the line for a terminal that runs a phase here."""
