@@ -12,9 +12,8 @@ from typing import Any
 from muonlab.studies.protocol import ADAMW, MUON, OUTER, RIVALS, knobs, partly, sides
 from muonlab.studies.races import RACE
 from muonlab.studies.table1 import ALL_GROUPS
-from muonlab.sweeps.results import known
 from muonlab.sweeps.search import Knob, Search
-from muonlab.sweeps.study import Grid, Place, badness, cross
+from muonlab.sweeps.study import Grid, Place, cross
 from muonlab.training.config import TrainConfig
 
 # Does isotropy gain anything? First the treatments must treat: at AdamW's own setting, fresh noise,
@@ -119,10 +118,8 @@ WIDE = Search("table-1200-wide", mixed, own_knobs, ("muon",), rounds=(8,))
 
 def better_when_wide(at: Place) -> Grid:
     """Returns, at five seeds, the rows for which the wide search found the lower loss."""
-    first, wide = (known(at.path(search.tunings[0].name)).read() for search in (TABLE, WIDE))
-    runs = wide | first  # the first record of a setting counts
-    near = {c.muon: badness(runs[c]) for c in TABLE.best(at) if not c.gated}
-    better = [c for c in WIDE.best(at) if badness(runs[c]) < near[c.muon]]
+    near, [first], [wide] = TABLE.best(at), TABLE.tunings, WIDE.tunings
+    better = [c for c in first.best(at, wide) if c not in near]
     return cross(better, seed=[1, 2, 3, 4, 5], eval_every=150)
 
 
@@ -175,10 +172,11 @@ PLANS = {(8, 1600): 1200, (8, 100): 150, (128, 100): 150}  # (batch, steps): ste
 
 def planned(best_for: Callable[[int], Grid]) -> Grid:
     """Returns AdamW and Muon for each batch and length, of the settings found for some steps."""
+    best = {race: best_for(race)[:2] for race in {*PLANS.values()}}
     return [
         replace(side, batch=batch, steps=steps, eval_every=steps)
         for (batch, steps), race in PLANS.items()
-        for side in best_for(race)[:2]
+        for side in best[race]
     ]
 
 

@@ -8,12 +8,10 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-from muonlab.records.record import Record, contestant
+from muonlab.records.record import contestant
 from muonlab.studies.protocol import RIVALS, SEEDS, knobs, partly, rounds_of, sides, tuned
-from muonlab.sweeps.results import known
 from muonlab.sweeps.search import Knob, Search
-from muonlab.sweeps.study import Grid, Place, Study, Tuning, badness, cross
-from muonlab.training.config import TrainConfig
+from muonlab.sweeps.study import Grid, Place, Study, Tuning, cross
 
 
 def found_since(at: Place) -> Grid:
@@ -21,18 +19,11 @@ def found_since(at: Place) -> Grid:
 
     The map has beaten AdamW's two rounds, so the third looks around what is lowest anywhere.
     """
-    first = RACE[150]
-    runs: dict[TrainConfig, Record] = {}
-    for phase in (*first.tunings[:2], KNOBS):
-        runs = known(at.path(phase.name)).read() | runs  # the first record of a setting counts
-    mapped = [c for c in KNOBS.best(at) if c.steps == 150]
-    best = {first.tunings[0].contestant(c): c for c in first.best(at, 2)}
-    for who, config in best.items():
-        own = [c for c in mapped if first.tunings[0].contestant(c) == who]
-        best[who] = min(config, *own, key=lambda c: badness(runs[c])) if own else config
+    first, second, _ = RACE[150].tunings
+    mapped = replace(KNOBS, trials=lambda at: [c for c in KNOBS.grid(at) if c.steps == 150])
     return [
         c if c.muon or c.adamw_matrix_beta1 else replace(c, adamw_matrix_beta1=c.betas[0])
-        for c in best.values()  # a knob must hold a number
+        for c in first.best(at, second, mapped)  # a knob must hold a number
     ]
 
 
