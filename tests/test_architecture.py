@@ -6,6 +6,7 @@ import importlib
 import io
 import re
 import tokenize
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -35,9 +36,8 @@ SHOWS = {"ipywidgets", "anywidget", "traitlets", "matplotlib", "seaborn", "IPyth
 SHOWING = {"drawing", "classroom", "notebooks", "teaching", "cli", "__main__"}
 OPTIONAL = {"ray", "submitit"}  # may be missing
 LATE = ("seaborn", "torch.distributed")  # take a second to import: where they are used
-READ = ("optim", "theory", "models", "data")  # what a learner is meant to read
-DOORS = {f"muonlab{door}" for door in ("", ".models", ".theory", ".data", ".experiments")}
-DOORS |= {"muonlab.classroom"}
+ROOMS_OF_LESSONS = ("models", "theory", "data", "experiments", "classroom")
+DOORS = {"muonlab", *(f"muonlab.{door}" for door in ROOMS_OF_LESSONS)}
 MODULES = sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")
 
 
@@ -46,15 +46,16 @@ def name(path):
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-MODULE_NAMES = {name(path) for path in MODULES}
+NAMES = {name(path): path for path in MODULES}
 
 
 def room(module):
     return module.split(".")[1]
 
 
+@cache
 def nodes(path):
-    return ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
 
 
 def imported(nodes):
@@ -64,11 +65,10 @@ def imported(nodes):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             inside = {f"{node.module}.{alias.name}" for alias in node.names}
-            found |= inside & MODULE_NAMES or {node.module}  # of a room, only what is taken
+            found |= inside & NAMES.keys() or {node.module}  # of a room, only what is taken
     return found
 
 
-NAMES = {name(path): path for path in MODULES}
 IMPORTS = {module: imported(nodes(path)) for module, path in NAMES.items()}
 HOUSE = ROOT.parent / "book" / "_ext"  # makes the notebooks and the book
 PRINTING = {
@@ -77,25 +77,34 @@ PRINTING = {
     if path.name != "__init__.py" and path.relative_to(HOUSE).parts[0] != "stub"  # a new lesson's
 }
 ALL = NAMES | PRINTING
+TEXTS = ROOT.parent / "lessons" / "text"
 
 
-@pytest.mark.parametrize("module", NAMES)
-def test_imports_go_down_only(module):
-    for other in IMPORTS[module]:
-        parts = other.split(".")
-        if parts[0] == "muonlab" and len(parts) > 1 and parts[1] in FLOOR:
-            same = room(other) == room(module)
-            assert same or FLOOR[room(other)] < FLOOR[room(module)], f"{module} imports {other}"
-        if room(module) not in SHOWING:
-            assert parts[0] not in SHOWS, f"{module} must not know {parts[0]}"
+def imported_in(texts):
+    lines = (re.findall(r"^(?:from|import) ([\w.]+)", t.read_text("utf-8"), re.M) for t in texts)
+    return set().union(*lines)
+
+
+def test_imports_go_down_only():
+    for module, imports in IMPORTS.items():
+        own = room(module)
+        for other in imports:
+            parts = other.split(".")
+            if parts[0] == "muonlab" and len(parts) > 1 and parts[1] in FLOOR:
+                below = FLOOR[room(other)] < FLOOR[own]
+                assert below or room(other) == own, f"{module} imports {other}"
+            assert own in SHOWING or parts[0] not in SHOWS, f"{module} must not know {parts[0]}"
 
 
 def test_the_package_and_the_lessons_know_nothing_of_what_prints_them():
-    texts = [p.read_text("utf-8") for p in (ROOT.parent / "lessons" / "text").rglob("*.md")]
-    used = {other for others in IMPORTS.values() for other in others}
-    used |= {o for text in texts for o in re.findall(r"^(?:from|import) ([\w.]+)", text, re.M)}
+    used = set().union(*IMPORTS.values(), imported_in(TEXTS.rglob("*.md")))
     assert {"muonlab.files", "muonlab.classroom", "torch"} <= used
     assert not {other.split(".")[0] for other in used} & {m.split(".")[0] for m in PRINTING}
+
+
+def test_lessons_come_in_by_the_doors():
+    used = imported_in(TEXTS.glob("*.md"))
+    assert {other for other in used if other.split(".")[0] == "muonlab"} == DOORS
 
 
 def test_no_room_holds_a_circle():
@@ -109,14 +118,15 @@ def test_no_room_holds_a_circle():
             del inside[module]
 
 
-@pytest.mark.parametrize("module", ALL)
-def test_imports_stand_at_the_top(module):
-    functions = [n for n in nodes(ALL[module]) if isinstance(n, ast.FunctionDef)]
-    hidden = set().union(*(imported(ast.walk(function)) for function in functions), set())
-    if module == "muonlab.teaching.command":  # what reads notebooks takes a second to import
-        hidden -= {f"muonlab.teaching.{name}" for name in ("together", "export", "sheet")}
-    late = {other for other in hidden if other.startswith(LATE)}
-    assert not {other for other in hidden - late if other.split(".")[0] not in OPTIONAL}
+def test_imports_stand_at_the_top():
+    for module, path in ALL.items():
+        functions = [n for n in nodes(path) if isinstance(n, ast.FunctionDef)]
+        hidden = set().union(*(imported(ast.walk(function)) for function in functions))
+        if module == "muonlab.teaching.command":  # what reads notebooks takes a second to import
+            hidden -= {f"muonlab.teaching.{name}" for name in ("together", "export", "sheet")}
+        late = {other for other in hidden if other.startswith(LATE)}
+        early = {other for other in hidden - late if other.split(".")[0] not in OPTIONAL}
+        assert not early, module
 
 
 def code_lines(path):
@@ -127,7 +137,7 @@ def code_lines(path):
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type not in (*beside, tokenize.ENDMARKER):
             found |= set(range(token.start[0], token.end[0] + 1))
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes(path):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             found -= set(range(node.lineno, node.end_lineno + 1))
     return len(found)
@@ -201,56 +211,27 @@ def test_each_option_of_a_command_is_read(file):
 RIDDLES = {"found", "told", "each", "there", "wanted", "held", "mine", "some"}
 
 
-@pytest.mark.parametrize("module", ALL)
-def test_a_name_says_what_a_thing_is(module):
+def test_a_name_says_what_a_thing_is():
     """Of variables and arguments; a function may be called so."""
-    bound = [n.id for n in nodes(ALL[module]) if isinstance(n, ast.Name) and is_store(n)]
-    bound += [n.arg for n in nodes(ALL[module]) if isinstance(n, ast.arg)]
-    assert RIDDLES.isdisjoint(bound)
-
-
-@pytest.mark.parametrize("module", ALL)
-def test_no_text_is_multiplied_by_a_truth_value(module):
-    """A conditional says what it does."""
-    for node in nodes(ALL[module]):
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-            truth = re.search(r"bool\(|not |[<>]|==", ast.unparse(node.right))
-            assert not (is_text(node.left) and truth), ast.unparse(node)
+    for module, path in ALL.items():
+        names = [n for n in nodes(path) if isinstance(n, ast.Name)]
+        bound = {n.id for n in names if isinstance(n.ctx, ast.Store)}
+        bound |= {n.arg for n in nodes(path) if isinstance(n, ast.arg)}
+        assert RIDDLES.isdisjoint(bound), module
 
 
 PICKLERS = {"pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
 
 
-@pytest.mark.parametrize("module", NAMES)
-def test_nothing_from_elsewhere_is_unpickled(module):
+def test_nothing_from_elsewhere_is_unpickled():
     """The processes of one run exchange objects by torch.distributed, which is not elsewhere."""
-    assert IMPORTS[module].isdisjoint(PICKLERS)
-    calls = [node for node in nodes(NAMES[module]) if isinstance(node, ast.Call)]
-    for call in calls:
-        keywords = {word.arg: ast.unparse(word.value) for word in call.keywords}
-        assert "allow_pickle" not in keywords
-        assert ast.unparse(call.func) != "torch.load" or keywords["weights_only"] == "True"
-
-
-def is_store(node):
-    return isinstance(node.ctx, ast.Store)
-
-
-def is_text(node):
-    constant = isinstance(node, ast.Constant) and isinstance(node.value, str)
-    return constant or isinstance(node, ast.JoinedStr)
-
-
-def test_lessons_come_in_by_the_doors():
-    texts = list((ROOT.parent / "lessons" / "text").glob("*.md"))
-    used = {
-        found
-        for text in texts
-        for found in re.findall(r"^(?:from|import) (muonlab[\w.]*)", text.read_text("utf-8"), re.M)
-    }
-    assert texts
-    assert used <= DOORS
-    assert len(DOORS) <= 6
+    for module, path in NAMES.items():
+        assert IMPORTS[module].isdisjoint(PICKLERS), module
+        for call in (node for node in nodes(path) if isinstance(node, ast.Call)):
+            keywords = {word.arg: ast.unparse(word.value) for word in call.keywords}
+            assert "allow_pickle" not in keywords, module
+            if ast.unparse(call.func) == "torch.load":
+                assert keywords["weights_only"] == "True", module
 
 
 SLOW = {"muonlab.data.load"}  # its example builds the corpus
@@ -262,9 +243,3 @@ def test_examples_in_docstrings_run(module):
         pytest.skip("its example needs the corpus; lesson 04 runs the same lines")
     result = doctest.testmod(importlib.import_module(module))
     assert result.failed == 0
-
-
-def test_there_are_examples_to_run():
-    finder = doctest.DocTestFinder()
-    modules = [importlib.import_module(m) for m in NAMES if room(m) in READ]
-    assert len([t for m in modules for t in finder.find(m) if t.examples]) >= 8
