@@ -27,8 +27,8 @@ with open(sys.argv[2], "a") as file:
 """
 WAITS = """
 import pathlib, sys, time
-pathlib.Path(sys.argv[2] + ".begun").touch()
 try:
+    pathlib.Path(sys.argv[2] + ".begun").touch()
     time.sleep(600)
 except KeyboardInterrupt:
     pathlib.Path(sys.argv[2] + ".stopped").touch()
@@ -80,8 +80,7 @@ def test_points_appear_as_runs_end(folder, shown, instead):
     assert counts[:2] == [0, 1]
     assert counts[-1] == RUNS > 1
     assert counts == sorted(set(counts))
-    assert "The others need about" in shown[0].text
-    assert "The others need about" in shown[1].text
+    assert all("The others need about" in output.text for output in shown[:2])
     assert shown[-1].text == f"{RUNS} of {RUNS} runs have ended."
     assert "<svg" not in shown[0].rich["text/html"]
     assert f"Held-out losses of {RUNS} of {RUNS} runs." in shown[-1].rich["text/html"]
@@ -92,7 +91,7 @@ def test_who_stops_the_cell_stops_the_processes(folder, shown, instead, monkeypa
 
     def stop(seconds):
         while not (folder / f"{LAST}.begun").exists():
-            time.perf_counter()
+            time.sleep(0.02)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(race, "time", SimpleNamespace(sleep=stop, monotonic=time.monotonic))
@@ -113,11 +112,6 @@ def test_the_command_does_what_is_missing_and_no_more(folder, shown):
     shutil.copy(RESULTS / LAST, folder)
     assert race.watch(STUDY, folder, minutes=1) == recorded("lesson-03-seeds")
     assert [output.text for output in shown] == [f"{RUNS} of {RUNS} runs have ended."]
-
-
-def test_trials_that_are_missing_are_named(tmp_path):
-    with pytest.raises(ValueError, match="lesson-03-tuning"):
-        race.watch(STUDY, tmp_path, minutes=1)
 
 
 @pytest.mark.parametrize("ended", [10, 3])
