@@ -28,13 +28,13 @@ def made(config, loss):
     return Record(dataclasses.asdict(config), [9.0, 8.0], [1.0, 1.0], held_out, 2048, where)
 
 
+def run(groups, seed, loss, **changes):
+    return made(TrainConfig(muon=groups, seed=seed, **{"steps": 2} | changes), loss)
+
+
 def runs_of(sides, **changes):
     """The runs of each side at the seeds 0, 1, …, from their losses."""
-    return [
-        made(TrainConfig(muon=groups, seed=seed, **{"steps": 2} | changes), loss)
-        for groups, losses in sides.items()
-        for seed, loss in enumerate(losses)
-    ]
+    return [run(side, n, x, **changes) for side, xs in sides.items() for n, x in enumerate(xs)]
 
 
 PAIRS = runs_of({("VO",): (1.0, 1.1), (): (1.2, 1.4)})
@@ -304,16 +304,24 @@ def test_a_broken_statement_is_named_and_left_alone(tmp_path):
 # --- a change of the difference ------------------------------------------------------------------
 
 FOUR = Hypothesis(MUON, ADAMW, by=0.2, change={"warmup": 0.0})
-ENDS = {  # by warm-up and side, a number a seed
-    0.0: {("VO",): (1.0, 1.1, 1.3), (): (1.5, 1.5, 1.9)},
-    0.1: {("VO",): (0.9, 1.2, 1.2), (): (1.0, 1.4, 1.3)},
+ENDS = {  # (Muon, AdamW) by warm-up, a number a seed
+    0.0: ((1.0, 1.1, 1.3), (1.5, 1.5, 1.9)),
+    0.1: ((0.9, 1.2, 1.2), (1.0, 1.4, 1.3)),
 }
 
 
+def four_runs():
+    return [
+        run(side, seed, loss, warmup=warmup)
+        for warmup, ends in ENDS.items()
+        for side, losses in zip((("VO",), ()), ends, strict=True)
+        for seed, loss in enumerate(losses)
+    ]
+
+
 def test_a_change_asks_for_a_difference_of_differences_at_the_same_seeds():
-    runs = [run for warmup, sides in ENDS.items() for run in runs_of(sides, warmup=warmup)]
-    finding = judge(FOUR, runs)
-    (m0, a0), (m1, a1) = (map(numpy.array, sides.values()) for sides in ENDS.values())
+    finding = judge(FOUR, four_runs())
+    (m0, a0), (m1, a1) = (map(numpy.array, sides) for sides in ENDS.values())
     moved = (a0 - m0) - (a1 - m1)
     assert finding.leads == pytest.approx([*moved])
     expected = scipy.stats.t.interval(0.95, 2, moved.mean(), scipy.stats.sem(moved))
@@ -327,7 +335,7 @@ def test_a_change_asks_for_a_difference_of_differences_at_the_same_seeds():
     assert finding.word == "open"
     assert replace(finding, better=(0.9, 1.0, 1.3)).word == "warmup=0 leads"
     with pytest.raises(ValueError, match=r"only some of .* have been run at seed 2"):
-        judge(FOUR, runs[:-1])
+        judge(FOUR, four_runs()[:-1])
 
 
 def test_a_change_has_four_sides_that_are_tuned_and_run_alike(tmp_path):
