@@ -4,23 +4,11 @@ import math
 
 import pytest
 import torch
-from torch import nn
 
 from muonlab.models.angles import keys_and_values, pair_angles
 from muonlab.models.gpt import GPT, GPTConfig
 
 SHAPE = {"vocab_size": 50, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
-
-
-def hugging_face(name):
-    import transformers  # slow to load, so here
-
-    config = {
-        "gpt2": lambda: transformers.GPT2Config(vocab_size=50, n_embd=16, n_layer=2, n_head=2),
-        "llama": lambda: transformers.LlamaConfig(**SHAPE, intermediate_size=64),
-        "neox": lambda: transformers.GPTNeoXConfig(**SHAPE, intermediate_size=64),
-    }[name]()
-    return transformers.AutoModelForCausalLM.from_config(config)
 
 
 def test_a_key_times_the_matrix_is_its_value():
@@ -34,23 +22,21 @@ def test_a_key_times_the_matrix_is_its_value():
     assert model.training
 
 
-@pytest.mark.parametrize("name", ["gpt2", "llama", "neox"])
-def test_any_causal_model_of_hugging_face_is_accepted(name):
+def test_any_causal_model_of_hugging_face_is_accepted():
+    import transformers  # slow to load, so here
+
     torch.manual_seed(0)
-    found = keys_and_values(hugging_face(name), torch.randint(50, (4, 6)))
-    assert [(k.shape, v.shape) for k, v in found] == [((4, 64), (4, 16))] * 2
-    assert all(0 < pair_angles(v).mean() < 180 for _, v in found)
+    for config in (
+        transformers.GPT2Config(vocab_size=50, n_embd=16, n_layer=2, n_head=2),
+        transformers.LlamaConfig(**SHAPE, intermediate_size=64),
+        transformers.GPTNeoXConfig(**SHAPE, intermediate_size=64),
+    ):
+        model = transformers.AutoModelForCausalLM.from_config(config)
+        pairs = keys_and_values(model, torch.randint(50, (4, 6)))
+        assert [(k.shape, v.shape) for k, v in pairs] == [((4, 64), (4, 16))] * 2
 
 
 def test_the_angles_of_known_vectors():
     found = pair_angles(torch.tensor([[1.0, 0], [0, 2], [-3, 0]]))
     assert found.tolist() == pytest.approx([90, 180, 90])
     assert pair_angles(torch.tensor([[1.0, 0], [1, math.sqrt(3)]])).item() == pytest.approx(60)
-
-
-def test_what_has_no_angle_is_refused():
-    for row in ([0.0, 0], [math.nan, 0]):
-        with pytest.raises(ValueError, match="none of zeros alone"):
-            pair_angles(torch.tensor([row, [1, 0]]))
-    with pytest.raises(ValueError, match="a module named like w_out"):
-        keys_and_values(nn.Linear(3, 3), torch.ones(1, 3))

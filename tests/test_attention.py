@@ -44,8 +44,12 @@ def worst(a, b):
 def test_decoding_with_absorbed_matrices_equals_the_whole_sequence(changes, pieces):
     layer, tables, x = build(**changes)
     decoded, cache = in_pieces(layer, tables, x, pieces)
-    assert worst(decoded, whole(layer, tables, x)) < 1e-10
+    expected = whole(layer, tables, x)
+    assert worst(decoded, expected) < 1e-10
     assert len(cache) == 12
+    matrices = [*layer.parameters()]
+    gradients = [torch.autograd.grad(y.square().sum(), matrices) for y in (decoded, expected)]
+    assert max(map(worst, *gradients)) < 1e-9
 
 
 def test_the_layer_agrees_with_the_formula_written_out():
@@ -87,42 +91,10 @@ def test_only_the_distance_between_tokens_counts():
 
 def test_the_logits_stay_under_the_stated_bound():
     layer, tables, x = build()
-    c, s = layer._remembered(x, *(t[:12] for t in tables))
-    q, turned = layer._queries(x, *(t[:12] for t in tables))
-    W_uk = layer.k_up.weight.view(4, 8, 16)
-    logits = (q @ W_uk @ c[:, None].mT + turned @ s[:, None].mT) / math.sqrt(12)
-    largest = torch.linalg.matrix_norm(W_uk, 2)[:, None, None]
+    logits = layer.logits(x, *(t[:12] for t in tables))
+    largest = torch.linalg.matrix_norm(layer.k_up.weight.view(4, 8, 16), 2)[:, None, None]
     bound = (math.sqrt(8 * 16) * largest + 4) / math.sqrt(12)
-    assert (logits.abs() <= bound).all()
-    assert (norm(c) - c).abs().max() < 1e-10
-
-
-def test_gradients_reach_every_matrix_and_equal_those_of_decoding():
-    layer, tables, x = build()
-    whole(layer, tables, x).square().sum().backward()
-    expected = [p.grad.clone() for p in layer.parameters()]
-    layer.zero_grad()
-    in_pieces(layer, tables, x, 4)[0].square().sum().backward()
-    for p, gradient in zip(layer.parameters(), expected, strict=True):
-        assert gradient.abs().max() > 0
-        assert worst(p.grad, gradient) < 1e-9
-
-
-def test_the_model_has_as_many_numbers_as_the_plain_one_but_for_the_shared_key():
-    latent, plain = (GPT(replace(CONFIG, attention=a)) for a in ("latent", "multi-head"))
-    sizes = [sum(p.numel() for p in m.parameters()) for m in (latent, plain)]
-    assert sizes[0] - sizes[1] == 2 * 4 * 32  # layers, p, C
-    assert all(p.ndim == 2 for p in latent.parameters())
-
-
-def test_the_routing_names_every_matrix_of_latent_attention():
-    found = {r.name.split(".")[-2]: r for r in route(GPT(CONFIG)).routes if ".0." in r.name}
-    assert {name for name, r in found.items() if r.reason == "group QK"} == {
-        *("q", "q_rope", "k_rope", "k_up")
-    }
-    assert {name for name, r in found.items() if r.reason == "group VO"} == {"v_up", "o"}
-    assert found["kv_down"].rule == "muon"
-    assert found["kv_down"].reason.startswith("group KV_down: keys and values share it")
+    assert ((logits.abs() <= bound) | logits.isneginf()).all()
 
 
 @pytest.mark.parametrize(
@@ -137,33 +109,18 @@ def test_the_routing_names_every_matrix_of_latent_attention():
 )
 def test_the_shared_down_projection_goes_with_both_or_by_name(muon, adamw, rule):
     routes = {r.name: r for r in route(GPT(CONFIG), muon, adamw).routes}
-    assert routes["blocks.1.attention.kv_down.weight"].rule == rule
-    assert "keys and values share it" in routes["blocks.1.attention.kv_down.weight"].reason
-
-
-def test_the_smaller_groups_of_latent_attention():
-    def chosen(group):
-        return {
-            r.name.split(".")[-2] for r in route(GPT(CONFIG), [group]).routes if r.rule == "muon"
-        }
-
-    assert chosen("Q") == {"q", "q_rope"}
-    assert chosen("K") == {"k_rope", "k_up"}
-    assert chosen("V") == {"v_up"}
-    assert chosen("O") == {"o"}
+    down = routes["blocks.1.attention.kv_down.weight"]
+    assert down.rule == rule
+    assert "keys and values share it" in down.reason
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"attention": "flash"}, "one of multi-head, latent; got 'flash'"),
-        ({"rotary": 3}, "rotary must be even, .* got 3"),
-        ({"fused_qkv": True}, "fused_qkv=True needs multi-head attention; got attention='latent'"),
-    ],
+    ("group", "names"),
+    [("Q", {"q", "q_rope"}), ("K", {"k_rope", "k_up"}), ("V", {"v_up"}), ("O", {"o"})],
 )
-def test_impossible_shapes_are_refused(change, message):
-    with pytest.raises(ValueError, match=message):
-        replace(CONFIG, **change)
+def test_the_groups_of_latent_attention(group, names):
+    routes = route(GPT(CONFIG), [group]).routes
+    assert {r.name.split(".")[-2] for r in routes if r.rule == "muon"} == names
 
 
 @pytest.mark.parametrize("heads", [1, 2, 4, 8, 16])

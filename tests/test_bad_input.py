@@ -9,7 +9,6 @@ import json
 import math
 import os
 import shlex
-import signal
 import sys
 import traceback
 from pathlib import Path
@@ -29,7 +28,7 @@ from muonlab.cli import main
 from muonlab.cost import formulas, plans, timeline
 from muonlab.data import shards
 from muonlab.data.facts import load_facts, selections
-from muonlab.data.load import load_corpus
+from muonlab.data.load import load_corpus, shape_for
 from muonlab.data.regression import load_regression
 from muonlab.data.zipf import exponent_interval, zipf
 from muonlab.distributed import parallel
@@ -69,13 +68,9 @@ from muonlab.training.config import TrainConfig
 from muonlab.training.run import CURVES, Run, load_model, train
 from muonlab.training.schedule import factor
 
-PACKAGE = str(Path(muonlab.__file__).parent)
-OURS = (
-    PACKAGE,
-    sys.modules["torch.optim.optimizer"].__file__,
-)  # whose words about parameters torch's users know
-FITTING = (ValueError, TypeError, OSError, ArithmeticError, claims.ClaimDoesNotHold)
-SECONDS = 20  # after which a call counts as one without an end
+# and of torch, whose words about parameters its users know
+OURS = (str(Path(muonlab.__file__).parent), sys.modules["torch.optim.optimizer"].__file__)
+FITTING = (ValueError, TypeError, OSError, ArithmeticError, claims.ClaimDoesNotHold, SystemExit)
 NAN, INF, HUGE = math.nan, math.inf, 10**12
 FACTS = load_facts("facts-3")
 SMALL = GPTConfig(vocab_size=32, context=8, layers=1, width=8, heads=2)
@@ -119,14 +114,12 @@ def cached(name):
         load_corpus("docs")
 
 
-def bomb(name, shape, data=0):
+def bomb(folder, shape, data=0):
     """A checkpoint whose index is right, and whose model, or data, would fill the machine."""
-    folder, index = Path(name), {"data": "data-00000000", "checksums": {"a.safetensors": ""}}
+    folder, index = Path(folder), {"data": "data-00000000", "checksums": {"a.safetensors": ""}}
     (folder / index["data"]).mkdir(parents=True, exist_ok=True)
     with (folder / index["data"] / "a.safetensors").open("wb") as file:
         file.truncate(data)  # it takes no room
-    index |= {name: [] for name in CURVES} | {"config": {}, "step": 0, "cpu_seconds": 0.0}
-    index |= {key: [] for key in CURVES} | {"config": {}, "step": 0, "cpu_seconds": 0.0}
     index |= {curve: [] for curve in CURVES} | {"config": {}, "step": 0, "cpu_seconds": 0.0}
     index |= {"shape": vars(SMALL) | shape}
     index |= {"checksum": checkpoints._digest(index)}
@@ -171,16 +164,8 @@ def homed(name):
 
 
 def cli(line):
-    """Runs a command; what argparse itself refuses is clear by its form."""
-    try:
-        if not main(shlex.split(line)):
-            return
-    except SystemExit as error:
-        raise Refused from error
-
-
-class Refused(Exception):
-    """By argparse."""
+    """Runs a command; what argparse itself refuses ends in SystemExit."""
+    main(shlex.split(line))
 
 
 def asked(lesson="02", options=("one", "two")):
@@ -192,13 +177,12 @@ def asked(lesson="02", options=("one", "two")):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     here = tmp_path_factory.mktemp("here")
-    for name in ("empty", "latin", "cut", "odd", "half", "book", "hand-ins"):
+    for name in ("empty", "latin", "cut", "half", "book", "hand-ins"):
         (here / name).mkdir()
     (here / "file").write_text("something")
     (here / "latin" / "a.txt").write_bytes("Gr\xfc\xdfe".encode("latin-1"))
     for part in ("train", "val"):
         (here / "cut" / f"x_{part}_000001.bin").write_bytes(b"short")
-        (here / "odd" / f"x_{part}_000001.bin").write_bytes(bytes(2048))
     (here / "half" / "x_train_000001.bin").write_bytes(bytes(2048))
     (here / "latin.jsonl").write_bytes(b"\xff\xfe\n")
     (here / "broken.jsonl").write_text("{\n")
@@ -248,7 +232,6 @@ OPTIMIZER = [
     ("Muon([p(dtype=torch.complex64)])", "real complex64"),
     ("Muon([p(5)])", "matrices (5,) AdamW"),
     ("Muon([p()], lr=NAN)", "lr number nan"),
-    ("Muon([p()], lr='0.1')", "lr number '0.1'"),
     ("Muon([p()], lr=torch.tensor([0.1, 0.2]))", "lr number tensor"),
     ("Muon([p()], lr=3.0, weight_decay=0.5)", "weight_decay 1 1.5 signs"),
     ("adamw(lr=3.0, weight_decay=0.5)", "weight_decay 1 1.5 signs"),
@@ -257,7 +240,6 @@ OPTIMIZER = [
     ("Muon([p()], momentum=95)", "momentum [0, 1) 95"),
     ("Muon([p()], nesterov='False')", "'False': mean False?"),
     ("Muon([p()], ns_steps=0)", "ns_steps [1, 1001) 0"),
-    ("Muon([p()], ns_steps=2.5)", "steps whole 2.5"),
     ("Muon([p()], ns_coefficients='jordn')", "jordan 'jordn' mean"),
     ("Muon([p()], ns_coefficients=(1, 2))", "triples (1, 2)"),
     ("Muon([p()], ns_coefficients=(NAN, 0, 0))", "triples nan"),
@@ -286,9 +268,11 @@ OPTIMIZER = [
     ("Muon([p()]).load_state_dict(saved(value=torch.full((4, 3), NAN)))", "momentum_buffer NaN"),
     ("route(gpt(), muon={'QK': 0.02})", "several names muon 'QK'"),
     ("route(gpt()).count('moun')", "muon 'moun'"),
+    ("route(gpt(), ['QK'], ['blocks.0.attention.q.weight'])", "q.weight' claimed twice"),
+    ("route(nn.Linear(2, 2), ['bias'])", "'bias' (2,)"),
+    ("route(nn.ModuleDict({'q': nn.Linear(2, 2)}), ['FFN'])", "FFN *.w_in.weight q."),
     ("GPTConfig(gated='no')", "gated True False 'no'"),
     ("GPTConfig(rope_base=NAN)", "rope_base nan"),
-    ("GPTConfig(attention='latent', latent=0)", "latent 0"),
     ("GPTConfig(attention='latent', latent=129)", "latent 128 129"),
     ("GPTConfig(experts=4, balance=-0.1)", "balance -0.1"),
     ("gpt()(ids(1, 3), ids(1, 3), reduction='sum')", "reduction mean 'sum'"),
@@ -308,8 +292,9 @@ OPTIMIZER = [
     ("lr_scale('orignal', 4, 4)", "original 'orignal'"),
     ("newton_schulz(torch.ones(3))", "matrix (3,)"),
     ("newton_schulz(torch.ones(3, 3, dtype=torch.int64))", "floating-point int64"),
+    ("newton_schulz(torch.ones(2, 2, dtype=torch.complex64))", "floating-point complex64"),
+    ("polar(torch.ones(3))", "matrix (3,)"),
     ("newton_schulz(torch.full((2, 2), NAN))", "finite NaN"),
-    ("newton_schulz(torch.eye(3), steps=-1)", "steps -1"),
     ("newton_schulz(torch.eye(3), steps=10**9)", "steps 1000000000"),
     ("newton_schulz(torch.eye(3), coefficients='polar_expres')", "polar_express 'polar_expres'"),
     ("newton_schulz(torch.eye(3), coefficients=(100, 100, 100))", "triples (100, 100, 100)"),
@@ -328,23 +313,25 @@ OPTIMIZER = [
 ]
 MODELS = [
     ("GPTConfig(vocab_size=0)", "vocab_size 0"),
-    ("GPTConfig(vocab_size='10')", "vocab_size whole '10'"),
     ("GPTConfig(layers=1.5)", "layers whole 1.5"),
     ("GPTConfig(width=127)", "width multiple 127"),
     ("GPTConfig(attention='latnt')", "attention latent 'latnt'"),
+    ("GPTConfig(attention='latent', fused_qkv=True)", "fused_qkv=True multi-head 'latent'"),
     ("GPTConfig(rotary=2)", "rotary latent 'multi-head'"),
     ("GPTConfig(expert_hidden=8)", "expert_hidden=8 experts=0"),
     ("GPTConfig(attention='latent', rotary=3)", "rotary even 3"),
     ("GPTConfig(experts=2)", "active_experts 3 experts=2"),
     ("GPT(GPTConfig(layers=10**9))", "layers 1000000000"),
     ("gpt()(ids(3))", "(B, T) (3,)"),
+    ("gpt()(ids(1, 0))", "(B, T) (1, 0)"),
     ("gpt()(ids(1, 9))", "context=8 (1, 9)"),
     ("gpt()(99 * ids(1, 3))", "[0, 32) 99"),
-    ("gpt()(-ids(1, 3))", "[0, 32) -1"),
     ("gpt()(ids(1, 3), ids(1, 2))", "targets (1, 3) (1, 2)"),
     ("QKClip(gpt())", "latent QK-norm"),
+    ("QKClip(GPT(GPTConfig(attention='latent')))", "qk_norm=False"),
     ("keys_and_values(nn.Linear(2, 2), ids(1, 3))", "module w_out"),
     ("pair_angles(torch.zeros(2, 3))", "zeros"),
+    ("pair_angles(torch.full((2, 3), NAN))", "finite"),
     (
         "Regressor(GPTConfig(inputs=7))(torch.ones(1, 4, 7), torch.ones(1, 2, 1))",
         "targets (1, 2, 1)",
@@ -366,11 +353,12 @@ THEORY = [
     ("memory.train(p3, E3, E3, 'gd', 1.0, 3, beta2=0.9)", "beta2 adam 0.9"),
     ("polynomials.minimax_quintic(1, 0.5)", "lower < upper upper=0.5"),
     ("polynomials.derive_schedule(0)", "lower above 0 0"),
-    ("polynomials.derive_schedule('x')", "lower 'x'"),
     ("polynomials.scalar_map('jordn')", "jordan 'jordn'"),
     ("polynomials.scalar_map('jordan', steps=-1)", "steps -1"),
     ("spectra.isotropy(torch.ones(3))", "matrix (3,)"),
     ("spectra.isotropy(torch.zeros(3, 3))", "not all of them 0"),
+    ("spectra.isotropy(torch.full((3, 3), NAN))", "finite"),
+    ("spectra.isotropy(torch.ones(0, 3))", "entries (0, 3)"),
     ("theorems.run_blocks(9, 3, 0.5, 'adam', 1.0, 3)", "rule muon 'adam'"),
     ("theorems.run_blocks(9, 3, 0.5, 'gd', NAN, 3)", "overflowed lr nan"),
     ("theorems.gradient_spectrum(3, 3, 0.5)", "0 < L < K L=3"),
@@ -388,7 +376,6 @@ STATISTICS = [
     ("half_width(0.1, 1)", "seeds 2 1"),
     ("chance_to_see(0.1, -1, 5)", "spread -1"),
     ("seeds_needed(0, 1)", "effect 0"),
-    ("seeds_needed(NAN, 1)", "effect nan"),
     ("seeds_needed(1, 1, chance=80)", "chance 80"),
     ("seeds_needed(1e-9, 1)", "seeds 1e-09"),
     ("zipf(0, 1)", "words 0"),
@@ -401,18 +388,20 @@ DATA = [
     ("load_corpus('')", "name ''"),
     ("load_corpus(None)", "name None"),
     ("load_corpus('docs-12')", "257 'docs-12'"),
+    ("shape_for('docs-12', SMALL)", "257 'docs-12'"),
     ("load_corpus('code-x')", "vocabulary 'code-x'"),
     ("load_corpus('fineweb-x')", "fineweb-7 fineweb-x"),
+    ("load_corpus('fineweb-104')", "1 to 103 'fineweb-104'"),
     ("load_corpus('facts-0')", "m [1, 16) 0"),
     ("load_corpus('facts-9-zipf3')", "exponent [0, 2] 3"),
     ("load_corpus('facts-9-zip1')", "zipf 'facts-9-zip1'"),
+    ("load_corpus('facts-٩')", "'facts-9' 'facts-٩'"),
     ("load_corpus('regression-0')", "1 to 32 'regression-0'"),
     ("load_corpus('regression-x')", "dimension 'regression-x'"),
     ("load_corpus('file')", "folder 'file'"),
     ("load_corpus('empty')", "text empty"),
     ("load_corpus('latin')", "UTF-8 latin 0xfc"),
     ("load_corpus('cut')", "cut begin shard"),
-    ("load_corpus('odd')", "odd begin shard"),
     ("load_corpus('half')", "shards val half"),
     ("load_corpus(Path('docs'))", "folder 'docs'"),
     ("load_corpus('x\\0y')", "folder 'x\\x00y'"),
@@ -434,11 +423,17 @@ TRAINING = [
     ("config(muon=('QKX',))", "muon QK 'QKX'"),
     ("config(rule='normoun')", "rule normuon 'normoun' mean"),
     ("config(lr=NAN)", "lr number nan"),
-    ("config(lr='0.1')", "lr number '0.1'"),
+    ("config(adamw_matrix_lr=-1)", "adamw_matrix_lr -1"),
+    ("config(matrix_lr_factors=(1, 2, 3, -1))", "matrix_lr_factors -1"),
+    ("config(adamw_matrix_beta1=1.0)", "adamw_matrix_beta1 [0, 1) 1.0"),
+    ("config(momentum=1.0)", "momentum [0, 1) 1.0"),
+    ("config(seed=-1)", "seed -1"),
+    ("config(precision='fp8')", "precision fp32 'fp8'"),
+    ("config(ns_coefficients='magic')", "ns_coefficients jordan 'magic'"),
+    ("config(adjust_lr_fn='rms')", "adjust_lr_fn match_rms_adamw 'rms'"),
     ("config(betas=(0.9, 1.0))", "betas [0, 1) 1.0"),
     ("config(steps=np.float64(5))", "steps whole 5.0"),
     ("config(steps=HUGE)", "steps 1000000000000"),
-    ("config(batch='16')", "batch whole '16'"),
     ("config(context=65)", "context 64 65"),
     ("config(warmup=0.7, decay=0.7)", "warmup=0.7 sum 1"),
     ("config(eval_tokens=10)", "eval_tokens 64 10"),
@@ -500,6 +495,8 @@ RECORDS = [
     ("config(muon=('QK.3',))", "block 0, 1, 2; '3'"),
     ("config(rule='own-step')", "rule muon 'own-step'"),
     ("own.own_rule('muon')", "function 'muon'"),
+    ("own.own_rule(lambda W: W)", "def lambda"),
+    ("own.own_rule(print)", "text print"),
     ("own.own_step('own-step-0000')", "own_rule 'own-step-0000'"),
     ("Hypothesis({'lr': 0.2}, {'lr': 0.1}, 'tail', 0.05)", "metric 0.05"),
     ("judge(Hypothesis({'lr': 0.2}, {'lr': 0.1}), [])", "run lr=0.2"),
@@ -656,6 +653,7 @@ CLI = [
     ("cli('corpus export file')", "file there"),
     ("cli('corpus export file/class.zip')", "file file/class.zip"),
     ("cli('corpus export class.zip --texts dosc')", "docs 'dosc'"),
+    ("cli('corpus export class.zip --texts ../docs')", "docs '../docs'"),
     ("cli('corpus import nowhere.zip')", "archive nowhere.zip"),
     ("cli('corpus import file')", "archive"),
     ("cli('corpus import file --texts docs')", "texts import"),
@@ -674,60 +672,23 @@ TEACH = [
     ("cli('teach export --to new')", ""),
     ("variants.task('02-e99', 'a')", "02-e1 '02-e99'"),
 ]
-ROWS = {
-    "optimizer": OPTIMIZER,
-    "models": MODELS,
-    "theory": THEORY,
-    "statistics": STATISTICS,
-    "data": DATA,
-    "training": TRAINING,
-    "records": RECORDS,
-    "classroom": CLASSROOM,
-    "cli": CLI,
-    "teach": TEACH,
-}
+TABLE = [
+    *(*OPTIMIZER, *MODELS, *THEORY, *STATISTICS, *DATA),
+    *(*TRAINING, *RECORDS, *CLASSROOM, *CLI, *TEACH),
+]
 EXPLORER = "norms"
 SLIDER = next((c["name"] for c in explore.controls(EXPLORER) if "min" in c), "")
-TABLE = [(group, *row) for group, rows in ROWS.items() for row in rows]
 p3, E3 = torch.ones(3, dtype=torch.float64) / 3, torch.eye(3, dtype=torch.float64)
 
 
-def fared(code, words):
-    """Says how a call went: "clear", or what is wrong with the answer, and the answer."""
-
-    def ring(number, frame):
-        raise Endless
-
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.alarm(SECONDS)
-    try:
-        eval(code, globals())
-    except Endless:
-        return "endless"
-    except Refused:
-        return "clear"
-    except Exception as error:
-        return clear(error, words.replace("SLIDER", SLIDER))
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
-    return "silent"
-
-
-class Endless(BaseException):
-    """The time is up."""
-
-
-def clear(error, words):
-    """Says "clear" if the error is ours, of a fitting type, and has the words; a | is an or."""
-    told = f"{type(error).__name__}: {error}"
-    ours = traceback.extract_tb(error.__traceback__)[-1].filename.startswith(OURS)
-    if not ours or not isinstance(error, FITTING):
-        return f"raw: {told}"
-    lacking = [w for w in words.split() if not any(each in told for each in w.split("|"))]
-    return f"lacks {lacking}: {told}" if lacking else "clear"
-
-
-@pytest.mark.parametrize(("code", "words"), [row[1:] for row in TABLE], ids=itertools.count())
+@pytest.mark.parametrize(("code", "words"), TABLE, ids=itertools.count())
 def test_bad_input_gets_a_clear_answer(code, words, here, capsys):
-    assert fared(code, words) == "clear", code
+    """The error is ours, of a fitting type, and has the words."""
+    with pytest.raises(FITTING) as caught:
+        eval(code, globals())
+    if caught.type is SystemExit:
+        return
+    said = f"{caught.typename}: {caught.value}"
+    assert traceback.extract_tb(caught.tb)[-1].filename.startswith(OURS), said
+    lacking = [word for word in words.replace("SLIDER", SLIDER).split() if word not in said]
+    assert not lacking, said

@@ -11,20 +11,16 @@ import shutil
 import signal
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
-from test_train import CONFIG, VOCABULARY, Cycle
+from test_train import CONFIG, Cycle, make_small, small_model
 
-from muonlab.models import gpt
 from muonlab.training import checkpoints
-from muonlab.training.run import Run, load_model, tensors, train
+from muonlab.training.run import Run, load_model, train
 
-
-@pytest.fixture(autouse=True)
-def small_model(monkeypatch):
-    shape = gpt.GPTConfig(vocab_size=VOCABULARY, context=64, layers=1, width=16, heads=2)
-    monkeypatch.setitem(gpt.SIZES, "tiny", shape)
+small_model = small_model  # the fixture of test_train
 
 
 def numbers(value):
@@ -45,18 +41,15 @@ def loaded(folder):
 
 @pytest.fixture
 def saved(tmp_path):
-    """Returns a folder with a checkpoint."""
-    folder = tmp_path / "run"
-    checkpoints.save(numbers(1), {"step": 1}, folder)
-    return folder
+    """A folder with a checkpoint."""
+    checkpoints.save(numbers(1), {"step": 1}, tmp_path / "run")
+    return tmp_path / "run"
 
 
 def is_alone(folder):
     """Returns whether the folder holds one index, one folder of data, and nothing else."""
-    return {f.name for f in folder.iterdir()} == {
-        checkpoints.INDEX,
-        checkpoints.read_index(folder)["data"],
-    }
+    data = checkpoints.read_index(folder)["data"]
+    return {file.name for file in folder.iterdir()} == {checkpoints.INDEX, data}
 
 
 def data_files(folder):
@@ -64,13 +57,13 @@ def data_files(folder):
 
 
 def test_what_is_saved_comes_back_to_the_bit(tmp_path):
-    folder, wanted = tmp_path / "new" / "run", numbers(7) | {"random": torch.randn(30, 7)}
+    folder, saved = tmp_path / "new" / "run", numbers(7) | {"random": torch.randn(30, 7)}
     rest = {"losses": [0.1, 1e-300, 1 / 3], "nothing": None, "name": "ä"}
-    checkpoints.save(wanted, rest, folder)
-    found = {name: torch.zeros_like(t) for name, t in wanted.items()}
-    checkpoints.load(found, folder)
-    assert all(torch.equal(found[name], t) for name, t in wanted.items())
-    assert {name: checkpoints.read_index(folder)[name] for name in rest} == rest
+    checkpoints.save(saved, rest, folder)
+    filled = {name: torch.zeros_like(t) for name, t in saved.items()}
+    checkpoints.load(filled, folder)
+    assert all(torch.equal(filled[name], t) for name, t in saved.items())
+    assert rest.items() <= checkpoints.read_index(folder).items()
     assert is_alone(folder)
 
 
@@ -124,13 +117,12 @@ def test_a_save_that_fails_leaves_the_old_checkpoint_alone(saved, monkeypatch, p
 
 
 def test_only_what_checkpoints_made_is_removed(saved):
-    (saved / "data-mine").mkdir()
-    (saved / "notes.txt").write_text("keep me")
-    (saved / "data-0123abcd").mkdir()
+    for name in ("data-mine", "notes", "data-0123abcd"):
+        (saved / name).mkdir()
     checkpoints.save(numbers(2), {"step": 2}, saved)
-    assert len(list(saved.iterdir())) == 4
-    assert (saved / "data-mine").is_dir()
-    assert (saved / "notes.txt").is_file()
+    data = checkpoints.read_index(saved)["data"]
+    left = {file.name for file in saved.iterdir()}
+    assert left == {"data-mine", "notes", checkpoints.INDEX, data}
 
 
 # --- damage --------------------------------------------------------------------------------------
@@ -176,17 +168,13 @@ def test_tensors_of_another_model_are_refused_by_name_and_nothing_is_loaded(save
 class Bomb:
     """Leaves a mark when it is unpickled."""
 
-    def __init__(self, mark):
-        self.mark = mark
-
     def __reduce__(self):
-        return os.mkdir, (str(self.mark),)
+        return os.mkdir, ("code-ran",)
 
 
-def bombs(mark):
-    archive = io.BytesIO()
-    torch.save(Bomb(mark), archive)
-    return pickle.dumps(Bomb(mark)), archive.getvalue()
+def bombs():
+    torch.save(Bomb(), archive := io.BytesIO())
+    return pickle.dumps(Bomb()), archive.getvalue()
 
 
 def forge(folder, file, content):
@@ -215,21 +203,32 @@ DOORS = {
 }
 
 
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A checkpoint that training left; nobody changes it."""
+    folder = tmp_path_factory.mktemp("trained") / "good"
+    with pytest.MonkeyPatch.context() as patch:
+        make_small(patch)
+        train(CONFIG, Cycle(), checkpoint=folder, shard=True, progress=False)
+    return folder
+
+
 @pytest.fixture
-def good(tmp_path):
-    train(CONFIG, Cycle(), checkpoint=tmp_path / "good", shard=True, progress=False)
-    return tmp_path / "good"
+def good(trained, tmp_path):
+    """A copy of a checkpoint that training left."""
+    return Path(shutil.copytree(trained, tmp_path / "good"))
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_a_pickle_in_any_file_runs_no_code(good, tmp_path, door):
-    mark, forged = tmp_path / "code-ran", tmp_path / "forged"
+def test_a_pickle_in_any_file_runs_no_code(good, tmp_path, monkeypatch, door):
+    monkeypatch.chdir(tmp_path)
+    forged = tmp_path / "forged"
     files = [file.relative_to(good) for file in good.rglob("*") if file.is_file()]
     assert len(files) == 2
     [data] = {file.parent for file in files if file.name != checkpoints.INDEX}
     others = [data / name for name in (".metadata", "__0_0.distcp", "model.safetensors.index.json")]
     for file in (*files, *others):
-        for bomb in bombs(mark):
+        for bomb in bombs():
             shutil.copytree(good, forged)
             if file.name == checkpoints.INDEX:
                 (forged / file).write_bytes(bomb)
@@ -240,14 +239,12 @@ def test_a_pickle_in_any_file_runs_no_code(good, tmp_path, door):
                     DOORS[door](forged)
             else:  # nobody reads these
                 DOORS[door](forged)
-            assert not mark.exists()
+            assert not (tmp_path / "code-ran").exists()
             shutil.rmtree(forged)
 
 
 @pytest.mark.parametrize("door", DOORS)
-@pytest.mark.parametrize(
-    "data", ["../elsewhere", "data-../..", "", ".", None, 5, ["data-0123abcd"]]
-)
+@pytest.mark.parametrize("data", ["../elsewhere", "data-../..", "", None, ["data-0123abcd"]])
 def test_data_outside_of_the_folder_are_refused(good, tmp_path, door, data):
     shutil.copytree(good / checkpoints.read_index(good)["data"], tmp_path / "elsewhere")
     rewrite(good, lambda index: index.update(data=data))
@@ -255,7 +252,7 @@ def test_data_outside_of_the_folder_are_refused(good, tmp_path, door, data):
         DOORS[door](good)
 
 
-@pytest.mark.parametrize("sums", [{}, [], None, {"a": 1}, "x"])
+@pytest.mark.parametrize("sums", [{}, [], None, {"a": 1}])
 def test_checksums_that_leave_out_a_file_are_refused(good, sums):
     rewrite(good, lambda index: index.update(checksums=sums))
     with pytest.raises(ValueError, match="cannot be read"):
@@ -287,12 +284,6 @@ def test_a_place_that_cannot_hold_a_checkpoint_is_named_before_the_first_step(tm
     assert (tmp_path / "file").read_text() == "mine"
 
 
-@pytest.mark.parametrize("name", ["", ".", "./"])
-def test_a_checkpoint_needs_a_name(name):
-    with pytest.raises(ValueError, match=r"a checkpoint needs a folder of its own"):
-        train(CONFIG, Cycle(fail_at=0), checkpoint=name, progress=False)
-
-
 def test_a_folder_where_nobody_may_write_is_named(tmp_path, monkeypatch):
     def refuse(**_):
         raise PermissionError(13, "Permission denied")
@@ -300,34 +291,6 @@ def test_a_folder_where_nobody_may_write_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoints.tempfile, "TemporaryFile", refuse)  # root may write anywhere
     with pytest.raises(OSError, match=r"run \(Permission denied\): .* where you may write"):
         train(CONFIG, Cycle(fail_at=0), checkpoint=tmp_path / "run", progress=False)
-
-
-def test_where_no_checkpoint_is_the_model_of_it_is_refused(tmp_path):
-    (tmp_path / "file").write_text("")
-    for place in (tmp_path, tmp_path / "file", tmp_path / "absent"):
-        with pytest.raises(FileNotFoundError, match=rf"no checkpoint in {place}: expected"):
-            load_model(place)
-
-
-# --- what a run keeps ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("rule", ["sgd", "noisy_adam", "random_spectrum", "neurons", "normuon"])
-def test_every_rule_goes_on_from_its_checkpoint_to_the_bit(tmp_path, rule):
-    config = replace(CONFIG, rule=rule)
-    unbroken = train(config, Cycle(), checkpoint=tmp_path / "whole", progress=False)
-    with pytest.raises(KeyboardInterrupt):
-        train(config, Cycle(fail_at=5), checkpoint=tmp_path / "killed", progress=False)
-    resumed = train(config, Cycle(), checkpoint=tmp_path / "killed", progress=False)
-    assert resumed.train_loss == unbroken.train_loss
-    states = []
-    for name in ("whole", "killed"):
-        run = Run(config, Cycle())
-        run.resume(tmp_path / name)
-        states.append(tensors(run.model, run.optimizer))
-    assert states[0].keys() == states[1].keys()
-    assert all(torch.equal(states[0][name], t) for name, t in states[1].items())
-    assert any(name.endswith(".step") and t == 7 for name, t in states[0].items())
 
 
 @pytest.mark.parametrize("door", DOORS)

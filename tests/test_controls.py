@@ -1,6 +1,7 @@
 """The controls against torch's own optimizers, and against what their names promise."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import scipy.stats
@@ -85,17 +86,6 @@ def test_noise_is_as_long_as_asked_and_orthogonal(rule):
         assert spread.max() / spread.min() < 2  # as even as five Newton-Schulz steps make it
 
 
-def test_the_neurons_side_is_evened_rows_of_a_tall_matrix_and_columns_of_a_wide_one():
-    shapes = [torch.zeros(s, dtype=torch.float64) for s in [(12, 5), (5, 12), (6, 6)]]
-    options = {"momentum": 0.0, "ns_coefficients": "polar_express"}
-    (tall, _), (wide, _), (square, _) = moved("neurons", shapes, **options)
-    for lengths in (tall.norm(dim=1), wide.norm(dim=0), square.norm(dim=1)):
-        torch.testing.assert_close(lengths, lengths.mean().expand_as(lengths), rtol=1e-3, atol=0)
-    assert wide.norm(dim=1).std() > 1e-2 * wide.norm(dim=1).mean()
-    for move in (tall, wide, square):
-        assert move.square().mean().sqrt().item() == pytest.approx(0.2)
-
-
 def moved(control, before, **options):
     """Returns what one step of rate 1 adds to the matrices, and the gradients it had."""
     params = [nn.Parameter(p.clone()) for p in before]
@@ -107,12 +97,6 @@ def moved(control, before, **options):
 def test_the_signs_are_those_of_the_momentum_at_muons_size():
     [(move, gradient)] = moved("sign", [torch.zeros(6, 9, dtype=torch.float64)])
     assert torch.equal(move, -0.2 * gradient.sign())
-    muon = parameters((6, 9))
-    before = muon[0].detach().clone()
-    options = OPTIONS | {"lr": 1.0, "adjust_lr_fn": "update_rms"}
-    options.pop("betas")  # which Muon does not read
-    steps(Muon([{"params": muon, **options}]), muon, 1)
-    torch.testing.assert_close(move.norm(), (muon[0] - before).norm(), rtol=1e-4, atol=0)
 
 
 @pytest.mark.parametrize("shape", [(6, 9), (9, 6)])
@@ -157,11 +141,6 @@ def test_a_config_builds_its_control_and_leaves_the_rest_to_adamw(rule):
     assert "exp_avg" in optimizer.state[model.embedding.weight]
 
 
-def test_an_unknown_rule_is_named():
-    with pytest.raises(ValueError, match=r"rule must be one of muon, .*sgd, .*; got 'adam'"):
-        TrainConfig(rule="adam")
-
-
 def plain(W, gradient, M, lr, momentum, weight_decay):
     M.mul_(momentum).add_(gradient)
     W.mul_(1 - lr * weight_decay).sub_(lr * M)
@@ -173,27 +152,17 @@ def test_a_step_of_your_own_is_a_rule_with_a_name_of_its_text():
     assert own_rule(plain) == rule
     config = TrainConfig(rule=rule, lr=0.01, momentum=0.9, muon=("VO",))
     assert contestant(vars(config)) == f"{rule.removeprefix('own-')}(VO)"
-    ours = [GPT(GPTConfig(vocab_size=32, context=8, layers=1, width=8, heads=2)) for _ in range(2)]
-    ours[1].load_state_dict(ours[0].state_dict())
-    for model, other in zip(
-        ours, (config, TrainConfig(**vars(config) | {"rule": "sgd"})), strict=True
-    ):
-        optimizer = build_optimizer(other, model)
-        generator = torch.Generator().manual_seed(1)
+    weights = []
+    for named in (config, replace(config, rule="sgd")):
+        torch.manual_seed(1)
+        model = GPT(GPTConfig(vocab_size=32, context=8, layers=1, width=8, heads=2))
+        optimizer = build_optimizer(named, model)
         for _ in range(3):
-            for q in model.parameters():
-                q.grad = torch.randn(q.shape, generator=generator)
+            for p in model.parameters():
+                p.grad = torch.randn(p.shape)
             optimizer.step()
-    torch.testing.assert_close([*ours[0].parameters()], [*ours[1].parameters()])
-
-
-@pytest.mark.parametrize(
-    ("step", "says"),
-    [(lambda W: W, "a function with a name, by def"), (print, "the text of print is not known")],
-)
-def test_a_step_without_a_name_or_a_text_is_no_rule(step, says):
-    with pytest.raises((TypeError, ValueError), match=says):
-        own_rule(step)
+        weights.append([*model.parameters()])
+    torch.testing.assert_close(*weights)
 
 
 def test_a_rule_that_this_process_does_not_know_makes_no_record():

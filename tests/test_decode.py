@@ -81,8 +81,6 @@ def test_the_caches_hold_what_the_layers_say(attention):
         _, caches = model.decode(tokens, caches)
     assert [len(cache) for cache in caches] == [9, 9]
     assert sum(cache.nbytes for cache in caches) == 16 * 9 * 2 * numbers * 8
-    kept = [t for cache in caches for t in vars(cache).values()]
-    assert sum(t.nbytes for t in kept) == 16 * 9 * 2 * numbers * 8
 
 
 class Largest(TorchDispatchMode):
@@ -137,7 +135,5 @@ def test_more_than_the_context_is_refused_with_what_to_do(attention):
     _, caches = model.decode(tokens)
     with pytest.raises(ValueError, match=r"at most 16 tokens.* got 12 in the cache and 5 new"):
         model.decode(tokens[:, :5], caches)
-    with pytest.raises(ValueError, match=r"context=16, got shape \(2, 17\)"):
-        model.decode(prompts(2, 17))
     with pytest.raises(ValueError, match=r"in \[0, 50\), got 50 to 50"):
         model.decode(torch.tensor([[50]]))

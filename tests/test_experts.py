@@ -111,8 +111,7 @@ def test_the_bias_rests_in_evaluation_and_is_part_of_the_state():
     layer(x)
     assert layer.bias.abs().max() == pytest.approx(0.01)
     assert "bias" in layer.state_dict()
-    assert "load" not in layer.state_dict()
-    assert not any(name == "bias" for name, _ in layer.named_parameters())
+    assert "bias" not in dict(layer.named_parameters())
 
 
 @pytest.mark.parametrize("gated", [False, True])
@@ -129,8 +128,7 @@ def test_a_token_uses_as_much_as_the_dense_model_has_plus_the_router(gated):
 
 
 def test_the_layer_starts_as_large_as_the_dense_one():
-    x = torch.randn(512, 64)
-    sizes = []
+    x, sizes = torch.randn(512, 64), []
     for experts in (0, 16):
         torch.manual_seed(0)
         layer = GPT(replace(CONFIG, width=64, experts=experts)).blocks[0].feedforward
@@ -142,14 +140,13 @@ def test_the_layer_starts_as_large_as_the_dense_one():
 
 
 def test_the_routing_gives_stacks_to_muon_and_the_router_to_adamw():
-    model = GPT(replace(CONFIG, gated=True))
-    routes = {r.name.removeprefix("blocks.0.feedforward."): r for r in route(model).routes}
+    routing = route(GPT(replace(CONFIG, gated=True)))
+    routes = {r.name.removeprefix("blocks.0.feedforward."): r for r in routing.routes}
     for name in ("w_in", "w_gate", "w_out"):
-        reason = "group FFN: a stack of 8 matrices, each orthogonalized alone"
-        assert (routes[f"{name}.weight"].rule, routes[f"{name}.weight"].reason) == ("muon", reason)
-        assert routes[f"shared.{name}.weight"].reason == "group FFN"
+        assert routes[f"{name}.weight"].rule == routes[f"shared.{name}.weight"].rule == "muon"
+        assert "a stack of 8 matrices, each" in routes[f"{name}.weight"].reason
     assert routes["router.weight"].rule == "adamw"
-    assert "a router: each row is the score of one expert" in str(route(model))
+    assert "a router" in str(routing)
 
 
 def test_the_router_goes_to_muon_only_by_its_name():
@@ -234,16 +231,3 @@ def test_the_whole_step_compiles_in_one_piece(make):
 
 
 # Bad input
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"active_experts": 9}, "from 1 to experts=8, got 9: let a token choose fewer"),
-        ({"experts": 2}, "from 1 to experts=2, got 3"),
-        ({"experts": 0, "active_experts": 2}, "active_experts=2 needs experts"),
-    ],
-)
-def test_impossible_mixtures_are_refused(change, message):
-    with pytest.raises(ValueError, match=message):
-        replace(CONFIG, **change)

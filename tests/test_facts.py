@@ -87,13 +87,6 @@ def test_another_exponent_keeps_the_total_and_the_slope(m, s):
         assert count == 1 or count == pytest.approx(times[0] * 2 ** (-s * g), abs=1)
 
 
-@settings(deadline=None)
-@given(sizes)
-def test_the_exponent_0_is_uniform(m):
-    assert len(set(selections(m, 0))) == 1
-    assert selections(m, 0)[0] == pytest.approx(1 + m / 2, abs=0.5)
-
-
 @pytest.mark.parametrize(
     ("name", "exponent"), [("facts-6", 1), ("facts-6-zipf0", 0), ("facts-6-zipf1.5", 1.5)]
 )
@@ -101,18 +94,12 @@ def test_the_stream_holds_each_pair_as_often_as_the_law_says(name, exponent):
     facts = load_facts(name)
     times = selections(6, exponent)
     group = dict(zip(names(facts), facts.people["group"], strict=True))
-    assert [*Counter(group.values()).values()] == [1, 1, 2, 4, 8, 16, 32]
+    assert [*Counter(group.values()).values()] == [1, 1, 2, 4, 8, 16, 32]  # no name twice
+    assert max(len(set(facts.people[name])) for name in ("first", "surname")) < 64
     found = read(facts)
     assert {(n, kind) for n, kind, _ in found} == {(n, kind) for n in group for kind in PATTERNS}
     assert len(found) == 6 * 64  # so nobody has two answers to a question
     assert all(count == times[group[n]] for (n, _, _), count in found.items())
-
-
-def test_a_person_needs_both_names(facts):
-    people = facts.people
-    assert len(set(names(facts))) == 64
-    assert len(set(people["first"])) < 64
-    assert len(set(people["surname"])) < 64
 
 
 @pytest.mark.parametrize("m", [1, 2, 5, 8, 10])
@@ -172,13 +159,6 @@ def test_questions_are_those_of_the_stream(facts):
     assert len(seen) == 6 * 64
 
 
-def test_the_answer_follows_the_prompt_in_the_stream(facts):
-    asked, pairs = facts.questions(), [p.tolist() for p in facts.train.tensor_split(facts.starts)]
-    for prompt, last, first in zip(asked.prompts, asked.last, asked.answers, strict=True):
-        question = prompt[: last + 1].tolist()
-        assert {pair[last + 1] for pair in pairs if pair[: last + 1] == question} == {first.item()}
-
-
 def test_the_first_people_of_every_group_are_asked_about(facts):
     groups = facts.questions(3).groups
     assert torch.bincount(groups).tolist() == [6 * n for n in (1, 1, 2, 3, 3, 3, 3)]
@@ -236,15 +216,6 @@ def test_the_digest_names_the_facts(facts):
     others = [load_facts(name) for name in ("facts-5", "facts-7", "facts-6-zipf1.5")]
     assert others[2].name == "facts-6-zipf1.5"
     assert len({facts.sha256, *(other.sha256 for other in others)}) == 4
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["fact-9", "facts-", "facts-9-", "facts-9-zipf", "facts--9", "facts-9-zipf-1", "facts-٩"],
-)
-def test_other_names_are_refused(name):
-    with pytest.raises(ValueError, match=f"expected a name like 'facts-9' .* got '{name}'"):
-        load_facts(name)
 
 
 def test_the_measurement_needs_no_gradients_switched_off_by_its_caller():

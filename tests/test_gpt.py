@@ -30,27 +30,21 @@ def count(model):
 
 
 @pytest.mark.parametrize(
-    ("size", "matrices", "total"),
+    ("size", "layers", "width", "total"),
     [
-        ("tiny", 3 * 12 * 128**2, 3 * 12 * 128**2 + 2 * 4096 * 128),
-        ("small", 6 * 12 * 384**2, 6 * 12 * 384**2 + 2 * 4096 * 384),
-        ("paper", 12 * 12 * 768**2, 162_201_600),
+        ("tiny", 3, 128, 3 * 12 * 128**2 + 2 * 4096 * 128),
+        ("small", 6, 384, 6 * 12 * 384**2 + 2 * 4096 * 384),
+        ("paper", 12, 768, 162_201_600),
     ],
 )
-def test_the_named_sizes_have_the_stated_counts(size, matrices, total):
-    with torch.device("meta"):
-        model = GPT(SIZES[size])
-    assert count(model) == total
-    assert count(model.blocks) == matrices
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_the_gated_form_has_the_same_count_within_one_percent(size):
+def test_the_named_sizes_have_the_stated_counts_and_gated_almost_the_same(
+    size, layers, width, total
+):
     with torch.device("meta"):
         plain, gated = GPT(SIZES[size]), GPT(replace(SIZES[size], gated=True))
+    assert count(plain) == total
+    assert count(plain.blocks) == layers * 12 * width**2
     assert count(gated.blocks) == pytest.approx(count(plain.blocks), rel=0.01)
-    assert SIZES["paper"].hidden == 3072
-    assert replace(SIZES["paper"], gated=True).hidden == 2048
 
 
 def test_every_parameter_is_a_matrix_and_routes_by_the_papers_groups():
@@ -109,14 +103,7 @@ def test_rope_products_depend_on_the_distance_alone():
         diagonal = products.diagonal(-distance)
         assert torch.allclose(diagonal, diagonal[0].expand_as(diagonal), atol=1e-4)
     assert (products.diagonal(-1)[0] - products.diagonal(-5)[0]).abs() > 1e-3
-    assert torch.allclose(everywhere[0].norm(dim=-1), q.norm().expand(64), atol=1e-5)
     assert torch.allclose(everywhere[0][0], q)
-
-
-def test_the_order_of_earlier_tokens_matters():
-    model, tokens = build(), torch.tensor([[5, 6, 7, 8]])
-    swapped = tokens[:, [1, 0, 2, 3]]
-    assert (model(tokens)[0, -1] - model(swapped)[0, -1]).abs().max() > 1e-5
 
 
 def test_attention_agrees_with_the_formula_written_out():
@@ -144,58 +131,6 @@ def test_the_feed_forward_agrees_with_the_formula_written_out(gated):
     if gated:
         h = h * (x @ module.w_gate.weight.T)
     assert torch.allclose(module(x), h @ module.w_out.weight.T, atol=1e-6)
-
-
-def test_norm_gives_rows_of_root_mean_square_one():
-    assert torch.allclose(norm(1e3 * torch.randn(4, 64)).square().mean(-1), torch.ones(4))
-
-
-def test_generation_repeats_with_the_same_generator_and_keeps_the_prompt():
-    model, prompt = build(), some_tokens(2, 5)
-
-    def draw(seed):
-        return model.generate(prompt, 20, generator=torch.Generator().manual_seed(seed))
-
-    first = draw(3)
-    assert first.shape == (2, 25)  # past the context of 16 too
-    assert torch.equal(first[:, :5], prompt)
-    assert torch.equal(first, draw(3))
-    assert not torch.equal(first, draw(4))
-
-
-def test_generation_at_temperature_zero_takes_the_likeliest():
-    model, prompt = build(), some_tokens(2, 5)
-    tokens = model.generate(prompt, 3, temperature=0)
-    for t in range(5, 8):
-        assert torch.equal(tokens[:, t], model(tokens[:, :t])[:, -1].argmax(-1))
-
-
-@pytest.mark.parametrize(
-    ("tokens", "message"),
-    [
-        (torch.tensor([[0, 50]]), r"in \[0, 50\), got 0 to 50"),
-        (torch.tensor([[-1, 3]]), "got -1 to 3"),
-        (torch.zeros(1, 17, dtype=torch.long), "context=16, got shape .1, 17."),
-        (torch.zeros(4, dtype=torch.long), "expected tokens .B, T."),
-        (torch.zeros(1, 0, dtype=torch.long), "1 <= T"),
-    ],
-)
-def test_bad_tokens_are_refused(tokens, message):
-    with pytest.raises(ValueError, match=message):
-        build()(tokens)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"heads": 5}, "multiple of 2·heads, got width=32 and heads=5"),
-        ({"width": 12}, "width=12 and heads=4"),  # heads of odd width: RoPE needs pairs
-        ({"layers": 0}, "layers must be a whole number >= 1 and finite, got 0"),
-    ],
-)
-def test_impossible_shapes_are_refused(change, message):
-    with pytest.raises(ValueError, match=message):
-        replace(CONFIG, **change)
 
 
 def test_a_model_that_cannot_fit_may_still_be_planned():

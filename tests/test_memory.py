@@ -70,13 +70,14 @@ def test_six_numbers_stand_for_this_matrix():
     assert made.tolist() == [[1.1, 0.2, 0.2], [0.3, 2.4, 0.4], [0.3, 0.4, 2.4]]
 
 
-@pytest.mark.parametrize("rule", ["gd", "muon"])
-@pytest.mark.parametrize("name", ["rotation", "coupled"])
-def test_gd_and_muon_do_not_see_the_embedding(rule, name):
-    p, lr = two_block(12, 4, 0.8), {"gd": 3.0, "muon": 0.3}[rule]
-    plain = memory.train(p, EYE, EYE, rule, lr, 15)
-    turned = memory.train(p, *pair(name), rule, lr, 15)
-    torch.testing.assert_close(turned.correct, plain.correct)
+@pytest.mark.parametrize(("rule", "lr"), [("gd", 3.0), ("muon", 0.3)])
+def test_gd_and_muon_do_not_see_the_embedding(rule, lr):
+    p = two_block(12, 4, 0.8)
+    plain, *turned = (
+        memory.train(p, *pair(name), rule, lr, 15) for name in ("identity", "rotation", "coupled")
+    )
+    for run in turned:
+        torch.testing.assert_close(run.correct, plain.correct)
 
 
 @pytest.mark.parametrize("rule", memory.DIRECTIONS)
@@ -109,15 +110,6 @@ def test_adam_without_memory_is_sign_descent_and_with_memory_torchs_adam():
     torch.testing.assert_close(run.correct[10], memory.answers(W.detach(), E, values).diagonal())
 
 
-def test_momentum_averages_the_gradients_it_saw():
-    p = power_law(12, 1.0)
-    run = memory.train(p, EYE, EYE, "gd", 2.0, 2, momentum=0.5)
-    first = memory.descent(torch.zeros(12, 12).double(), EYE, EYE, p)
-    W = 2.0 * 0.5 * first
-    W = W + 2.0 * (0.25 * first + 0.5 * memory.descent(W, EYE, EYE, p))
-    torch.testing.assert_close(run.correct[2], memory.answers(W, EYE, EYE).diagonal())
-
-
 def test_sign_descent_sees_it():
     p = two_block(12, 3, 0.8)
     plain = memory.train(p, EYE, EYE, "sign", 0.1, 30)
@@ -142,14 +134,15 @@ def test_the_blocks_of_the_first_muon_update():
     root = math.sqrt(alpha**2 * (1 - beta) ** 3 + (1 - alpha) ** 2 * beta**3)
     first = TwoBlock(K, L).descent(alpha / L, (1 - alpha) / (K - L)).direction("muon")
     assert (first.a, first.b) == (1.0, 1.0)
-    found = [first.c11, first.c22, first.c12, first.c21]
-    wanted = [
-        ((1 - beta) ** 2 * alpha / root - 1) / (K * beta),
-        (beta**2 * (1 - alpha) / root - 1) / (K * (1 - beta)),
-        -beta * (1 - alpha) / root / K,
-        -alpha * (1 - beta) / root / K,
-    ]
-    assert found == pytest.approx(wanted, rel=1e-12)
+    assert [first.c11, first.c22, first.c12, first.c21] == pytest.approx(
+        [
+            ((1 - beta) ** 2 * alpha / root - 1) / (K * beta),
+            (beta**2 * (1 - alpha) / root - 1) / (K * (1 - beta)),
+            -beta * (1 - alpha) / root / K,
+            -alpha * (1 - beta) / root / K,
+        ],
+        rel=1e-12,
+    )
 
 
 def test_the_matrix_of_signs_is_the_papers():
@@ -205,30 +198,6 @@ def test_sign_descent_on_coupled_embeddings(L, largest):
     """With L = 200 one block of three straddles the border between frequent and rare facts."""
     run = memory.train(two_block(999, L, 0.8), *embeddings.coupled_blocks(), "sign", 0.1, 40)
     assert run.gap.max() == pytest.approx(largest, abs=1e-3)
-
-
-CROWD = two_block(9, 3, 0.8)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: two_block(10, 5, 0.4), "L/K < alpha < 1"),
-        (lambda: coupled(10), "multiple of 3, got 10: take 9"),
-        (lambda: run_blocks(10, 2, 0.8, "gd", math.inf, 3), "W overflowed at step 1: lower lr"),
-        (lambda: memory.train(CROWD, *coupled(9), "gd", math.inf, 4), "W overflowed"),
-    ],
-)
-def test_bad_input_is_named(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
-
-
-def test_frequencies_are_exact():
-    p = embeddings.power_law(5, 1.5)
-    assert p.dtype == torch.float64
-    wanted = torch.tensor([k**-1.5 for k in range(1, 6)], dtype=torch.float64)
-    torch.testing.assert_close(p, wanted / wanted.sum(), rtol=1e-15, atol=0)
 
 
 def test_a_fact_that_never_comes_is_allowed_and_only_pushed_away():

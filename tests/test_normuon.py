@@ -2,6 +2,7 @@
 
 import copy
 import math
+from itertools import product
 
 import pytest
 import torch
@@ -10,7 +11,7 @@ from torch import nn
 from muonlab import Muon, NorMuon, newton_schulz, polar, route
 from muonlab.models.gpt import GPT, GPTConfig
 from muonlab.optim.normuon import ROWS
-from muonlab.optim.rules import RULES, Controlled
+from muonlab.optim.rules import RULES
 from muonlab.optim.rules import zeros_for as start_of
 from muonlab.training.build import build_optimizer
 from muonlab.training.config import TrainConfig
@@ -94,8 +95,7 @@ def test_newton_schulz_in_float32_gives_rows_of_the_same_direction(shape):
 def test_where_the_rows_are_even_already_it_is_muon(shape):
     """The polar factor of a wide matrix has rows of length 1, in every step."""
     options = {"lr": 0.02, "ns_coefficients": "exact"}
-    pairs = (("paper", "update_rms"), ("released", "original"))
-    for scale, adjust in pairs:
+    for scale, adjust in (("paper", "update_rms"), ("released", "original")):
         ours, theirs = parameters([shape]), parameters([shape])
         result = run(NorMuon(ours, scale=scale, **options), ours, 10)
         expected = run(Muon(theirs, adjust_lr_fn=adjust, **options), theirs, 10)
@@ -106,34 +106,30 @@ def test_the_state_is_the_momentum_and_a_number_a_row():
     params = parameters([(7, 5), (2, 3, 4), (6, 2, 3, 3)], torch.float32)
     optimizer = NorMuon(params)
     run(optimizer, params, 2)
-    held = [sum(t.numel() for t in optimizer.state[p].values()) for p in params]
-    assert held == [7 * 5 + 7, 2 * 3 * 4 + 2 * 3, 6 * 18 + 6]  # mn + m for each matrix
-    assert optimizer.state[params[0]][ROWS].dtype == torch.float32
+    numbers = [sum(t.numel() for t in optimizer.state[p].values()) for p in params]
+    assert numbers == [7 * 5 + 7, 2 * 3 * 4 + 2 * 3, 6 * 18 + 6]  # mn + m for each matrix
 
 
 def test_stacks_kernels_and_equal_shapes_are_stepped_as_if_alone():
     shapes = [(6, 4), (6, 4), (2, 6, 4), (6, 2, 2)]
     together = parameters(shapes)
     result = run(NorMuon(together), together, 3)
-    for k, shape in enumerate(shapes):
+    for k in range(len(shapes)):
         alone = parameters(shapes)[k]
         optimizer = NorMuon([alone])
         for grads in gradients(shapes, 3):
             alone.grad = grads[k]
             optimizer.step()
         torch.testing.assert_close(result[k], alone.detach(), rtol=1e-9, atol=1e-12)
-        if shape == (2, 6, 4):
-            torch.testing.assert_close(alone.norm(dim=(1, 2)), result[k].norm(dim=(1, 2)))
 
 
 def test_zero_matrices_and_zero_rows_stay_finite():
     G = torch.randn(6, 3)
     G[2] = 0
-    for grad in (torch.zeros(6, 3), G):
-        for scale in ("paper", "released"):
-            step = one_step(NorMuon, grad, scale=scale)
-            assert step.isfinite().all()
-            assert step[2].abs().max() == 0
+    for grad, scale in product((torch.zeros(6, 3), G), ("paper", "released")):
+        step = one_step(NorMuon, grad, scale=scale)
+        assert step.isfinite().all()
+        assert step[2].abs().max() == 0
 
 
 def test_statistics_of_half_precision_weights_are_float32_and_survive_a_checkpoint():
@@ -142,47 +138,28 @@ def test_statistics_of_half_precision_weights_are_float32_and_survive_a_checkpoi
     run(optimizer, [p], 3)
     other = NorMuon([nn.Parameter(p.detach().clone())])
     other.load_state_dict(copy.deepcopy(optimizer.state_dict()))
-    [found] = other.state.values()
-    assert found[ROWS].dtype == torch.float32
-    assert torch.equal(found[ROWS], optimizer.state[p][ROWS])
+    [state] = other.state.values()
+    assert state[ROWS].dtype == torch.float32
+    assert torch.equal(state[ROWS], optimizer.state[p][ROWS])
 
 
-def model():
+def test_routed_it_learns_and_its_adamw_groups_are_muons():
     torch.manual_seed(0)
-    return nn.Sequential(nn.Embedding(7, 6), nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 7))
-
-
-def routed(m):
-    return NorMuon(route(m, muon=["1.weight", "3.weight"]).groups(0.02, 3e-3), scale="released")
-
-
-def train(m, optimizer, first, last):
-    losses = []
-    for step in range(first, last):
-        tokens = torch.randint(7, (16,), generator=torch.Generator().manual_seed(step))
-        loss = nn.functional.cross_entropy(m(tokens), (tokens * 3 + 1) % 7)
+    model = nn.Sequential(nn.Embedding(7, 6), nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 7))
+    groups = route(model, muon=["1.weight", "3.weight"]).groups(0.02, 3e-3)
+    optimizer, losses = NorMuon(groups, scale="released"), []
+    for _ in range(150):
+        tokens = torch.randint(7, (16,))
+        loss = nn.functional.cross_entropy(model(tokens), (tokens * 3 + 1) % 7)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
-    return losses
-
-
-def test_routed_it_learns_and_its_adamw_groups_are_muons():
-    m = model()
-    losses = train(m, routed(m), 0, 150)
     assert losses[-1] < 0.3 * losses[0]
     ours, theirs = parameters([(5,), (3, 4)]), parameters([(5,), (3, 4)])
     result = run(NorMuon([{"params": ours, "rule": "adamw"}]), ours, 5)
     expected = run(Muon([{"params": theirs, "rule": "adamw"}]), theirs, 5)
     assert all(map(torch.equal, result, expected))
-
-
-def test_its_defaults_are_there_when_the_first_group_comes():
-    optimizer = NorMuon(parameters([(6, 4)]), scale="released", beta2=0.5)
-    own = {"scale": "released", "beta2": 0.5, "row_eps": EPS}
-    assert own.items() <= optimizer.defaults.items()
-    assert vars(optimizer).keys() == vars(Muon(parameters([(6, 4)]))).keys()  # nothing beside them
 
 
 def test_a_state_of_muon_is_taken_up_with_new_statistics():
@@ -198,7 +175,7 @@ def test_a_state_of_muon_is_taken_up_with_new_statistics():
 # --- the rules of the experiments --------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shape", [(12, 4), (4, 12)])
+@pytest.mark.parametrize("shape", [(12, 4), (4, 12), (6, 6)])
 def test_the_neurons_side_is_divided_by_a_running_mean_of_its_squares(shape):
     draw = torch.Generator().manual_seed(2)
     first, last = torch.randn(2, *shape, dtype=torch.float64, generator=draw)
@@ -208,12 +185,12 @@ def test_the_neurons_side_is_divided_by_a_running_mean_of_its_squares(shape):
     state = start_of(first, kept)
     follow(first, state, group)
     found = follow(last, state, group)
-    across = 1 if shape[0] > shape[1] else 0  # a neuron is a row of w_in, a column of w_out
+    across = 1 if shape[0] >= shape[1] else 0  # a neuron is a row of w_in, a column of w_out
     square = [newton_schulz(G).square().mean(across, keepdim=True) for G in (first, last)]
     theirs = newton_schulz(last) / ((0.95 * 0.05 * square[0] + 0.05 * square[1]).sqrt() + EPS)
     unit = lambda D: D / D.norm()  # noqa: E731
     torch.testing.assert_close(unit(found), unit(theirs), rtol=1e-5, atol=1e-7)
-    assert math.isclose(found.norm().item(), 0.2 * math.sqrt(48), rel_tol=1e-9)
+    assert math.isclose(found.norm().item(), 0.2 * math.sqrt(math.prod(shape)), rel_tol=1e-9)
 
 
 def test_runs_get_the_optimizer_that_their_rule_names():
@@ -222,15 +199,12 @@ def test_runs_get_the_optimizer_that_their_rule_names():
         optimizer = build_optimizer(TrainConfig(rule=rule), model)
         assert isinstance(optimizer, NorMuon)
         assert {group["scale"] for group in optimizer.param_groups} == {scale}
-    assert isinstance(build_optimizer(TrainConfig(rule="neurons"), model), Controlled)
 
 
 @pytest.mark.parametrize("rule", ["muon", "normuon", "normuon_released", "flat_adam"])
 def test_update_rms_gives_entries_of_rms_a_fifth_under_every_rule(rule):
-    shape = GPTConfig(vocab_size=64, context=8, layers=1, width=64, heads=2)
-    config = TrainConfig(rule=rule, lr=1.0, adjust_lr_fn="update_rms")
-    net = GPT(shape)
-    optimizer = build_optimizer(config, net)
+    net = GPT(GPTConfig(vocab_size=64, context=8, layers=1, width=64, heads=2))
+    optimizer = build_optimizer(TrainConfig(rule=rule, lr=1.0, adjust_lr_fn="update_rms"), net)
     W = net.blocks[0].attention.q.weight
     ids = torch.randint(64, (2, 4, 8), generator=torch.Generator().manual_seed(0))
     net(*ids).backward()

@@ -46,14 +46,6 @@ def test_least_squares_leave_what_the_card_says():
         assert error.square().mean().item() == pytest.approx(max(0, 1 - examples / 4), abs=0.05)
 
 
-def test_batches_follow_from_seed_and_step():
-    task = Regression(2)
-    first = task.batch(0, 2, 4, seed=0)
-    assert torch.equal(first[0], task.batch(0, 2, 4, seed=0)[0])
-    others = [task.batch(1, 2, 4, seed=0)[0], task.batch(0, 2, 4, seed=1)[0]]
-    assert all(not torch.equal(first[0], other) for other in others)
-
-
 def test_a_measurement_asks_prompts_that_no_run_trains_on_and_always_the_same():
     model, asked = Regressor(SMALL), []
     model.register_forward_pre_hook(lambda module, inputs: asked.append(inputs[0]))
@@ -62,7 +54,8 @@ def test_a_measurement_asks_prompts_that_no_run_trains_on_and_always_the_same():
     assert len(asked) == 2 * 3
     assert all(map(torch.equal, asked[:3], asked[3:]))
     drawn = [Regression(2).batch(step, 2, 4, seed)[0] for step in range(3) for seed in range(3)]
-    assert not any(torch.equal(one, other) for one in asked[:3] for other in drawn)
+    prompts = asked[:3] + drawn
+    assert len({tuple(tokens.flatten().tolist()) for tokens in prompts}) == len(prompts)
 
 
 def test_the_model_sees_the_past_alone():
@@ -78,9 +71,8 @@ def test_the_model_sees_the_past_alone():
 
 
 def test_the_loss_is_the_squared_error():
-    torch.manual_seed(0)
-    model, task = Regressor(SMALL), Regression(2)
-    tokens, labels = task.batch(0, 3, 8, 0)
+    model = Regressor(SMALL)
+    tokens, labels = Regression(2).batch(0, 3, 8, 0)
     with torch.no_grad():
         square = (model(tokens) - labels) ** 2
         torch.testing.assert_close(model(tokens, labels), square.mean())
@@ -96,11 +88,12 @@ def test_a_model_that_says_nothing_has_error_one_after_any_number_of_examples():
     assert found["overall"] == pytest.approx(sum(found["errors"]) / 4)
 
 
-@pytest.mark.parametrize("muon", [("QK",), ("VO", "FFN"), ()])
+@pytest.mark.parametrize("muon", [("QK",), ()])
 def test_a_run_learns_resumes_to_the_bit_and_gives_its_model_back(small_model, tmp_path, muon):
     config = replace(CONFIG, muon=muon)
     whole = train(config, progress=False)
-    run = Run(replace(config), load_corpus(config.corpus))
+    assert "errors 0  errors 1  errors 2  errors 3" in runs_table([whole])
+    run = Run(config, load_corpus(config.corpus))
     for _ in range(3):
         run.train_step()
     run.evaluate()
@@ -116,11 +109,6 @@ def test_training_beats_the_guess_of_zero(small_model):
     config = replace(CONFIG, steps=120, batch=32, eval_every=120, eval_tokens=4096, adamw_lr=0.01)
     last = train(config, progress=False).held_out[-1]
     assert last["errors"][-1] < 0.8 < last["errors"][0]
-
-
-def test_a_table_shows_the_error_after_each_number_of_examples(small_model):
-    record = train(CONFIG, progress=False)
-    assert "errors 0  errors 1  errors 2  errors 3" in runs_table([record])
 
 
 @pytest.mark.parametrize("shape", [(2, 8, 4), (2, 7, 5), (2, 66, 5), (2, 8)])

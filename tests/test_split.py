@@ -6,10 +6,9 @@ from test_muon_step import STEPS, draw
 from test_sharded import one_process, sharded_linear
 from torch import nn
 
-from muonlab import GPT, GPTConfig, Muon, NorMuon, lr_scale, route
+from muonlab import GPT, GPTConfig, Muon, NorMuon, route
 from muonlab.benchmark.launches import launches
 from muonlab.optim.fused import at_once
-from muonlab.optim.muon_step import muon_step
 from muonlab.optim.rules import RULES, Controlled
 
 WIDTH, ROWS = 8, (8, 4, 12)
@@ -34,33 +33,14 @@ def steps(optimizer, params):
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("name", ["original", "match_rms_adamw", "spectral"])
-def test_each_part_goes_where_the_formulas_send_it_alone(device, way, name):
-    group, rows = WAYS[way]
-    fused = nn.Parameter(draw((24, WIDTH), 99))
-    expected = []
-    for start, W in enumerate(fused.detach().split(rows)):
-        own, M = slice(sum(rows[:start]), sum(rows[: start + 1])), torch.zeros_like(W)
-        scale = lr_scale(name, len(W), WIDTH)
-        for step in range(STEPS):
-            G = draw((24, WIDTH), step)[own]
-            W, M = muon_step(W, G, M, lr=0.05, scale=scale, dtype=torch.float32)
-        expected.append(W)
-    options = {"lr": 0.05, "adjust_lr_fn": name, "ns_dtype": torch.float32}
-    result = steps(Muon([{"params": [fused], **group}], **options), [fused])
-    torch.testing.assert_close(result, torch.cat(expected), rtol=1e-4, atol=2e-5)
-
-
-@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("make", [Muon, NorMuon])
 @pytest.mark.parametrize(
     ("options", "dtype"),
     [
-        ({}, torch.float32),
         ({"adjust_lr_fn": "update_rms", "ns_norm": "schatten4"}, torch.float32),
         ({"lr": torch.tensor(0.1), "nesterov": False}, torch.float64),
         ({"capturable": True}, torch.bfloat16),
-        ({"ns_coefficients": "exact"}, torch.float32),
+        ({"ns_coefficients": "exact", "adjust_lr_fn": "match_rms_adamw"}, torch.float32),
     ],
 )
 def test_a_split_matrix_has_the_bits_of_matrices_apart(device, make, way, options, dtype):
@@ -72,13 +52,9 @@ def test_a_split_matrix_has_the_bits_of_matrices_apart(device, make, way, option
     assert torch.equal(steps(one, [fused]), steps(several, apart))
     assert not torch.equal(fused, start)
     assert not torch.equal(steps(make([whole], **options), [whole]), fused)
-    saved = one.state_dict()["state"][0]
-    parts = [several.state[p] for p in apart]
-    for key, kept in saved.items():
-        assert len(kept) == 24, "one state for the whole matrix"
-        assert torch.equal(kept, torch.cat([part[key] for part in parts]))
+    for key, kept in one.state_dict()["state"][0].items():  # one state for the whole matrix
+        assert torch.equal(kept, torch.cat([several.state[part][key] for part in apart]))
     assert one.parts == {}, "the gradients are not kept"
-    assert one.state.keys() == {fused}
 
 
 def test_a_part_without_gradient_moves_on_as_a_matrix_does():
@@ -204,23 +180,16 @@ PATTERNS = ("*_proj*weight", "linear?.weight")
     ],
 )
 def test_the_table_says_how_queries_keys_and_values_are_taken(fused, split, says):
-    models = encoder(), GPT(GPTConfig(vocab_size=7, layers=1, width=16, heads=4, fused_qkv=True))
-    for model, muon, name in zip(
-        models,
-        (PATTERNS, ("QKV", "O")),
-        ("self_attn.in_proj_weight", "blocks.0.attention.qkv.weight"),
-        strict=True,
+    ours = GPT(GPTConfig(vocab_size=7, layers=1, width=16, heads=4, fused_qkv=True))
+    for model, muon, name in (
+        (encoder(), PATTERNS, "self_attn.in_proj_weight"),
+        (ours, ("QKV", "O"), "blocks.0.attention.qkv.weight"),
     ):
         routing = route(model, muon=muon, fused=fused)
-        remarks = {r.name: r.reason for r in routing.routes if says in r.reason}
-        assert [*remarks] == [name]
+        assert [r.name for r in routing.routes if says in r.reason] == [name]
         optimizer = Muon(routing.groups())
-        [of] = [g for g in optimizer.param_groups if name in g["param_names"]]
-        assert of["split"] == split
-        others = [g for g in optimizer.param_groups if g is not of]
-        assert all(g["split"] is g["heads"] is None for g in others)
-        names = [name for g in optimizer.param_groups for name in g["param_names"]]
-        assert sorted(names) == sorted(name for name, _ in model.named_parameters())
+        splits = {n: g["split"] for g in optimizer.param_groups for n in g["param_names"]}
+        assert splits == {n: split if n == name else None for n, _ in model.named_parameters()}
         for p in model.parameters():
             p.grad = torch.ones_like(p)
         optimizer.step()
@@ -245,11 +214,9 @@ def test_attention_with_other_widths_has_no_fused_matrix():
 
 
 def test_nothing_to_split_is_refused():
-    for arguments in ({"muon": ("linear1.weight",)}, {"muon": ()}):
-        with pytest.raises(
-            ValueError, match=r"fused='heads' is for in_proj_weight .* Muon takes no"
-        ):
-            route(encoder(), fused="heads", **arguments)
+    for muon in (("linear1.weight",), ()):
+        with pytest.raises(ValueError, match="fused='heads' is for in_proj_weight"):
+            route(encoder(), muon, fused="heads")
     with pytest.raises(ValueError, match="fused must be one of whole, split, heads; got 'qkv'"):
         route(encoder(), PATTERNS, fused="qkv")
 
@@ -263,17 +230,15 @@ def test_nothing_to_split_is_refused():
         ({"split": (8, 8)}, r"a split into rows of this sum; got split=\(8, 8\)"),
         ({"split": (32, -8)}, r"a split into rows of this sum; got split=\(32, -8\)"),
         ({"heads": 5}, r"heads that divide 24, .*heads=5 for 'qkv' of shape \(24, 8\)"),
-        ({"heads": 48}, "heads that divide 24"),
         ({"heads": 3, "split": (8, 8, 8)}, "heads that divide 24, or a split .* heads=3"),
         ({"rule": "adamw", "split": (8, 16)}, "split is an option of rule='muon'"),
-        ({"splitt": (8, 16)}, "did you mean 'split'"),
     ],
 )
 def test_parts_that_make_no_sense_are_refused_by_name(group, message):
     p = nn.Parameter(draw((24, WIDTH), 0))
     with pytest.raises(ValueError, match=message):
         Muon([{"params": [("qkv", p)], **group}])
-    if {"splitt", "rule"} & group.keys():
+    if "rule" in group:
         return
     optimizer, before = Muon([("qkv", p)]), p.detach().clone()
     p.grad = torch.ones_like(p)
@@ -285,15 +250,11 @@ def test_parts_that_make_no_sense_are_refused_by_name(group, message):
 
 def test_stacks_shards_and_rules_for_whole_matrices_are_not_split():
     stack = nn.Parameter(draw((3, 8, 5), 0))
-    with pytest.raises(
-        ValueError, match=r"whole matrices; .* 'w' of shape \(3, 8, 5\), a stack: le"
-    ):
+    with pytest.raises(ValueError, match=r"whole matrices; .* 'w' of shape \(3, 8, 5\), a stack"):
         Muon([{"params": [("w", stack)], "heads": 3}])
     Muon([{"params": [("w", stack)], "heads": 3, "kernels": True}])
     one = [{"params": [("w", nn.Parameter(draw((6, 4), 0)))], "heads": 2}]
-    with pytest.raises(
-        ValueError, match="Controlled steps whole matrices, and 'w' is sharded, or to"
-    ):
+    with pytest.raises(ValueError, match="Controlled steps whole matrices, and 'w' is"):
         Controlled(one, RULES["sgd"])
 
     def shard():

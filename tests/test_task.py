@@ -53,10 +53,7 @@ def test_a_model_of_the_shape_learns_from_a_batch_and_can_be_measured(name):
     model(inputs, targets).backward()
     assert all(p.grad is not None for p in model.parameters())
     with torch.no_grad():
-        measured = task.measure(model, batch=2, context=16, tokens=64)
-    assert measured["overall"] > 0
-    shares = measured.get("accuracy", [])
-    assert all(0 <= share <= 1 for share in shares)
+        assert task.measure(model, batch=2, context=16, tokens=64)["overall"] > 0
 
 
 def test_the_summary_is_of_texts_and_says_so():

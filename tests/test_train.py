@@ -67,11 +67,15 @@ class Cycle:
         return torch.tensor([0] * 20 + [1] * 20 + [2] * 10, dtype=torch.int8)
 
 
+def make_small(patch):
+    """Makes a model of size tiny one block of width 16: the loop is under test, not the model."""
+    shape = gpt.GPTConfig(vocab_size=VOCABULARY, context=64, layers=1, width=16, heads=2)
+    patch.setitem(gpt.SIZES, "tiny", shape)
+
+
 @pytest.fixture(autouse=True)
 def small_model(monkeypatch):
-    """Every size here is one block of width 16: the loop is under test, not the model."""
-    shape = gpt.GPTConfig(vocab_size=VOCABULARY, context=64, layers=1, width=16, heads=2)
-    monkeypatch.setitem(gpt.SIZES, "tiny", shape)
+    make_small(monkeypatch)
 
 
 def quiet(config, corpus=None, **options):
@@ -86,8 +90,9 @@ def without_seconds(held_out):
     return [{k: v for k, v in row.items() if "seconds" not in k} for row in held_out]
 
 
-@pytest.mark.parametrize("muon", [("QK", "VO", "FFN"), ("VO", "FFN"), ()])
-@pytest.mark.parametrize("gated", [False, True])
+@pytest.mark.parametrize(
+    ("muon", "gated"), [(("QK", "VO", "FFN"), False), (("VO", "FFN"), True), ((), False)]
+)
 def test_a_run_learns_and_its_record_is_complete(muon, gated):
     config = replace(CONFIG, steps=60, eval_every=25, muon=muon, gated=gated, adamw_lr=0.01)
     record = quiet(config)
@@ -113,9 +118,9 @@ def test_a_run_waits_for_others_as_long_as_it_is_told(monkeypatch):
 
 @pytest.mark.parametrize("shard", [False, True])
 def test_the_command_of_a_record_says_whether_it_was_sharded(shard):
-    found = quiet(CONFIG, shard=shard).provenance
-    assert found["command"] == CONFIG.command() + " --shard" * shard
-    assert "replicas" not in found
+    provenance = quiet(CONFIG, shard=shard).provenance
+    assert provenance["command"] == CONFIG.command() + " --shard" * shard
+    assert "replicas" not in provenance
 
 
 def test_a_run_takes_the_numbers_of_numpy():
@@ -130,11 +135,10 @@ def test_the_held_out_loss_by_class_is_that_of_the_tokens_to_predict():
     inputs, targets = map(torch.cat, zip(*Cycle().held_out_batches(4, 16, 256), strict=True))
     with torch.no_grad():
         losses = run.model(inputs, targets, reduction="none")
-    assert measured["overall"] == pytest.approx(losses.mean().item(), rel=1e-5)
-    assert measured["tail"] == pytest.approx(losses[targets >= 40].mean().item(), rel=1e-5)
-    assert measured["head"] == pytest.approx(losses[targets < 20].mean().item(), rel=1e-5)
-    middle = losses[(targets >= 20) & (targets < 40)].mean().item()
-    assert measured["middle"] == pytest.approx(middle, rel=1e-5)
+    ends = {"overall": (0, 50), "head": (0, 20), "middle": (20, 40), "tail": (40, 50)}
+    for part, (low, high) in ends.items():
+        mean = losses[(targets >= low) & (targets < high)].mean().item()
+        assert measured[part] == pytest.approx(mean, rel=1e-5)
 
 
 def test_the_spectra_begin_before_the_first_step(tmp_path):
@@ -142,10 +146,9 @@ def test_the_spectra_begin_before_the_first_step(tmp_path):
     first = Run(config, Cycle()).measure_spectra()
     with pytest.raises(KeyboardInterrupt):
         quiet(config, Cycle(fail_at=4), checkpoint=tmp_path / "run")
-    for found in (quiet(config), quiet(config, checkpoint=tmp_path / "run")):
-        assert [row["step"] for row in found.spectra] == [0, 3, 6]
-        assert found.spectra[0] == first
-    assert not quiet(CONFIG).spectra
+    for record in (quiet(config), quiet(config, checkpoint=tmp_path / "run")):
+        assert [row["step"] for row in record.spectra] == [0, 3, 6]
+        assert record.spectra[0] == first
 
 
 def test_a_class_that_the_text_lacks_has_no_loss():
@@ -156,8 +159,18 @@ def test_a_class_that_the_text_lacks_has_no_loss():
     assert measured["head"] == measured["overall"]
 
 
-@pytest.mark.parametrize("fail_at", [1, 3, 4, 6])
-@pytest.mark.parametrize("change", [{}, {"muon": ()}, {"attention": "latent", "experts": 5}])
+KEEPING = ("normuon", "sgd", "noisy_adam", "random_spectrum", "neurons")  # a state of their own
+
+
+@pytest.mark.parametrize(
+    ("fail_at", "change"),
+    [
+        *((step, {}) for step in (1, 3, 4, 6)),
+        (4, {"muon": ()}),
+        (4, {"attention": "latent", "experts": 5}),
+        *((5, {"rule": rule}) for rule in KEEPING),
+    ],
+)
 def test_killed_and_resumed_gives_the_same_bits(tmp_path, fail_at, change):
     config = replace(CONFIG, **change)
     unbroken = quiet(config, checkpoint=tmp_path / "whole")
@@ -206,18 +219,12 @@ def test_a_checkpoint_of_another_run_is_refused_by_the_fields_that_differ(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("config", "rate"),
-    [
-        (replace(CONFIG, lr=1e38, steps=50), r"lower lr \(now 1e\+38\)"),
-        (replace(CONFIG, muon=(), adamw_lr=1e38, steps=50), r"lower adamw_lr \(now 1e\+38\)"),
-        (
-            replace(CONFIG, muon=(), adamw_matrix_lr=1e38, steps=50),
-            r"lower adamw_matrix_lr \(now 1e\+38\)",
-        ),
-    ],
+    ("muon", "rate"), [(("QK",), "lr"), ((), "adamw_lr"), ((), "adamw_matrix_lr")]
 )
-def test_divergence_names_the_step_and_the_rate(config, rate):
-    with pytest.raises(Diverged, match=rf"diverged at step \d+: .*{rate}") as caught:
+def test_divergence_names_the_step_and_the_rate(muon, rate):
+    config = replace(CONFIG, muon=muon, steps=50, **{rate: 1e38})
+    message = rf"diverged at step \d+: .*lower {rate} \(now 1e\+38\)"
+    with pytest.raises(Diverged, match=message) as caught:
         quiet(config)
     record = caught.value.record
     assert f"at step {len(record.train_loss)}:" in record.failure
@@ -290,7 +297,6 @@ def test_matrices_under_adamw_may_have_a_rate_of_their_own(muon, rates):
     assert all(group["lr"] == getattr(config, group["rate"]) for group in groups)
     outer = next(group["params"] for group in groups if group["rate"] == "adamw_lr")
     assert {id(p) for p in outer} == {id(model.embedding.weight), id(model.head.weight)}
-    assert quiet(replace(config, lr=0.01, adamw_lr=0.01, adamw_matrix_lr=0.01)).held_out
 
 
 def test_the_same_rate_apart_or_together_gives_the_same_bits():
@@ -305,50 +311,15 @@ def test_bf16_is_taken_where_asked_or_where_it_pays(monkeypatch):
         monkeypatch.setattr("muonlab.machine.fast_bf16", lambda device, fast=fast: fast)
         assert picks_bf16(replace(CONFIG, size="small"), cpu) is fast
         assert not picks_bf16(CONFIG, cpu)  # narrow matrices gain nothing
-        assert picks_bf16(replace(CONFIG, precision="bf16"), cpu)
     assert quiet(replace(CONFIG, precision="bf16")).provenance["precision"] == "bf16"
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"size": "huge"}, "size must be one of tiny, wide, small, paper; got 'huge'"),
-        ({"muon": ("QK", "MLP")}, "muon must be one of QK, VO, FFN, .*; got 'MLP'"),
-        ({"muon": "QK"}, r"several groups, as .*; got 'QK'"),
-        ({"steps": -1}, r"steps must be a whole number in \[1, 2147483648\), got -1"),
-        ({"context": 65}, "context must be at most 64 for size='tiny', got 65: larger sizes"),
-        ({"eval_tokens": 15}, "at least one context of 16, got 15"),
-        ({"adamw_matrix_lr": -1}, "adamw_matrix_lr must be a number >= 0"),
-        ({"momentum": 1.0}, r"momentum must be a number in \[0, 1\), got 1.0"),
-        ({"betas": (0.9, 1.2)}, r"betas must be a number in \[0, 1\)"),
-        ({"warmup": 0.6, "decay": 0.6}, "of a sum up to 1"),
-        ({"lr": None}, "lr must be a number, got None"),
-        ({"precision": "fp8"}, "precision must be one of auto, fp32, bf16"),
-        ({"ns_coefficients": "magic"}, "ns_coefficients must be one of cubic"),
-        ({"adjust_lr_fn": "rms"}, "match_rms_adamw"),
-        ({"device": "abacus"}, "device must be auto, cpu"),
-        ({"seed": -1}, "seed must be"),
-    ],
-)
-def test_a_config_that_makes_no_sense_is_refused(change, message):
-    with pytest.raises(ValueError, match=message):
-        replace(CONFIG, **change)
-
-
-def test_a_missing_gpu_is_named(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(ValueError, match="'cuda' needs a GPU that torch can use"):
-        Run(replace(CONFIG, device="cuda"), Cycle())
 
 
 def test_the_command_runs_the_same_configuration_again():
     from muonlab.cli import _parser
 
     config = replace(CONFIG, muon=(), gated=True, nesterov=False, betas=(0.8, 0.95), lr=3e-4)
-    words = shlex.split(replace(config, corpus="my texts").command())
-    assert words[words.index("--corpus") + 1] == "my texts"
-    words = config.command().split()
-    options = _parser().parse_args(words[1:])
+    config = replace(config, corpus="my texts")
+    options = _parser().parse_args(shlex.split(config.command())[1:])
     values = {f.name: getattr(options, f.name) for f in dataclasses.fields(TrainConfig)}
     assert TrainConfig(**values) == config
 
@@ -419,10 +390,8 @@ def test_pretraining_gives_the_weights_of_a_plain_run_of_adamw(pretraining):
 
 def test_the_same_pretraining_is_done_once_by_a_process(pretraining):
     config, trained = pretraining
-    for changed in (config, replace(config, lr=0.001), replace(config, muon=())):
-        Run(changed, Cycle())
-    assert trained == ["docs"]
-    Run(replace(config, seed=1), Cycle())  # other batches from the same model
+    for change in ({}, {"lr": 0.001}, {"muon": ()}, {"seed": 1}):  # other batches from one model
+        Run(replace(config, **change), Cycle())
     assert trained == ["docs"]
     for _ in range(2):  # from both models at each seed
         for by in ("AdamW", "Muon"):
@@ -446,12 +415,11 @@ def test_a_pretraining_has_the_shape_of_its_model():
 
 def test_a_pretraining_that_diverges_is_no_record_of_another_run(pretraining, monkeypatch):
     config, _ = pretraining
-    pretrained.cache_clear()
     monkeypatch.setattr(engines, "load_corpus", lambda name: Cycle())
     monkeypatch.setitem(SETTINGS["lesson-04"], "adamw_lr", 1e38)
-    found = engines.run_once(config, lambda name: Cycle())
-    assert "the pretraining diverged at step" in found.failure
-    assert TrainConfig(**found.config) == config
+    record = engines.run_once(config, lambda name: Cycle())
+    assert "the pretraining diverged at step" in record.failure
+    assert TrainConfig(**record.config) == config
 
 
 def test_pretraining_has_the_rates_that_lesson_04_found():
@@ -469,15 +437,9 @@ def test_pretraining_has_the_settings_that_the_race_found(by):
     assert replace(first_run(moved), **measured) == replace(found, seed=3)
 
 
-@pytest.fixture
-def cycle_for_sweeps(monkeypatch):
-    monkeypatch.setattr(engines, "load_corpus", lambda name: Cycle())
-
-
-def test_a_sweep_runs_what_is_missing_and_goes_on_after_a_divergence(
-    tmp_path, monkeypatch, cycle_for_sweeps
-):
+def test_a_sweep_runs_what_is_missing_and_goes_on_after_a_divergence(tmp_path, monkeypatch):
     path, ran = tmp_path / "runs.jsonl", []
+    monkeypatch.setattr(engines, "load_corpus", lambda name: Cycle())
 
     def counted(config, corpus, **options):
         ran.append(config)
@@ -489,12 +451,11 @@ def test_a_sweep_runs_what_is_missing_and_goes_on_after_a_divergence(
     next(started)
     started.close()  # killed after the first
     assert len(read_records(path)) == 1
-    found = list(sweep.sweep([*configs, configs[0]], path, progress=False))
+    records = list(sweep.sweep([*configs, configs[0]], path, progress=False))
     assert ran == configs
-    assert [bool(record.failure) for record in found] == [False, True, False, False]
+    assert [TrainConfig(**record.config) for record in records] == [*configs, configs[0]]
+    assert [bool(record.failure) for record in records] == [False, True, False, False]
     assert "lower lr" in read_records(path)[1].failure
-    same = (found[0], found[3], read_records(path)[0])
-    assert [TrainConfig(**record.config) for record in same] == [configs[0]] * 3
     assert len(list(sweep.sweep(configs, path, progress=False))) == 3
     assert ran == configs
 
