@@ -24,20 +24,30 @@ def groups_of(**changes):
     return {names[p]: group for group in groups for p in group["params"]}
 
 
-@pytest.mark.parametrize(("muon", "rate"), [((), 0.002), (("QK", "VO", "FFN"), 0.01)])
-def test_matrices_have_averages_factors_and_decay_of_their_own(muon, rate):
-    found = groups_of(muon=muon, **OWN)
-    factors = {"attention.q": 0.5, "attention.k": 0.5, "attention.v": 1, "attention.o": 1}
-    factors |= {"feedforward.w_in": 2, "feedforward.w_out": 4}
-    for kind, factor in factors.items():
-        group = found[f"blocks.1.{kind}.weight"]
-        assert group["lr"] == pytest.approx(rate * factor)
+FACTORS = {  # of each kind of matrix: its group, and what its rate is multiplied by
+    "attention.q": ("QK", 0.5),
+    "attention.k": ("QK", 0.5),
+    "attention.v": ("VO", 1),
+    "attention.o": ("VO", 1),
+    "feedforward.w_in": ("FFN", 2),
+    "feedforward.w_out": ("FFN", 4),
+}
+
+
+@pytest.mark.parametrize("muon", [(), ("VO",), ("QK", "VO", "FFN")])
+def test_matrices_have_rates_averages_factors_and_decay_of_their_own(muon):
+    groups = groups_of(muon=muon, **OWN)
+    for kind, (name, factor) in FACTORS.items():
+        group = groups[f"blocks.1.{kind}.weight"]
+        field, rate = ("lr", 0.01) if name in muon else ("adamw_matrix_lr", 0.002)
+        assert (group["rate"], group["lr"]) == (field, pytest.approx(rate * factor))
         assert group.get("factor", 1) == factor
         assert group["lr"] * group["weight_decay"] == pytest.approx(0.1 * rate * factor + 1e-4)
-        assert muon or group["betas"][0] == 0.7  # Muon reads none
+        assert name in muon or group["betas"][0] == 0.7  # Muon reads none
     for end in ("embedding.weight", "head.weight"):
-        assert (found[end]["lr"], found[end]["weight_decay"]) == (0.04, 0.1)
-        assert found[end]["betas"] == (0.9, 0.95)
+        group = groups[end]
+        assert (group["rate"], group["lr"], group["weight_decay"]) == ("adamw_lr", 0.04, 0.1)
+        assert group["betas"] == (0.9, 0.95)
 
 
 def test_one_factor_leaves_the_other_matrices_in_one_group():

@@ -2,12 +2,12 @@
 
 import ast
 import errno
-import json
 import os
 import subprocess
 import sys
 import threading
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from itertools import product
 from pathlib import Path
@@ -22,32 +22,11 @@ from hypothesis import strategies as st
 from muonlab.data import cache, corpus, documents, summary, tokenization
 from muonlab.data.corpus import Corpus
 from muonlab.data.load import load_corpus, shape_for
-from muonlab.files import cache_folder
 from muonlab.models.gpt import SIZES
-
-BUILD = """
-import json, sys
-from muonlab.data.load import load_corpus
-before = set(sys.modules)  # what the package itself needs
-corpus = load_corpus("docs")
-print(json.dumps([corpus.sha256, corpus.documents, sorted(set(sys.modules) - before)]))
-"""
 
 
 @pytest.fixture(scope="module")
-def docs_built(tmp_path_factory):
-    """A build of docs by a process with its own hashing and its own cache, and what it told."""
-    folder = tmp_path_factory.mktemp("docs")
-    own = {"MUONLAB_CACHE": str(folder), "PYTHONHASHSEED": "1", "TOKENIZERS_PARALLELISM": "false"}
-    command, pipes = [sys.executable, "-c", BUILD], {"capture_output": True, "text": True}
-    made = subprocess.run(command, env=os.environ | own, timeout=600, check=False, **pipes)
-    assert (made.returncode, made.stderr) == (0, "")
-    return folder, json.loads(made.stdout)
-
-
-@pytest.fixture
-def docs(docs_built, monkeypatch):
-    monkeypatch.setenv("MUONLAB_CACHE", str(docs_built[0]))
+def docs():
     return load_corpus("docs")
 
 
@@ -79,23 +58,35 @@ def made_of(train, held_out=(), vocab_size=10):
 # docs: the same text, found exactly
 
 
-def test_two_builds_of_docs_are_the_same_bytes(docs_built):
-    folder, (digest, documents, _) = docs_built
-    (built,) = folder.iterdir()  # one file, and nothing unfinished
-    usual = load_corpus("docs")  # of the cache that all tests share, by another process or now
-    assert built.read_bytes() == (cache_folder() / built.name).read_bytes()
-    assert (usual.sha256, usual.documents) == (digest, documents)
+FEW = ("einops", "jinja2")  # packages, which are read in a second
+BUILD = f"""
+import sys
+from muonlab.data import corpus, documents, load
+needed = set(sys.modules)  # by the package itself
+folders = [*documents.source_folders()]
+documents.source_folders = lambda: [pair for pair in folders if pair[0] in {FEW}]
+corpus.USUAL_WORDS = 300
+print(load.load_corpus("docs").sha256, *set(sys.modules) - needed)
+"""
 
 
-def test_packages_are_read_not_imported(docs_built):
-    imported = {name.partition(".")[0] for name in docs_built[1][2]}
-    read = {folder for name, folder in folders_by_name() if name != "python"}
+def test_two_processes_build_the_same_bytes_and_import_no_package_that_they_read(
+    own_cache, tmp_path, monkeypatch
+):
+    other = {"MUONLAB_CACHE": str(tmp_path / "other"), "PYTHONHASHSEED": "1"}
+    command = [sys.executable, "-c", BUILD]
+    answer = subprocess.run(command, env=os.environ | other, capture_output=True, check=True)
+    assert not answer.stderr
+    folders = [*documents.source_folders()]
+    few = [(name, folder) for name, folder in folders if name in FEW]
+    monkeypatch.setattr(documents, "source_folders", lambda: few)
+    digest, *imported = answer.stdout.decode().split()
+    assert load_corpus("docs").sha256 == digest
+    [built], [again] = ([*folder.iterdir()] for folder in (own_cache, tmp_path / "other"))
+    assert built.read_bytes() == again.read_bytes()
+    read = {folder.name for name, folder in folders if name != "python"}
     assert {"torch", "PIL", "mpl_toolkits", "jinja2"} <= read
-    assert not imported & read
-
-
-def folders_by_name():
-    return [(name, folder.name) for name, folder in documents.source_folders()]
+    assert not read & {name.partition(".")[0] for name in imported}
 
 
 def test_docs_is_real_and_large_enough_to_train_on(docs):
@@ -142,17 +133,17 @@ def test_another_version_or_vocabulary_is_another_file(own_cache, monkeypatch):
 
 
 def test_docstrings_agree_with_ast():
-    """On one file in twenty: not one docstring missing, hardly anything else taken for one."""
+    """On one file in eighty: not one docstring missing, hardly anything else taken for one."""
     expected, extra = 0, []
     paths = [p for _, folder in documents.source_folders() for p in documents.python_files(folder)]
-    for path in paths[5::20]:
+    for path in paths[5::80]:
         if path.stem.endswith(("_docs", "newdocs")):
             continue
         want, got = Counter(ast_docstrings(path)), Counter(documents.docstrings(path))
         assert not want - got, path
         expected += want.total()
         extra += (got - want).elements()
-    assert expected > 500
+    assert expected > 100
     assert len(extra) <= 0.01 * expected, extra  # they come in clusters, such as tables of texts
 
 
@@ -204,19 +195,9 @@ def short():
         f"Two {long} raw \\n \\alpha.",
         f"Three {long}. def inside():\n'''not this one {long}'''",
     ]
-
-
-def test_files_of_documentation_give_every_long_string(tmp_path):
-    long = "x" * documents.SHORTEST
-    path = tmp_path / "_torch_docs.py"
+    path = tmp_path / "_torch_docs.py"  # of documentation: every long string is some
     path.write_text(f'add_docstr(torch.abs,\n    r"""\nabs {long}\n""".format(**args))\n')
     assert documents.docstrings(path) == [f"abs {long}"]
-
-
-def test_a_source_file_in_another_encoding_gives_none(tmp_path):
-    path = tmp_path / "latin.py"
-    path.write_bytes('"""Größe '.encode("latin-1") + b"x" * 100 + b'"""')
-    assert documents.docstrings(path) == []
 
 
 def test_code_keeps_what_is_not_in_triple_quotes(tmp_path):
@@ -225,7 +206,12 @@ def test_code_keeps_what_is_not_in_triple_quotes(tmp_path):
         '"""All of it."""\nx = "kept"\n\ndef f():\n    r\'\'\'Does.\n    \'\'\'\n    return x\n'
     )
     assert documents.bare_code(path) == '\nx = "kept"\n\ndef f():\n    \n    return x\n'
-    path.write_bytes("x = 'Größe'".encode("latin-1"))
+
+
+def test_a_source_file_in_another_encoding_gives_nothing(tmp_path):
+    path = tmp_path / "latin.py"
+    path.write_bytes(f'"""Größe {"x" * 100}"""'.encode("latin-1"))
+    assert documents.docstrings(path) == []
     assert documents.bare_code(path) == ""
 
 
@@ -239,14 +225,13 @@ def test_code_has_the_tokens_of_docs_and_none_of_its_text(own_cache, tmp_path, m
     docs = load_corpus(folder_of(tmp_path / "docs", ["value documentation\n" * 9] * 2))
     monkeypatch.setattr(corpus, "load_docs", lambda name: docs)
     monkeypatch.setattr(documents, "source_folders", lambda: iter([("python", folder)]))
-    found = load_corpus("code")
-    assert found.documents == 30
-    assert found.tokenizer.to_str() == docs.tokenizer.to_str()
-    text = found.decode(torch.cat((found.train, found.held_out)))
+    code = load_corpus("code")
+    assert code.documents == 30
+    assert code.tokenizer.to_str() == docs.tokenizer.to_str()
+    text = code.decode(torch.cat((code.train, code.held_out)))
     assert "value_7 = 7 * 2" in text
     assert "Documentation" not in text
     assert "tested" not in text
-    assert load_corpus("code").sha256 == found.sha256
 
 
 def folder_of(folder, texts):
@@ -270,14 +255,9 @@ def test_split_follows_the_text_alone():
     assert set(fewer[1]) <= set(held_out)
 
 
-@pytest.mark.parametrize("count", [2, 3, 5])
-def test_a_small_text_still_has_both_halves(count):
-    for start in range(40):
-        halves = documents.split(f"document {start + i}" for i in range(count))
-        assert all(halves)
-
-
-def test_one_document_cannot_be_split():
+def test_a_small_text_still_has_both_halves():
+    for start, count in product(range(40), (2, 3, 5)):
+        assert all(documents.split(f"document {start + i}" for i in range(count)))
     with pytest.raises(ValueError, match=r"expected 2 different documents.* got 1"):
         documents.split(["same", "same"])
 
@@ -290,13 +270,13 @@ def tokenizer():
     return tokenization.train_tokenizer(["def f(x):\n    return x + 1\n" * 20, "Ünï 42 ☃"], 300)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None)
 @given(st.text(max_size=60))
 def test_encoding_by_pieces_equals_encoding_whole(tokenizer, text):
-    for each in (text, f" {text}\n\n  {text}\t{tokenization.EOT}x  "):
-        tokens = tokenization.encode(tokenizer, [each]).tolist()
-        assert tokens == [*tokenizer.encode(each).ids, 0]
-        assert tokenizer.decode(tokens[:-1], skip_special_tokens=False) == each
+    for whole in (text, f" {text}\n\n  {text}\t{tokenization.EOT}x  "):
+        tokens = tokenization.encode(tokenizer, [whole]).tolist()
+        assert tokens == [*tokenizer.encode(whole).ids, 0]
+        assert tokenizer.decode(tokens[:-1], skip_special_tokens=False) == whole
 
 
 def test_each_document_ends_with_the_end_of_text(tokenizer):
@@ -307,13 +287,10 @@ def test_each_document_ends_with_the_end_of_text(tokenizer):
     )
 
 
-def test_docs_tokens_are_those_of_the_library(docs):
+def test_docs_tokens_are_those_of_the_library_and_an_end_of_text_in_it_is_text(docs):
     text = docs.decode(docs.held_out[:50_000]).split(tokenization.EOT)[:-1]
     tokens = [i for document in text for i in [*docs.tokenizer.encode(document).ids, 0]]
     assert tokens == docs.held_out[: len(tokens)].tolist()
-
-
-def test_the_stored_tokenizer_still_reads_the_end_of_text_as_text(docs):
     assert 0 not in docs.tokenizer.encode(f"it ends with {tokenization.EOT}").ids
 
 
@@ -327,11 +304,10 @@ def test_a_batch_is_a_function_of_seed_and_step():
     assert inputs.dtype == targets.dtype == torch.int64
     assert torch.equal(targets, inputs + 1)
     torch.manual_seed(99)
+    before = torch.get_rng_state()
     assert torch.equal(made.batch(3, 8, 16, seed=1)[0], inputs)
-    before, others = torch.get_rng_state(), set()
-    for step, seed in product(range(6), repeat=2):
-        others.add(tuple(made.batch(step, 8, 16, seed)[0][:, 0].tolist()))
-    assert len(others) == 36
+    drawn = [made.batch(step, 8, 16, seed)[0] for step, seed in product(range(6), repeat=2)]
+    assert len({tuple(inputs[:, 0].tolist()) for inputs in drawn}) == 36
     assert torch.equal(torch.get_rng_state(), before)  # no chance of anybody else's is taken
 
 
@@ -349,22 +325,15 @@ def test_a_context_longer_than_the_text_is_refused():
         made.batch(0, 1, 7, seed=0)
     with pytest.raises(ValueError, match=r"expected a context below 5, .* held-out text, got 5"):
         list(made.held_out_batches(1, 5, 100))
-    with pytest.raises(ValueError, match="batch must be a whole number >= 1 and finite, got 0"):
-        made.batch(0, 0, 4, seed=0)
 
 
 def test_held_out_batches_predict_each_token_once():
-    made = made_of(range(9), range(50))
-    first = list(made.held_out_batches(batch=3, context=7, tokens=10_000))
-    assert [inputs.shape for inputs, _ in first] == [(3, 7), (3, 7), (1, 7)]
-    assert torch.cat([targets.flatten() for _, targets in first]).tolist() == list(range(1, 50))
-    assert torch.cat([inputs.flatten() for inputs, _ in first]).tolist() == list(range(49))
-
-
-def test_a_held_out_window_without_its_last_target_is_left_out():
-    made = made_of(range(9), range(49))
-    batches = list(made.held_out_batches(batch=3, context=7, tokens=10_000))
-    assert sum(targets.numel() for _, targets in batches) == 42
+    for size in (50, 56):  # a window without its last target is left out
+        made = made_of(range(9), range(size))
+        batches = list(made.held_out_batches(batch=3, context=7, tokens=10_000))
+        assert [inputs.shape for inputs, _ in batches] == [(3, 7), (3, 7), (1, 7)]
+        assert torch.cat([inputs.flatten() for inputs, _ in batches]).tolist() == [*range(49)]
+        assert all(torch.equal(targets, inputs + 1) for inputs, targets in batches)
 
 
 def test_held_out_batches_stop_at_the_tokens_asked_for():
@@ -378,9 +347,7 @@ def test_held_out_batches_stop_at_the_tokens_asked_for():
 def test_frequency_classes_by_hand():
     # 40 % + 20 % reach half; 20 % + 10 % reach nine tenths; the rest, and what never occurs
     made = made_of([3] * 40 + [1] * 20 + [4] * 20 + [0] * 10 + [2] * 6 + [5] * 4, vocab_size=7)
-    found = made.frequency_class()
-    assert found.dtype == torch.int8
-    assert found.tolist() == [1, 0, 2, 0, 1, 2, 2]
+    assert made.frequency_class().tolist() == [1, 0, 2, 0, 1, 2, 2]
 
 
 def test_frequency_classes_of_docs_cover_half_and_nine_tenths(docs):
@@ -391,56 +358,37 @@ def test_frequency_classes_of_docs_cover_half_and_nine_tenths(docs):
 # a folder of text files
 
 
-def test_a_folder_becomes_a_corpus(own_cache, texts):
-    found = load_corpus(str(texts))
-    assert found.name == "letters"
-    assert found.documents == 40
+def test_a_folder_becomes_a_corpus_without_what_is_hidden_or_no_text(own_cache, texts):
     written = {path.read_text().strip() for path in texts.rglob("*.txt")}
-    both = found.decode(found.train) + found.decode(found.held_out)
+    (texts / ".git").mkdir()
+    (texts / ".git" / "note.txt").write_text("hidden")
+    (texts / "picture.png").write_bytes(b"\x89PNG")
+    os.mkfifo(texts / "pipe.txt")
+    letters = load_corpus(str(texts))
+    assert letters.name == "letters"
+    assert letters.documents == 40
+    both = letters.decode(letters.train) + letters.decode(letters.held_out)
     assert set(both.split(tokenization.EOT)[:-1]) == written
-    assert found.characters == sum(map(len, written))
-    assert found.vocab_size <= 300
+    assert letters.characters == sum(map(len, written))
+    assert letters.vocab_size <= 300
 
 
-def test_a_changed_folder_is_read_again(own_cache, texts):
+def test_a_folder_is_read_again_when_its_text_changes_but_not_for_its_line_ends(own_cache, texts):
     before = load_corpus(texts)
     changed = texts / "00.txt"
-    stamp = changed.stat()
-    changed.write_text(changed.read_text().replace("rains", "snows"))
+    stamp, text = changed.stat(), changed.read_text()
+    changed.write_bytes(b"\xef\xbb\xbf" + text.encode() + b"\r\n")  # and a byte order mark
+    assert load_corpus(texts).sha256 == before.sha256
+    changed.write_text(text.replace("rains", "snows"))
     os.utime(changed, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
     assert load_corpus(texts).sha256 != before.sha256
 
 
-def test_line_ends_and_byte_order_marks_do_not_matter(own_cache, texts):
-    before = load_corpus(texts)
-    changed = texts / "00.txt"
-    changed.write_bytes(b"\xef\xbb\xbf" + changed.read_text().encode() + b"\r\n")
-    assert load_corpus(texts).sha256 == before.sha256
-
-
 def test_one_long_file_is_cut_at_blank_lines(own_cache, tmp_path):
-    folder = tmp_path / "novel"
-    folder.mkdir()
+    (tmp_path / "novel").mkdir()
     paragraphs = [f"Paragraph {i}. " + "It goes on. " * 30 for i in range(60)]
-    (folder / "novel.md").write_text("\n\n".join(paragraphs))
-    found = load_corpus(folder)
-    assert found.documents == 6
-    assert len(found.held_out) > 0
-
-
-def test_hidden_folders_and_other_files_are_left_out(texts):
-    (texts / ".git").mkdir()
-    (texts / ".git" / "note.txt").write_text("hidden")
-    (texts / "picture.png").write_bytes(b"\x89PNG")
-    assert len(documents.passages(texts)) == 40
-
-
-def test_an_empty_folder_is_refused(own_cache, tmp_path):
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "empty" / "blank.txt").write_text("  \n")
-    with pytest.raises(FileNotFoundError, match=r"expected text in files that end in \.txt.*empty"):
-        load_corpus(tmp_path / "empty")
-    assert not own_cache.exists()
+    (tmp_path / "novel" / "novel.md").write_text("\n\n".join(paragraphs))
+    assert load_corpus(tmp_path / "novel").documents == 6
 
 
 def test_an_unreadable_folder_is_named(own_cache, texts, monkeypatch):
@@ -450,35 +398,19 @@ def test_an_unreadable_folder_is_named(own_cache, texts, monkeypatch):
         documents.passages(texts)
 
 
-def test_a_file_that_is_not_text_is_named(own_cache, texts):
-    (texts / "old.txt").write_bytes("Gr\xf6\xdfe".encode("latin-1"))
-    with pytest.raises(ValueError, match=r"expected text in UTF-8 in .*old\.txt, got byte 0xf6"):
-        load_corpus(texts)
-    assert not own_cache.exists()
-
-
 # the cache: whole, or not there
-
-
-def damage_flip(content):
-    return content[:-5] + bytes([content[-5] ^ 1]) + content[-4:]
-
-
-def damage_header(content):
-    return content.replace(b'"documents": 40', b'"documents": 41')
 
 
 @pytest.mark.parametrize(
     "damage",
     [
-        damage_flip,
-        damage_header,
+        lambda c: c[:-5] + bytes([c[-5] ^ 1]) + c[-4:],
+        lambda c: c.replace(b'"documents": 40', b'"documents": 41'),
         lambda c: c[:-100],
-        lambda c: c[:10],
         lambda c: b"",
         lambda c: b"PK" + c,
     ],
-    ids=["bit", "header", "cut", "cut early", "empty", "other"],
+    ids=["bit", "header", "cut", "empty", "other"],
 )
 def test_a_broken_cache_is_named_and_built_again(own_cache, texts, damage):
     before = load_corpus(texts)
@@ -492,13 +424,6 @@ def test_a_broken_cache_is_named_and_built_again(own_cache, texts, damage):
     assert path.read_bytes() == good
 
 
-def test_a_build_that_fails_leaves_nothing(own_cache, texts, monkeypatch):
-    monkeypatch.setattr(tokenization, "encode", Mock(side_effect=MemoryError))
-    with pytest.raises(MemoryError):
-        load_corpus(texts)
-    assert not [*own_cache.iterdir()]
-
-
 FULL = OSError(errno.ENOSPC, "No space left on device")
 
 
@@ -507,7 +432,7 @@ FULL = OSError(errno.ENOSPC, "No space left on device")
     [
         (os, "fsync", [FULL], "No space left.*MUONLAB_CACHE"),
         (os, "replace", [FULL], "No space left.*MUONLAB_CACHE"),
-        (os, "fsync", [KeyboardInterrupt], ""),
+        (os, "fsync", [KeyboardInterrupt], None),
         (Path, "read_bytes", [b"rot"], "reads back otherwise"),
     ],
 )
@@ -518,13 +443,6 @@ def test_a_write_that_fails_leaves_nothing(own_cache, monkeypatch, owner, call, 
     assert not [*own_cache.iterdir()]
 
 
-def test_a_cache_that_cannot_be_a_folder_is_refused(texts, monkeypatch, tmp_path):
-    (tmp_path / "file").write_text("in the way")
-    monkeypatch.setenv("MUONLAB_CACHE", str(tmp_path / "file"))
-    with pytest.raises(ValueError, match="MUONLAB_CACHE must be a whole path, of a folder"):
-        load_corpus(texts)
-
-
 def test_a_cache_file_that_cannot_be_read_is_named(own_cache, monkeypatch):
     cache.load_or_build("some.corpus", lambda: b"good")
     refused = PermissionError(errno.EACCES, "Permission denied")
@@ -533,48 +451,23 @@ def test_a_cache_file_that_cannot_be_read_is_named(own_cache, monkeypatch):
         cache.load_or_build("some.corpus", lambda: pytest.fail("built over it"))
 
 
-def test_two_that_build_at_once_do_not_disturb_each_other(own_cache):
+def test_two_that_build_at_once_do_not_disturb_each_other_and_a_third_reads(own_cache):
     both_building = threading.Barrier(2, timeout=300)
-    found = []
+    content = bytes(range(256)) * 400  # with line ends in it
 
     def build():
         both_building.wait()
-        return bytes(100_000)
+        return content
 
-    def load():
-        found.append(cache.load_or_build("some.corpus", build))
-
-    threads = [threading.Thread(target=load) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len({digest for _, digest in found}) == 1
+    with ThreadPoolExecutor(2) as threads:
+        loads = [threads.submit(cache.load_or_build, "some.corpus", build) for _ in range(2)]
+    third = cache.load_or_build("some.corpus", lambda: pytest.fail("built again"))
+    assert third == (content, sha256(content).hexdigest())
+    assert [load.result() for load in loads] == [third] * 2
     assert [path.name for path in own_cache.iterdir()] == ["some.corpus"]
-    assert cache.checked_content((own_cache / "some.corpus").read_bytes())[1] == found[0][1]
-
-
-def test_stored_content_comes_back(own_cache):
-    content = bytes(range(256))  # with line ends in it
-    built = cache.load_or_build("some.corpus", lambda: content)
-    assert built == cache.load_or_build("some.corpus", lambda: pytest.fail("built again"))
-    assert built == (content, sha256(content).hexdigest())
-
-
-def test_the_cache_folder_is_the_systems_or_yours(monkeypatch, tmp_path):
-    monkeypatch.setenv("MUONLAB_CACHE", str(tmp_path))
-    assert cache.cache_folder() == tmp_path
-    monkeypatch.delenv("MUONLAB_CACHE")
-    assert "muonlab" in str(cache.cache_folder())
 
 
 # the summary
-
-
-def test_a_named_pipe_in_a_folder_of_texts_is_passed_over(tmp_path):
-    (tmp_path / "a.txt").write_text("some text", encoding="utf-8")
-    os.mkfifo(tmp_path / "pipe.txt")
-    assert documents.passages(tmp_path) == ["some text"]
 
 
 def test_repeated_spans_by_hand():

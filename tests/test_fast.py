@@ -1,6 +1,7 @@
 """The fast path is the readable one: same function, another order of operations."""
 
 import copy
+from itertools import product
 
 import pytest
 import torch
@@ -10,11 +11,11 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.optim.lr_scheduler import LinearLR
 
-from muonlab import Muon, newton_schulz, polar, route
+from muonlab import Muon, NorMuon, newton_schulz, polar, route
 from muonlab.files import course
 from muonlab.models.gpt import GPT, GPTConfig
 from muonlab.optim.coefficients import COEFFICIENTS, FOUR_STEPS, POLAR_EXPRESS_SAFE, tolerates
-from muonlab.optim.fast import STACK, STACK_ELSE, Scratch, fast_newton_schulz
+from muonlab.optim.fast import STACK, STACK_ELSE, fast_newton_schulz
 from muonlab.optim.orthogonalize import NORMS, unit_norm
 from muonlab.optim.stacks import as_stacks
 from muonlab.records.runs import by_contestant
@@ -68,7 +69,7 @@ def stacks(draw):
     steps=st.integers(0, 9),
     norm=st.sampled_from(NORMS),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_fast_is_readable_in_float64(G, coefficients, steps, norm):
     """Nine digits agree: what is left between the two is rounding, not mathematics."""
     expected = newton_schulz(G, steps, coefficients, norm=norm)
@@ -85,7 +86,7 @@ def test_many_steps_make_the_gram_matrix_anew_before_its_rounding_grows():
 
 
 @given(G=stacks(), coefficients=st.sampled_from(sorted(COEFFICIENTS)), norm=st.sampled_from(NORMS))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_fast_is_readable_in_float32(G, coefficients, norm):
     """The worst case is a matrix of low rank, whose rounding noise the first steps amplify."""
     options = {"coefficients": coefficients, "norm": norm, "dtype": torch.float32}
@@ -96,7 +97,7 @@ def test_fast_is_readable_in_float32(G, coefficients, norm):
 
 
 @given(G=stacks(), coefficients=st.sampled_from(sorted(COEFFICIENTS)), norm=st.sampled_from(NORMS))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_fast_stays_in_the_band_in_bf16(G, coefficients, norm):
     """bf16 keeps 8 bits: two results may differ by as much as the band of the curve is wide."""
     options = {"coefficients": coefficients, "norm": norm, "dtype": torch.bfloat16}
@@ -126,25 +127,21 @@ def awkward_spectra(k, count):
     )
 
 
-@pytest.mark.parametrize("shape", [(16, 64), (32, 128), (96, 40)])
-@pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("name", COEFFICIENTS)
-def test_bf16_survives_awkward_spectra(name, norm, shape):
+@pytest.mark.parametrize("shape", [(16, 64), (96, 40)])
+def test_bf16_survives_awkward_spectra(shape):
     """Polar Express on bf16 Gram matrices, good on Gaussians, ends at 1e6 for some of these."""
     rows, columns = shape
     sigma = awkward_spectra(min(shape), count=60)
     U = torch.linalg.qr(random((len(sigma), rows, min(shape)), 1)).Q
     V = torch.linalg.qr(random((len(sigma), columns, min(shape)), 2)).Q
-    G = (U * sigma.unsqueeze(1)) @ V.mT
-    results = [
-        f(G, coefficients=name, norm=norm, dtype=torch.bfloat16)
-        for f in (newton_schulz, fast_newton_schulz)
-    ]
-    assert torch.linalg.matrix_norm(results[1], ord=2).max() < WORST[name] + 0.03
-    exact = (U @ V.mT).flatten(1)
-    readable, fast = (torch.cosine_similarity(X.flatten(1), exact) for X in results)
-    assert (readable - fast).max() < 0.03
-    assert (readable - fast).mean() < 0.002
+    G, exact = (U * sigma.unsqueeze(1)) @ V.mT, (U @ V.mT).flatten(1)
+    for name, norm in product(COEFFICIENTS, NORMS):
+        options = {"coefficients": name, "norm": norm, "dtype": torch.bfloat16}
+        results = [function(G, **options) for function in (newton_schulz, fast_newton_schulz)]
+        assert torch.linalg.matrix_norm(results[1], ord=2).max() < WORST[name] + 0.03, options
+        readable, fast = (torch.cosine_similarity(X.flatten(1), exact) for X in results)
+        assert (readable - fast).max() < 0.03, options
+        assert (readable - fast).mean() < 0.002, options
 
 
 def test_schatten4_is_a_bound_and_a_closer_one():
@@ -171,14 +168,6 @@ def test_a_long_stack_is_taken_in_parts(monkeypatch):
     torch.testing.assert_close(fast_newton_schulz(G), newton_schulz(G))
 
 
-def test_scratch_gives_the_same_memory_again():
-    scratch, like = Scratch(), torch.empty(0)
-    first = scratch.empty("A", (4, 5), like)
-    assert scratch.empty("A", (2, 3), like).data_ptr() == first.data_ptr()
-    assert scratch.empty("B", (2, 3), like).data_ptr() != first.data_ptr()
-    assert scratch.empty("A", (2, 3), like.double()).dtype == torch.float64
-
-
 # The optimizer on top of it
 
 
@@ -199,7 +188,7 @@ def readable_step(optimizer, group):
         p.mul_(1 - group["lr"] * group["weight_decay"]).add_(update, alpha=-group["lr"] * scale)
 
 
-def losses(steps=60, **options):
+def losses(steps=40, **options):
     torch.manual_seed(0)
     model = GPT(GPTConfig(vocab_size=64, context=16, layers=2, width=32, heads=2))
     groups = route(model).groups(0.02, 3e-3, adjust_lr_fn="match_rms_adamw", **options)
@@ -214,34 +203,24 @@ def losses(steps=60, **options):
     return torch.tensor(curve)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize(
-    "options",
+    ("options", "dtype", "tolerance"),  # of a loss that falls from 4.2
     [
-        {},
-        {"ns_coefficients": "polar_express", "ns_norm": "schatten4"},
-        {"ns_coefficients": "polar_express_safe", "ns_norm": "schatten4"},
-        {"ns_coefficients": "four", "ns_steps": 4, "ns_norm": "schatten4"},
+        ({}, torch.float32, 0.02),
+        ({"ns_coefficients": "polar_express", "ns_norm": "schatten4"}, torch.bfloat16, 0.15),
+        ({"ns_coefficients": "polar_express_safe", "ns_norm": "schatten4"}, torch.bfloat16, 0.15),
+        ({"ns_coefficients": "four", "ns_steps": 4, "ns_norm": "schatten4"}, torch.float32, 0.02),
     ],
 )
-def test_training_follows_the_same_curve(monkeypatch, options, dtype):
+def test_training_follows_the_same_curve(monkeypatch, options, dtype, tolerance):
     fast = losses(**options, ns_dtype=dtype)
     monkeypatch.setattr(Muon, "_muon_step", readable_step)
     readable = losses(**options, ns_dtype=dtype)
-    assert fast[-1] < 0.5 * fast[0]
-    tolerance = 0.02 if dtype == torch.float32 else 0.15  # of a loss that falls from 4.2
+    assert fast[-1] < 0.7 * fast[0]
     assert (fast - readable).abs().max() < tolerance
 
 
 GROUP = {"kernels": False, "ns_coefficients": "jordan", "ns_dtype": None}
-
-
-def test_stacks_hold_equal_shapes_and_no_more_than_fits():
-    shapes = [(64, 32), (32, 64), (64, 32), (4, 64, 32), (64, 2, 4, 4)]
-    params = [torch.empty(s) for s in shapes] + [torch.empty(64, 32, dtype=torch.bfloat16)]
-    order = {id(p): i for i, p in enumerate(params)}
-    found = [[order[id(p)] for p in stack] for [stack], _ in as_stacks(params, GROUP)]
-    assert found == [[0, 2], [1], [3], [4], [5]]
 
 
 @pytest.mark.parametrize(("dtype", "most"), [(torch.bfloat16, STACK), (None, STACK_ELSE)])
@@ -258,9 +237,8 @@ def test_a_stack_is_no_larger_than_the_cache(dtype, most):
 def test_many_matrices_are_stepped_as_one_is():
     params = [nn.Parameter(random((6, 9), seed)) for seed in range(5)]
     alone = copy.deepcopy(params)
-    for p, q in zip(params, alone, strict=True):
-        p.grad = random((6, 9), 7).clone()
-        q.grad = p.grad.clone()
+    for p in params + alone:
+        p.grad = random((6, 9), 7)
     Muon(params, lr=0.1).step()
     for q in alone:
         Muon([q], lr=0.1).step()
@@ -270,9 +248,9 @@ def test_many_matrices_are_stepped_as_one_is():
 def test_a_convolution_in_channels_last_is_stepped_too():
     p = nn.Parameter(random((8, 3, 2, 2)).contiguous(memory_format=torch.channels_last))
     q = nn.Parameter(p.detach().contiguous())
-    for each in (p, q):
-        each.grad = random((8, 3, 2, 2), 1)
-        Muon([each], lr=0.1).step()
+    for kernel in (p, q):
+        kernel.grad = random((8, 3, 2, 2), 1)
+        Muon([kernel], lr=0.1).step()
     torch.testing.assert_close(p.detach().contiguous(), q.detach())
 
 
@@ -288,28 +266,28 @@ def test_a_step_needs_less_extra_memory_than_three_momenta(dtype):
     assert 0 < optimizer.scratch.nbytes < 3 * layers * 1536 * 384 * 4
 
 
-@pytest.mark.parametrize("lr", [0.05, torch.tensor(0.05)])
-def test_the_step_compiles_as_one_graph(lr):
+@pytest.mark.parametrize(("make", "lr"), [(Muon, 0.05), (NorMuon, torch.tensor(0.05))])
+def test_the_step_compiles_as_one_graph(make, lr):
     """On a GPU, torch.compile removes the launches; here only the capture is tested."""
-    shapes = [(8, 8), (8, 8), (8, 32), (3, 8, 5)]
-    params, vector = (
-        [nn.Parameter(random(s, i)) for i, s in enumerate(shapes)],
-        nn.Parameter(random(5)),
-    )
-    other, vectors = copy.deepcopy(params), copy.deepcopy(vector)
+    shapes = [(8, 8), (8, 8), (3, 8, 5), (24, 8), (5,)]
+    params = [nn.Parameter(random(s, i)) for i, s in enumerate(shapes)]
+    others = copy.deepcopy(params)
 
-    def optimizer(matrices, rest):
-        for p in [*matrices, rest]:
+    def optimizer(params):
+        *matrices, fused, vector = params
+        for p in params:
             p.grad = p.detach().sin()
-        return Muon([{"params": matrices}, {"params": [rest], "rule": "adamw"}], lr=lr)
+        matrices[-1].grad[1] = 0  # an expert that is idle
+        groups = [{"params": matrices}, {"params": [fused], "heads": 3}]
+        return make([*groups, {"params": [vector], "rule": "adamw"}], lr=lr)
 
-    eager, compiled = optimizer(params, vector), optimizer(other, vectors)
+    eager, compiled = optimizer(params), optimizer(others)
+    torch.compiler.reset()  # it takes the step up to eight times in a process
     step = torch.compile(compiled.step, fullgraph=True, backend="eager")
-    for _ in range(3):
+    for _ in range(2):
         eager.step()
         step()
-    torch.testing.assert_close(other, params)
-    torch.testing.assert_close(vectors, vector)
+    torch.testing.assert_close(others, params)
 
 
 @pytest.mark.filterwarnings("ignore:Detected call of `lr_scheduler.step")  # torch sees no step
@@ -335,7 +313,7 @@ def test_a_compiled_step_chooses_the_precision_of_large_stacks_too():
     eager, compiled = Muon([p]), Muon([other])
     p.grad = other.grad = p.detach().sin()
     eager.step()
-    torch.compiler.reset()  # it takes the step up to eight times in a process
+    torch.compiler.reset()
     torch.compile(compiled.step, fullgraph=True, backend="eager")()
     torch.testing.assert_close(other, p)
 
@@ -343,8 +321,9 @@ def test_a_compiled_step_chooses_the_precision_of_large_stacks_too():
 # four steps instead of five
 
 
-def awkward():
-    """Returns matrices: log-spaced values, Gaussian, low rank with three sizes of noise."""
+@pytest.fixture(scope="module")
+def matrices():
+    """Log-spaced singular values, Gaussians, low rank with three sizes of noise."""
 
     def low_rank(rank, noise, seed):
         left, right = random((384, rank), seed), random((rank, 1536), seed + 1)
@@ -363,27 +342,19 @@ def awkward():
     }
 
 
-@pytest.fixture(scope="module")
-def matrices():
-    return awkward()
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_four_steps_come_nearer_to_the_factor_than_jordans_five(matrices, dtype):
+def test_four_steps_come_nearer_to_the_factor_than_jordans_five(matrices):
     for name, G in matrices.items():
-        factor = polar(G)
-
-        def near(*schedule, norm, G=G, factor=factor):
-            X = fast_newton_schulz(G.float(), *schedule, norm=norm, dtype=dtype)
-            return torch.nn.functional.cosine_similarity(X.flatten(), factor.float().flatten(), 0)
-
-        four, five = near(4, "four", norm="schatten4"), near(5, "jordan", norm="frobenius")
-        assert four > five + 0.003, name
-        if dtype == torch.bfloat16:
-            row = next(line for line in PAGE.splitlines() if line.startswith(f"| {name} |"))
-            cells = [float(cell) for cell in row.split("|")[2:-1]]
-            assert cells[0] == pytest.approx(five.item(), abs=0.0015)
-            assert cells[3] == pytest.approx(four.item(), abs=0.0015)
+        factor = polar(G).float().flatten()
+        for dtype in (torch.float32, torch.bfloat16):
+            X, Y = (
+                fast_newton_schulz(G.float(), *schedule, norm=norm, dtype=dtype).flatten()
+                for *schedule, norm in ((4, "four", "schatten4"), (5, "jordan", "frobenius"))
+            )
+            four, five = (torch.cosine_similarity(x, factor, 0).item() for x in (X, Y))
+            assert four > five + 0.003, name
+        row = next(line for line in PAGE.splitlines() if line.startswith(f"| {name} |"))
+        cells = [float(cell) for cell in row.split("|")[2:-1]]
+        assert (cells[0], cells[3]) == pytest.approx((five, four), abs=0.0015)  # in bf16
     assert tolerates(FOUR_STEPS[:4], 0.04)
 
 
@@ -398,13 +369,11 @@ def test_the_four_triples_are_where_the_fit_ends(matrices):
 
     begun = lead(POLAR_EXPRESS_SAFE[:4])
     assert begun < -0.02
-    fitted = fit_schedule(POLAR_EXPRESS_SAFE[:4], spectra, least, 400)
-    assert lead(fitted) > begun + 0.015
+    fitted = fit_schedule(POLAR_EXPRESS_SAFE[:4], spectra, least, 200)
+    assert lead(fitted) > begun + 0.012
     ends = torch.cat([scalar_map(fitted, 4)(s) for s in spectra])
-    assert ends.sum().item() == pytest.approx(
-        ends.square().sum().item(), rel=1e-6
-    )  # no factor brings it nearer
-    assert lead(fit_schedule(FOUR_STEPS[:4], spectra, least, 300)) < lead(FOUR_STEPS) + 0.001
+    assert (ends.sum() / ends.square().sum()).item() == pytest.approx(1)  # no factor is better
+    assert lead(fit_schedule(FOUR_STEPS[:4], spectra, least, 100)) < lead(FOUR_STEPS) + 0.001
     assert lead(FOUR_STEPS) > 0.004
 
 

@@ -38,12 +38,6 @@ def test_the_closed_gradient_is_autograds(name):
     torch.testing.assert_close(-W.grad, memory.descent(W.detach(), E, values, p))
 
 
-@pytest.mark.parametrize("name", NAMES[:3])
-def test_embeddings_are_orthonormal(name):
-    for matrix in pair(name):
-        torch.testing.assert_close(matrix.T @ matrix, EYE)
-
-
 def test_an_orthonormal_memory_recalls_every_fact_and_a_crowded_one_does_not():
     E, values = rotation(12, 1), rotation(12, 2)
     assert memory.recall(memory.store(E, values), E, values).tolist() == list(range(12))

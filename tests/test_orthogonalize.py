@@ -47,11 +47,6 @@ def test_polar_is_the_nearest_orthogonal_matrix(shape):
     assert torch.linalg.eigvalsh(H).min() > -1e-10
 
 
-def test_many_quintic_steps_converge_to_polar():
-    G = random((20, 40))
-    torch.testing.assert_close(newton_schulz(G, 25, "quintic"), polar(G), rtol=0, atol=1e-12)
-
-
 def test_polar_drops_the_directions_that_are_not_there():
     sigma = torch.tensor([5.0, 1.0], dtype=torch.float64)
     G = with_spectrum(sigma, 6, 9).float()  # float32 rounding adds noise of 1e-7
@@ -116,11 +111,6 @@ def test_a_schedule_repeats_its_last_triple():
     assert schedule((1, 2, 3), 2) == ((1, 2, 3), (1, 2, 3))
     assert schedule([(1, 2, 3), (4, 5, 6)], 3) == ((1, 2, 3), (4, 5, 6), (4, 5, 6))
     assert schedule("polar_express", 3) == POLAR_EXPRESS[:3]
-
-
-def test_no_steps_only_normalizes():
-    G = random((3, 4))
-    torch.testing.assert_close(newton_schulz(G, 0), G / G.norm())
 
 
 def test_the_singular_values_five_jordan_steps_leave():

@@ -147,19 +147,6 @@ def test_a_model_with_one_matrix_trains_as_one_with_three():
     assert losses[0] == pytest.approx(losses[1], rel=1e-6)
 
 
-def test_a_compiled_step_splits_too():
-    pairs = [nn.Parameter(draw((24, WIDTH), 99).double()) for _ in range(2)]
-    eager, compiled = (Muon([{"params": [p], "split": ROWS}]) for p in pairs)
-    for p in pairs:
-        p.grad = p.detach().sin()
-    torch.compiler.reset()
-    step = torch.compile(compiled.step, fullgraph=True, backend="eager")
-    for _ in range(2):
-        eager.step()
-        step()
-    torch.testing.assert_close(*pairs)
-
-
 # The routing table
 
 

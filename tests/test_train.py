@@ -26,7 +26,7 @@ from muonlab.training import run as train_module
 from muonlab.training.build import build_model, build_optimizer, picks_bf16
 from muonlab.training.config import IDLE, TrainConfig
 from muonlab.training.pretraining import SETTINGS, first_run
-from muonlab.training.run import Diverged, Run, load_model, pretrained, tensors, train
+from muonlab.training.run import Diverged, Run, pretrained, tensors, train
 
 VOCABULARY = 50
 CONFIG = TrainConfig(steps=7, batch=4, context=16, eval_every=3, eval_tokens=256, device="cpu")
@@ -198,13 +198,6 @@ def test_a_resumed_run_goes_on_and_does_not_start_again(tmp_path):
     assert quiet(CONFIG, Cycle(fail_at=0), checkpoint=path).train_loss  # finished: nothing to do
 
 
-def test_a_checkpoint_gives_its_model_back(tmp_path):
-    run = Run(CONFIG, Cycle())
-    run.train_step()
-    run.save(tmp_path / "run")
-    assert same(dict(load_model(tmp_path / "run").state_dict()), dict(run.model.state_dict()))
-
-
 def test_a_checkpoint_of_another_run_is_refused_by_the_fields_that_differ(tmp_path):
     path = tmp_path / "run"
     quiet(CONFIG, checkpoint=path)
@@ -279,24 +272,6 @@ def test_the_config_reaches_the_optimizer(muon):
     assert groups[-1]["eps"] == 1e-8
     own = groups[0]["momentum"], groups[0]["nesterov"], groups[0]["ns_steps"]
     assert own == ((0.9, False, 3) if muon else (0.95, True, 5))  # AdamW reads none of them
-
-
-@pytest.mark.parametrize(
-    ("muon", "rates"),
-    [
-        ((), {"adamw_lr": 2, "adamw_matrix_lr": 6}),
-        (("VO",), {"lr": 2, "adamw_lr": 2, "adamw_matrix_lr": 4}),
-        (("QK", "VO", "FFN"), {"lr": 6, "adamw_lr": 2}),
-    ],
-)
-def test_matrices_under_adamw_may_have_a_rate_of_their_own(muon, rates):
-    config = replace(CONFIG, muon=muon, lr=1.0, adamw_lr=0.5, adamw_matrix_lr=0.25)
-    model = build_model(config, Cycle())
-    groups = build_optimizer(config, model).param_groups
-    assert {group["rate"]: len(group["params"]) for group in groups} == rates
-    assert all(group["lr"] == getattr(config, group["rate"]) for group in groups)
-    outer = next(group["params"] for group in groups if group["rate"] == "adamw_lr")
-    assert {id(p) for p in outer} == {id(model.embedding.weight), id(model.head.weight)}
 
 
 def test_the_same_rate_apart_or_together_gives_the_same_bits():
