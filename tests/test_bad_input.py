@@ -30,7 +30,7 @@ from muonlab.data import shards
 from muonlab.data.facts import load_facts, selections
 from muonlab.data.load import load_corpus, shape_for
 from muonlab.data.regression import load_regression
-from muonlab.data.zipf import exponent_interval, zipf
+from muonlab.data.zipf import exponent, exponent_interval, zipf
 from muonlab.distributed import parallel
 from muonlab.drawing import figures, heatmaps
 from muonlab.files import prepare_file
@@ -379,6 +379,7 @@ STATISTICS = [
     ("zipf(0, 1)", "words 0"),
     ("zipf(5, NAN)", "exponent nan"),
     ("zipf(HUGE, 1)", "GiB free"),
+    ("exponent([5, 0, 0])", "two ranks (3,)"),
     ("exponent_interval(np.ones((1, 3)))", "blocks 1"),
 ]
 DATA = [

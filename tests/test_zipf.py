@@ -52,8 +52,3 @@ def test_a_sample_of_known_exponent_is_found_again():
     found, low, high = exponent_interval(ranked_blocks(corpus(tokens, 200)))
     assert low < found < high
     assert found == pytest.approx(1.1, abs=0.02)
-
-
-def test_what_has_no_exponent_is_refused():
-    with pytest.raises(ValueError, match="signs"):
-        exponent([5, 0, 0])

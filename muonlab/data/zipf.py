@@ -36,7 +36,7 @@ def exponent(counts: Sequence[float] | np.ndarray, first: int = 1) -> float:
         first: the rank of counts[0]; the law is then that of these ranks alone.
 
     Raises:
-        ValueError: all occurrences at one end.
+        ValueError: all occurrences at one end, or none.
 
     >>> round(exponent([120, 60, 40, 30]), 6)
     1.0
@@ -44,6 +44,8 @@ def exponent(counts: Sequence[float] | np.ndarray, first: int = 1) -> float:
     c = np.asarray(counts, dtype=float)
     log_rank = np.log(np.arange(first, first + len(c)))
     seen = c @ log_rank / c.sum()
+    if not log_rank[0] < seen < log_rank[-1]:  # nor is NaN, of no occurrences
+        raise ValueError(f"expected occurrences of two ranks or more, got {checks.told(c)}")
 
     def excess(s: float) -> float:
         logits = -s * log_rank
