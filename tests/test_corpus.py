@@ -279,14 +279,6 @@ def test_encoding_by_pieces_equals_encoding_whole(tokenizer, text):
         assert tokenizer.decode(tokens[:-1], skip_special_tokens=False) == whole
 
 
-def test_each_document_ends_with_the_end_of_text(tokenizer):
-    tokens = tokenization.encode(tokenizer, ["a b", "", "c"])
-    assert tokens.dtype == np.uint16
-    assert tokenizer.decode(tokens.tolist(), skip_special_tokens=False) == (
-        f"a b{tokenization.EOT}{tokenization.EOT}c{tokenization.EOT}"
-    )
-
-
 def test_docs_tokens_are_those_of_the_library_and_an_end_of_text_in_it_is_text(docs):
     text = docs.decode(docs.held_out[:50_000]).split(tokenization.EOT)[:-1]
     tokens = [i for document in text for i in [*docs.tokenizer.encode(document).ids, 0]]
@@ -348,11 +340,6 @@ def test_frequency_classes_by_hand():
     # 40 % + 20 % reach half; 20 % + 10 % reach nine tenths; the rest, and what never occurs
     made = made_of([3] * 40 + [1] * 20 + [4] * 20 + [0] * 10 + [2] * 6 + [5] * 4, vocab_size=7)
     assert made.frequency_class().tolist() == [1, 0, 2, 0, 1, 2, 2]
-
-
-def test_frequency_classes_of_docs_cover_half_and_nine_tenths(docs):
-    shares = torch.bincount(docs.frequency_class()[docs.train.long()].long()) / len(docs.train)
-    assert torch.allclose(shares, torch.tensor([0.5, 0.4, 0.1]), atol=0.01)
 
 
 # a folder of text files

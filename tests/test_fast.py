@@ -234,17 +234,6 @@ def test_a_stack_is_no_larger_than_the_cache(dtype, most):
     assert [len(stack) for [stack], _ in stacks] == [1, 1]
 
 
-def test_many_matrices_are_stepped_as_one_is():
-    params = [nn.Parameter(random((6, 9), seed)) for seed in range(5)]
-    alone = copy.deepcopy(params)
-    for p in params + alone:
-        p.grad = random((6, 9), 7)
-    Muon(params, lr=0.1).step()
-    for q in alone:
-        Muon([q], lr=0.1).step()
-    torch.testing.assert_close(params, alone)
-
-
 def test_a_convolution_in_channels_last_is_stepped_too():
     p = nn.Parameter(random((8, 3, 2, 2)).contiguous(memory_format=torch.channels_last))
     q = nn.Parameter(p.detach().contiguous())
