@@ -116,13 +116,6 @@ def test_a_run_waits_for_others_as_long_as_it_is_told(monkeypatch):
     assert [seconds for _, seconds in asked] == [180]
 
 
-@pytest.mark.parametrize("shard", [False, True])
-def test_the_command_of_a_record_says_whether_it_was_sharded(shard):
-    provenance = quiet(CONFIG, shard=shard).provenance
-    assert provenance["command"] == CONFIG.command() + " --shard" * shard
-    assert "replicas" not in provenance
-
-
 def test_a_run_takes_the_numbers_of_numpy():
     config = replace(CONFIG, steps=np.int64(5), lr=np.float32(0.5), gated=np.bool_(True))
     assert config == replace(CONFIG, steps=5, lr=0.5, gated=True)
