@@ -27,10 +27,10 @@ from muonlab.records.record import Record, append, line_of, prepare_records
 from muonlab.records.store import RESULTS, path_of, write_manifest
 from muonlab.records.table import runs_table
 from muonlab.studies.evidence import SEARCHES
-from muonlab.studies.finding import judge
 from muonlab.studies.grids import PHASES, PRESETS, STUDIES, phases
 from muonlab.studies.hypothesis import Hypothesis
 from muonlab.studies.ladder import UNFINISHED
+from muonlab.studies.verdicts import judge
 from muonlab.sweeps import pool
 from muonlab.sweeps.results import problems, read_runs, recorded
 from muonlab.sweeps.search import outcome

@@ -28,7 +28,6 @@ from muonlab.studies import comparisons
 from muonlab.studies.after_race import BATCH
 from muonlab.studies.evidence import gained_beyond, knobs_of, rates_of
 from muonlab.studies.facts import FACTS_400, people_known
-from muonlab.studies.finding import end_of, judge
 from muonlab.studies.hypothesis import Hypothesis, state
 from muonlab.studies.races import RACE, RATES, VOCABULARY
 from muonlab.studies.table1 import (
@@ -41,6 +40,7 @@ from muonlab.studies.table1 import (
     table1_data,
     widened,
 )
+from muonlab.studies.verdicts import end_of, judge
 from muonlab.sweeps.results import recorded
 from muonlab.sweeps.search import Knob, Search
 from muonlab.sweeps.study import HERE, Place, best_trial

@@ -54,8 +54,8 @@ from muonlab.statistics import (
 )
 from muonlab.studies import facts as fact_studies
 from muonlab.studies import table1
-from muonlab.studies.finding import judge
 from muonlab.studies.hypothesis import Hypothesis, state
+from muonlab.studies.verdicts import judge
 from muonlab.sweeps.results import read_runs, recorded
 from muonlab.sweeps.search import Knob
 from muonlab.sweeps.study import Place, best_trial

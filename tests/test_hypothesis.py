@@ -13,8 +13,8 @@ import scipy.stats
 from muonlab.records.record import Record, append
 from muonlab.statistics import Interval, contrast, paired_interval
 from muonlab.studies.evidence import knobs_of, rates_of
-from muonlab.studies.finding import Finding, judge
 from muonlab.studies.hypothesis import Hypothesis, state
+from muonlab.studies.verdicts import Finding, judge
 from muonlab.sweeps.study import Place
 from muonlab.training.config import TrainConfig
 

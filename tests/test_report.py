@@ -19,8 +19,8 @@ from muonlab.classroom import report
 from muonlab.optim.own import own_rule
 from muonlab.records import record as records
 from muonlab.statistics import chance_to_see
-from muonlab.studies.finding import Finding, judge
 from muonlab.studies.hypothesis import Hypothesis
+from muonlab.studies.verdicts import Finding, judge
 from muonlab.sweeps.search import Knob
 from muonlab.sweeps.study import Place
 

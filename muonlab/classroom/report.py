@@ -23,8 +23,8 @@ from muonlab.records import table as tables
 from muonlab.records.record import Record
 from muonlab.statistics import chance_to_see, half_width
 from muonlab.studies.evidence import knobs_of
-from muonlab.studies.finding import Finding, both_sides, judge
 from muonlab.studies.hypothesis import Hypothesis
+from muonlab.studies.verdicts import Finding, both_sides, judge
 from muonlab.sweeps.search import EDGE, Search
 from muonlab.sweeps.study import Place
 from muonlab.training.config import TrainConfig
