@@ -18,7 +18,7 @@ from torch.distributed.tensor import Shard, distribute_tensor
 from muonlab import Muon, NorMuon
 from muonlab.distributed import parallel
 from muonlab.distributed import rehearse as rehearsal
-from muonlab.distributed.processes import _store, together
+from muonlab.distributed.processes import PRELOADED, _store, together
 from muonlab.distributed.rehearse import rehearse, start_alike, train_small, train_step
 from muonlab.distributed.sharded import orthogonalize_apart, whole
 from muonlab.distributed.traffic import Traffic, sharded_bytes
@@ -36,10 +36,10 @@ UNEVEN = GPTConfig(  # 61 words; 3 experts, and 5 rows for those that all tokens
     **{"vocab_size": 61, "context": 16, "layers": 1, "width": 20, "heads": 2},
     **{"experts": 3, "active_experts": 2, "expert_hidden": 5},
 )
-HALF, SOON, STEPS, FEW = 10, 12, 20, 2
+PRELOADED.append("tests.test_train")  # or each process would import it
+HALF, STEPS, FEW = 3, 6, 2
 WORLDS = (4, 2)
 BOTH = ("muon", "normuon")
-TIMEOUT = 5  # seconds that a process waits for a partner that is lost
 
 
 def batch(number):
@@ -49,16 +49,15 @@ def batch(number):
 def work(folder):
     """What each process of a world does."""
     number = parallel.size()
-    found = {rule: train_and_save(rule, folder / f"{rule}-{number}") for rule in BOTH}
-    for rule in BOTH:
-        found[f"uneven {rule}"] = train_small(FEW, number > 1, rule, torch.float64, UNEVEN)[
-            "weights"
-        ]
-    found["bf16"] = coarse(number > 1)
+    results = {rule: train_and_save(rule, folder / f"{rule}-{number}") for rule in BOTH}
+    uneven = train_small(FEW, number > 1, "normuon", torch.float64, UNEVEN)
+    results |= {"uneven": uneven["weights"], "bf16": coarse(number > 1)}
     earlier = [folder / f"normuon-{other}" for other in (1, *WORLDS)]
-    found["resumed"] = {p.name: resume(p) for p in earlier if checkpoints.exists(p)}
+    results["resumed"] = {p.name: resume(p) for p in earlier if checkpoints.exists(p)}
     interrupted_run(folder / f"run-{number}")
-    return found | {"poisoned": poisoned() if number > 1 else None}
+    if number > 1:
+        results |= {"poisoned": poisoned(), "lacking": lacking()}
+    return results
 
 
 def train_and_save(rule, folder):
@@ -66,16 +65,14 @@ def train_and_save(rule, folder):
     model, optimizer = start_alike(several, rule, torch.float64, EVEN)
     losses = [train_step(model, optimizer, batch(step), several) for step in range(HALF)]
     checkpoints.save(tensors(model, optimizer), {}, folder)
-    losses += [train_step(model, optimizer, batch(step), several) for step in range(HALF, SOON)]
-    soon = complete(model, optimizer)
-    losses += [train_step(model, optimizer, batch(step), several) for step in range(SOON, STEPS)]
-    return {"losses": losses, "soon": soon, "end": complete(model, optimizer)}
+    losses += [train_step(model, optimizer, batch(step), several) for step in range(HALF, STEPS)]
+    return {"losses": losses, "end": complete(model, optimizer)}
 
 
 def resume(folder):
     model, optimizer = start_alike(parallel.size() > 1, "normuon", torch.float64, EVEN)
     checkpoints.load(tensors(model, optimizer), folder)
-    for step in range(HALF, SOON):
+    for step in range(HALF, STEPS):
         train_step(model, optimizer, batch(step), parallel.size() > 1)
     return complete(model, optimizer)
 
@@ -125,108 +122,11 @@ def poisoned():
     return {"errors": errors, "unchanged": all(torch.equal(before[k], after[k]) for k in before)}
 
 
-@pytest.fixture(scope="module")
-def one(tmp_path_factory):
-    """Returns the folder of all checkpoints, and what one process finds."""
-    folder = tmp_path_factory.mktemp("parts")
-    return folder, work(folder)
-
-
-@pytest.fixture(scope="module")
-def worlds(one):
-    """Returns what each process found, for each number of processes."""
-    return {number: together(number, work, one[0]) for number in WORLDS}
-
-
-def gap(found, wanted):
-    if isinstance(wanted, list):
-        found, wanted = dict(enumerate(found)), dict(enumerate(wanted))
-    assert found.keys() == wanted.keys()
-    return max((found[name] - t).abs().max().item() for name, t in wanted.items())
-
-
-@pytest.mark.parametrize("number", WORLDS)
-@pytest.mark.parametrize("rule", BOTH)
-def test_several_processes_give_the_weights_and_states_of_one(one, worlds, number, rule):
-    wanted = one[1][rule]
-    losses = wanted["losses"]
-    for found in worlds[number]:
-        # the loss is computed in float32, whose step at 4 is 5e-7
-        assert found[rule]["losses"] == pytest.approx(losses, rel=0, abs=2e-6)
-        # the rest in float64: here it differs by 7e-16 after 20 steps
-        assert gap(found[rule]["end"], wanted["end"]) < 1e-13
-    assert losses[-1] < losses[0] - 0.5  # they have gone somewhere
-
-
-@pytest.mark.parametrize("number", WORLDS)
-@pytest.mark.parametrize("rule", BOTH)
-def test_rows_and_experts_that_cannot_be_divided_evenly(one, worlds, number, rule):
-    assert gap(worlds[number][0][f"uneven {rule}"], one[1][f"uneven {rule}"]) < 1e-13
-
-
-@pytest.mark.parametrize("number", WORLDS)
-def test_products_in_bf16_make_messages_of_half_the_size(one, worlds, number):
-    found = worlds[number][0]["bf16"]
-    numbers = sum(p.numel() for p in found["weights"])
-    matrices = numbers - 2 * EVEN.vocab_size * EVEN.width
-    expected = sharded_bytes(numbers, matrices, number, size=4)
-    expected["all-to-all"] /= 2
-    for name, sent in expected.items():
-        each = [part["bf16"]["bytes"][name] for part in worlds[number]]
-        assert sum(each) / number == sent
-    begun = [p.detach() for p in start_alike(False, "muon", torch.float32, EVEN)[0].parameters()]
-    pairs = zip(begun, found["weights"], one[1]["bf16"]["weights"], strict=True)
-    cosines = [torch.cosine_similarity((a - p).view(-1), (b - p).view(-1), 0) for p, a, b in pairs]
-    assert min(cosines) > 0.99  # rounded to 8 bits once more
-
-
-@pytest.mark.parametrize(("saved", "loaded"), [(4, 1), (4, 2), (1, 4), (1, 2), (4, 4)])
-def test_a_checkpoint_goes_on_in_any_number_of_processes(one, worlds, saved, loaded):
-    folder, alone = one
-    name = f"normuon-{saved}"
-    found = resume(folder / name) if loaded == 1 else worlds[loaded][0]["resumed"][name]
-    assert gap(found, alone["normuon"]["soon"]) < 1e-13
-
-
-@pytest.mark.parametrize("number", [1, *WORLDS])
-def test_a_run_of_many_processes_goes_on_in_one(one, worlds, monkeypatch, number):
-    monkeypatch.setitem(gpt.SIZES, "tiny", SMALL)
-    unbroken, folder = run(Cycle()), one[0] / f"run-{number}"
-    assert checkpoints.read_index(folder)["step"] == 3
-    seen = []
-    corpus = Cycle()
-    corpus.batch = lambda step, *rest: seen.append(step) or Cycle().batch(step, *rest)
-    corpus.held_out_batches = Cycle().held_out_batches
-    resumed = run(corpus, checkpoint=folder, shard=True)
-    assert seen == [3, 4, 5, 6]
-    assert resumed.train_loss == pytest.approx(unbroken.train_loss, abs=1e-4)  # float32
-    assert resumed.provenance["sharded"]
-    losses = [row["overall"] for row in resumed.held_out]
-    assert losses == pytest.approx([row["overall"] for row in unbroken.held_out], abs=1e-4)
-    weights = load_model(folder)
-    with torch.no_grad():
-        sizes = CONFIG.batch, CONFIG.context, CONFIG.eval_tokens
-        measured = Cycle().measure(weights, *sizes)["overall"]
-    assert measured == pytest.approx(losses[-1], abs=1e-6)
-
-
-@pytest.mark.parametrize("number", WORLDS)
-def test_a_nan_in_one_process_is_the_same_error_in_all_and_changes_nothing(worlds, number):
-    first = worlds[number][0]["poisoned"]
-    assert first["unchanged"]
-    assert len(first["errors"]) == 8  # 6 matrices, and AdamW's two
-    for name, error in first["errors"]:
-        assert f"the gradient of parameter {name!r} holds NaN or Inf: nothing was updated" in error
-    for found in worlds[number]:
-        assert found["poisoned"] == first
-
-
 def lacking():
     """Returns what each way to share a model says when one process lacks a gradient."""
     errors = []
     for shard in (True, False):
         model, optimizer = start_alike(shard, "muon", torch.float64, EVEN)
-        train_step(model, optimizer, batch(0), shard)
         model(*map(parallel.share, batch(1))).backward()
         if parallel.rank() == 1:
             model.head.weight.grad = None
@@ -237,17 +137,104 @@ def lacking():
     return errors
 
 
-def test_a_gradient_that_one_process_lacks_is_the_same_error_in_all():
-    first, second = together(2, lacking, timeout=TIMEOUT)
-    assert first == second
-    assert len(first) == 2
-    for error in first:
-        assert "'head.weight' is there in 1 of 2 processes: nothing was updated" in error
+@pytest.fixture(scope="module")
+def one(tmp_path_factory):
+    """Returns the folder of all checkpoints, and the results of one process."""
+    folder = tmp_path_factory.mktemp("parts")
+    return folder, work(folder)
 
 
-def test_a_process_that_fails_is_reported_with_what_it_said():
-    with pytest.raises(RuntimeError, match=r"(?s)process 1 of 2 failed:.*ValueError: no number 1"):
-        together(2, refuse_1)
+@pytest.fixture(scope="module")
+def worlds(one):
+    """Returns the results of each process, for each number of processes."""
+    return {number: together(number, work, one[0]) for number in WORLDS}
+
+
+def gap(actual, expected):
+    """Returns the largest difference between tensors of the same names, or places."""
+    if isinstance(expected, list):
+        actual, expected = dict(enumerate(actual)), dict(enumerate(expected))
+    assert actual.keys() == expected.keys()
+    return max((actual[name].double() - t).abs().max().item() for name, t in expected.items())
+
+
+@pytest.mark.parametrize("number", WORLDS)
+def test_several_processes_give_the_weights_and_states_of_one(one, worlds, number):
+    for rule in BOTH:
+        expected = one[1][rule]
+        losses = expected["losses"]
+        assert losses[-1] < losses[0] - 0.1  # they have gone somewhere
+        for results in worlds[number]:
+            # the loss is computed in float32, whose step at 4 is 5e-7
+            assert results[rule]["losses"] == pytest.approx(losses, rel=0, abs=2e-6)
+            assert gap(results[rule]["end"], expected["end"]) < 1e-13  # the rest in float64
+
+
+@pytest.mark.parametrize("number", WORLDS)
+def test_rows_and_experts_that_cannot_be_divided_evenly(one, worlds, number):
+    assert gap(worlds[number][0]["uneven"], one[1]["uneven"]) < 1e-13
+
+
+@pytest.mark.parametrize("number", WORLDS)
+def test_products_in_bf16_make_messages_of_half_the_size(one, worlds, number):
+    weights = worlds[number][0]["bf16"]["weights"]
+    numbers = sum(p.numel() for p in weights)
+    matrices = numbers - 2 * EVEN.vocab_size * EVEN.width
+    expected = sharded_bytes(numbers, matrices, number, size=4)
+    expected["all-to-all"] /= 2
+    for name, sent in expected.items():
+        assert sum(part["bf16"]["bytes"][name] for part in worlds[number]) / number == sent
+    begun = [p.detach() for p in start_alike(False, "muon", torch.float32, EVEN)[0].parameters()]
+    triples = zip(begun, weights, one[1]["bf16"]["weights"], strict=True)
+    cosines = [
+        torch.cosine_similarity((a - p).view(-1), (b - p).view(-1), 0) for p, a, b in triples
+    ]
+    assert min(cosines) > 0.99  # rounded to 8 bits once more
+
+
+@pytest.mark.parametrize(("saved", "loaded"), [(4, 1), (4, 2), (1, 4), (4, 4)])
+def test_a_checkpoint_goes_on_in_any_number_of_processes(one, worlds, saved, loaded):
+    folder, alone = one
+    name = f"normuon-{saved}"
+    resumed = resume(folder / name) if loaded == 1 else worlds[loaded][0]["resumed"][name]
+    assert gap(resumed, alone["normuon"]["end"]) < 1e-13
+
+
+def test_a_run_of_many_processes_goes_on_in_one(one, worlds, monkeypatch):
+    monkeypatch.setitem(gpt.SIZES, "tiny", SMALL)
+    unbroken = run(Cycle())
+    for number in (1, *WORLDS):
+        folder, corpus, steps = one[0] / f"run-{number}", Cycle(), []
+        assert checkpoints.read_index(folder)["step"] == 3
+        corpus.batch = lambda step, *rest, steps=steps: (
+            steps.append(step) or Cycle().batch(step, *rest)
+        )
+        corpus.held_out_batches = Cycle().held_out_batches
+        resumed = run(corpus, checkpoint=folder, shard=True)
+        assert steps == [3, 4, 5, 6]
+        assert resumed.train_loss == pytest.approx(unbroken.train_loss, abs=1e-4)  # float32
+        assert resumed.provenance["sharded"]
+        losses = [row["overall"] for row in resumed.held_out]
+        assert losses == pytest.approx([row["overall"] for row in unbroken.held_out], abs=1e-4)
+        sizes = CONFIG.batch, CONFIG.context, CONFIG.eval_tokens
+        with torch.no_grad():
+            measured = Cycle().measure(load_model(folder), *sizes)["overall"]
+        assert measured == pytest.approx(losses[-1], abs=1e-6)
+
+
+@pytest.mark.parametrize("number", WORLDS)
+def test_what_is_wrong_in_one_process_is_the_same_error_in_all_and_changes_nothing(worlds, number):
+    first, *others = worlds[number]
+    assert first["poisoned"]["unchanged"]
+    assert len(first["poisoned"]["errors"]) == 8  # 6 matrices, and AdamW's two
+    for name, error in first["poisoned"]["errors"]:
+        assert f"the gradient of parameter {name!r} holds NaN or Inf: nothing was updated" in error
+    assert len(first["lacking"]) == 2
+    for error in first["lacking"]:
+        assert f"'head.weight' is there in {number - 1} of {number} processes" in error
+    for results in others:
+        assert results["poisoned"] == first["poisoned"]
+        assert results["lacking"] == first["lacking"]
 
 
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="read where Linux lists sockets")
@@ -262,36 +249,29 @@ def test_no_other_machine_can_reach_where_processes_meet():
     assert sockets == [f"0100007F:{store.port:04X}"]  # 127.0.0.1, and no 0.0.0.0 or ::
 
 
-def refuse_1():
-    parallel.gather(0)  # or process 0 is gone while process 1 still connects
-    if parallel.rank() == 1:
-        raise ValueError("no number 1")
-
-
 def test_the_rehearsal_counts_what_the_formula_says():
-    found = rehearse(2, dtype=torch.float32)
-    assert found["difference"] < 1e-5
-    assert found["losses"] == pytest.approx(found["losses_of_one"], abs=1e-5)
-    assert found["expected"] == {n: found["bytes"][n] for n in found["expected"]}
-    assert found["bytes"].keys() - found["expected"].keys() == {"all-reduce"}
-    assert found["bytes"]["all-reduce"] < 100  # the loss, and whether gradients are finite
-    if found["wire"] is not None:  # gloo reduces and scatters by an all-reduce
-        moved = sum(found["bytes"].values()) + found["bytes"]["reduce-scatter"]
-        assert 1 <= found["wire"] / moved < 1.1
+    rehearsed = rehearse(2, dtype=torch.float32)
+    sent, expected = rehearsed["bytes"], rehearsed["expected"]
+    assert rehearsed["difference"] < 1e-5
+    assert rehearsed["losses"] == pytest.approx(rehearsed["losses_of_one"], abs=1e-5)
+    assert expected == {name: sent[name] for name in expected}
+    assert sent.keys() - expected.keys() == {"all-reduce"}
+    assert sent["all-reduce"] < 100  # the loss, and whether gradients are finite
+    if rehearsed["wire"] is not None:  # gloo reduces and scatters by an all-reduce
+        assert 1 <= rehearsed["wire"] / (sum(sent.values()) + sent["reduce-scatter"]) < 1.1
     # 12 bytes a parameter from everybody to everybody, 8 a matrix entry to one and back
-    numbers, matrices = found["numbers"], found["matrices"]
-    assert sum(found["expected"].values()) == 12 * numbers / 2 + 8 * matrices / 2 / 2
+    numbers, matrices = rehearsed["numbers"], rehearsed["matrices"]
+    assert sum(expected.values()) == 12 * numbers / 2 + 8 * matrices / 2 / 2
 
 
 def test_whole_weights_everywhere_send_what_the_formula_says():
-    found = rehearse(2, sharded=False)
-    assert found["difference"] < 1e-13
-    beside = found["bytes"]["all-reduce"] - found["expected"]["all-reduce"]
-    assert beside == 4 + 4 * len(
-        list(gpt.GPT(rehearsal.SMALL_GPT).parameters())
-    )  # the loss, who has what
-    extra = found["bytes"]["broadcast"] - found["expected"]["broadcast"]
-    assert 0 <= extra < 100  # DDP tells once in which order gradients become ready
+    rehearsed = rehearse(2, sharded=False)
+    sent, expected = rehearsed["bytes"], rehearsed["expected"]
+    assert rehearsed["difference"] < 1e-13
+    parameters = len(list(gpt.GPT(rehearsal.SMALL_GPT).parameters()))
+    assert sent["all-reduce"] - expected["all-reduce"] == 4 + 4 * parameters  # loss, who has what
+    # DDP tells once in which order gradients become ready
+    assert 0 <= sent["broadcast"] - expected["broadcast"] < 100
 
 
 def test_an_unknown_collective_is_not_counted_as_nothing():
@@ -364,10 +344,9 @@ def test_a_rule_for_whole_matrices_refuses_a_shard_by_name():
     one_process(build)
 
 
-@pytest.mark.parametrize("parts", [2, 4])
-def test_rows_orthogonalized_apart_are_another_direction(parts):
+def test_rows_orthogonalized_apart_are_another_direction():
     # a gradient with a heavy spectrum, as real ones have: the parts see the same few directions
-    generator = torch.Generator().manual_seed(0)
+    generator, parts = torch.Generator().manual_seed(0), 4
     left, right = (torch.randn(64, 64, generator=generator).double() for _ in range(2))
     G = left @ torch.logspace(0, -3, 64).double().diag() @ right
     wrong, right = orthogonalize_apart(G, parts), polar(G)
