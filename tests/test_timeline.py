@@ -3,6 +3,7 @@
 from itertools import pairwise
 
 import pytest
+from test_cost import hand_counted
 
 from muonlab.cost.formulas import Counts, muon_overhead
 from muonlab.cost.plans import GPT_1B
@@ -71,25 +72,24 @@ def simulated(k, n, e, done, free):
     return gone
 
 
-@pytest.mark.parametrize("cards", [8, 4, 2, 1])
+@pytest.mark.parametrize("cards", [8, 1])
 @pytest.mark.parametrize("sequences", [1, 8])
-@pytest.mark.parametrize("gpus", [2, 8, 16, 32, 96, 1000])
+@pytest.mark.parametrize("gpus", [2, 8, 16, 96, 1000])
 def test_overlap_is_what_a_simulation_gives(gpus, sequences, cards):
     machine = Machine(cards=cards)
     bars = timeline(C, gpus * sequences * 2048, 2048, gpus, "AdamW", machine)
     model = sequences * 2048 * WEIGHTS / SPEED
     once = 4 * NUMBERS * (gpus - 1) / gpus / machine.to_all(gpus)
     owner_of = divide(dict(enumerate([TALL] * 32 + [SQUARE] * 64)), gpus)
-    mine = [[i for i, o in owner_of.items() if o == gpu] for gpu in range(gpus)]
-    cost = [sum(TALL if i < 32 else SQUARE for i in some) for some in mine]
-    size = [sum(4 if i < 32 else 1 for i in some) * 2048**2 for some in mine]
-    k = len(mine[cost.index(max(cost))])
+    owned = [[i for i, owner in owner_of.items() if owner == gpu] for gpu in range(gpus)]
+    cost = [sum(TALL if i < 32 else SQUARE for i in own) for own in owned]
+    size = [sum(4 if i < 32 else 1 for i in own) * 2048**2 for own in owned]
+    k = len(owned[cost.index(max(cost))])
     e = 2 * max(size) * (gpus - 1) / gpus / machine.to_one(gpus) / k
     expected = simulated(k, max(cost) / SPEED / k, e, ends(bars), max(model / 3, once) + 2 * once)
-    assert seconds(gpus, "overlap", sequences, cards=cards) == pytest.approx(expected, rel=1e-9)
-    assert seconds(gpus, "overlap", sequences, cards=cards) <= 1.000001 * seconds(
-        gpus, "owners", sequences, cards=cards
-    )
+    spent = seconds(gpus, "overlap", sequences, cards=cards)
+    assert spent == pytest.approx(expected, rel=1e-9)
+    assert spent <= 1.000001 * seconds(gpus, "owners", sequences, cards=cards)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -98,35 +98,24 @@ def test_no_two_bars_of_a_lane_meet(way, cards):
     for gpus in (1, 8, 16, 96, 1000):
         bars = timeline(C, gpus * 2048, 2048, gpus, way, Machine(cards=cards))
         for lane in ("GPU", "links"):
-            mine = sorted((bar.start, bar.end) for bar in bars if bar.lane == lane)
-            assert all(a[1] <= b[0] + 1e-12 for a, b in pairwise(mine))
-            assert not mine or mine[0][0] >= -1e-12
+            spans = sorted((bar.start, bar.end) for bar in bars if bar.lane == lane)
+            assert all(a[1] <= b[0] + 1e-12 for a, b in pairwise(spans))
+            assert not spans or spans[0][0] >= -1e-12
 
 
 # Experts
 
 
-def newton_schulz(m, n):
-    """Operations, product by product."""
-    k, long = sorted((m, n))
-    return 5 * 2 * (k * long * k + k * k * k + k * k * long)
-
-
 def test_the_rule_for_experts_is_kimi_k2_counted_matrix_by_matrix():
     """Sizes: arXiv 2507.20534; latent attention as in DeepSeek-V3 (arXiv 2412.19437)."""
     C, heads = 7168, 64
-    attention = [
-        (1536, C),
-        (heads * 192, 1536),
-        (512 + 64, C),
-        (heads * 256, 512),
-        (C, heads * 128),
-    ]
+    attention = [(1536, C), (heads * 192, 1536), (512 + 64, C), (heads * 256, 512)]
+    attention += [(C, heads * 128)]
     expert, dense = [(2048, C)] * 3, [(18_432, C)] * 3
     everywhere = 61 * attention + dense + 60 * expert  # a shared expert in each of 60 layers
     routed = 60 * 384 * expert
-    muon = sum(newton_schulz(*shape) for shape in everywhere + routed)
-    size = [sum(m * n for m, n in some) for some in (everywhere, routed)]
+    muon = sum(hand_counted(*shape, 5) for shape in everywhere + routed)
+    size = [sum(m * n for m, n in shapes) for shapes in (everywhere, routed)]
     total, active = sum(size), size[0] + size[1] * 8 / 384
     ends = 2 * 163_840 * C
     assert total + ends == pytest.approx(1.04e12, rel=0.02)  # as published

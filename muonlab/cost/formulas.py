@@ -18,7 +18,7 @@ from muonlab import checks
 from muonlab.data.load import shape_for, training_tokens
 from muonlab.data.shards import SHARD_TOKENS
 from muonlab.machine import pick_device
-from muonlab.models.gpt import GPTConfig
+from muonlab.models.gpt import GPT, GPTConfig
 from muonlab.models.regressor import build
 from muonlab.optim.routing import route
 from muonlab.training.build import model_shape, picks_bf16
@@ -64,8 +64,7 @@ class Counts:
     """
 
     def __init__(self, shape: GPTConfig, groups: Iterable[str] = TrainConfig.muon) -> None:
-        with torch.device("meta"):  # shapes without numbers: 70 billion take no memory
-            model = build(shape)
+        model = _on_meta(shape)
         ends, stacks = model.embedding, [r for r in route(model, groups).routes if r.rule == "muon"]
         looked_up = ends.weight.numel() if isinstance(ends, nn.Embedding) else 0
         self.shape = model.config
@@ -173,6 +172,12 @@ def product_speed() -> float:
     """Returns the FLOP/s of a product of `tiny` on this CPU with torch's threads: best of 20."""
     x, W = torch.randn(1024, 128), torch.randn(512, 128)
     return 2 * x.numel() * len(W) / min(timeit.repeat(lambda: x @ W.T, number=1, repeat=20))
+
+
+@cache
+def _on_meta(shape: GPTConfig) -> GPT:
+    with torch.device("meta"):  # shapes without numbers: 70 billion take no memory
+        return build(shape)
 
 
 def _counts(config: TrainConfig) -> Counts:
