@@ -5,7 +5,6 @@ Tensors on it hold no numbers here (`FakeTensorMode`); their dtypes are those th
 
 import pytest
 import torch
-from test_train import CONFIG, Cycle
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.overrides import TorchFunctionMode
@@ -13,12 +12,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from muonlab import Muon, NorMuon, cli, doctor, machine
-from muonlab.distributed import parallel
 from muonlab.optim import orthogonalize
 from muonlab.optim.fast import launches_cost
 from muonlab.training.build import picks_bf16
 from muonlab.training.config import TrainConfig
-from muonlab.training.run import Run
 
 MPS = torch.device("mps")
 
@@ -116,18 +113,8 @@ def test_a_missing_apple_gpu_is_named(monkeypatch, capsys):
     message = "device 'mps' needs an Apple GPU that torch can use; take device='cpu'"
     with pytest.raises(ValueError, match=message):
         machine.pick_device("mps")
-    with pytest.raises(ValueError, match=message):
-        Run(TrainConfig(**vars(CONFIG) | {"device": "mps"}), Cycle())
     assert cli.main(["train", "--device", "mps", "--corpus", "facts-3"]) == 2
     assert message in capsys.readouterr().err
-
-
-def test_several_processes_do_not_share_it(monkeypatch):
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(
-        ValueError, match="2 processes cannot share device mps: give 'cuda' or 'cpu'"
-    ):
-        parallel.world("mps").__enter__()
 
 
 def test_the_doctor_says_that_nobody_has_tried_it(monkeypatch, mac):

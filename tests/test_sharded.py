@@ -1,4 +1,4 @@
-"""Sharded weights: 2 and 4 processes train as one does, and save what any number of them can load.
+"""2 and 4 processes train as one does, with whole weights or sharded ones, and go on anywhere.
 
 Each world of processes is started once and does all its work; the tests look at what it returned.
 """
@@ -22,9 +22,11 @@ from muonlab.distributed.processes import PRELOADED, _store, together
 from muonlab.distributed.rehearse import rehearse, start_alike, train_small, train_step
 from muonlab.distributed.sharded import orthogonalize_apart, whole
 from muonlab.distributed.traffic import Traffic, sharded_bytes
+from muonlab.exchange import own
 from muonlab.models import gpt
 from muonlab.models.gpt import GPTConfig
 from muonlab.optim.orthogonalize import polar
+from muonlab.optim.routing import route
 from muonlab.optim.rules import RULES, Controlled
 from muonlab.training import checkpoints
 from muonlab.training.run import load_model, tensors
@@ -39,42 +41,76 @@ UNEVEN = GPTConfig(  # 61 words; 3 experts, and 5 rows for those that all tokens
 PRELOADED.append("tests.test_train")  # or each process would import it
 HALF, STEPS, FEW = 3, 6, 2
 WORLDS = (4, 2)
-BOTH = ("muon", "normuon")
-
-
-def batch(number):
-    return rehearsal.batch(number, EVEN)
+WAYS = {  # whether weights are sharded, and who steps them
+    "muon": (True, "muon"),
+    "normuon": (True, "normuon"),
+    "whole": (False, "muon"),
+}
 
 
 def work(folder):
-    """What each process of a world does."""
+    """What each process of a world does, or one alone."""
     number = parallel.size()
-    results = {rule: train_and_save(rule, folder / f"{rule}-{number}") for rule in BOTH}
+    results = {way: train_and_save(way, folder / f"{way}-{number}") for way in WAYS}
     uneven = train_small(FEW, number > 1, "normuon", torch.float64, UNEVEN)
     results |= {"uneven": uneven["weights"], "bf16": coarse(number > 1)}
-    earlier = [folder / f"normuon-{other}" for other in (1, *WORLDS)]
-    results["resumed"] = {p.name: resume(p) for p in earlier if checkpoints.exists(p)}
+    earlier = [(way, f"{way}-{other}") for other in (1, *WORLDS) for way in ("normuon", "whole")]
+    results["resumed"] = {
+        name: resume(way, folder / name)
+        for way, name in earlier
+        if checkpoints.exists(folder / name)
+    }
     interrupted_run(folder / f"run-{number}")
     if number > 1:
-        results |= {"poisoned": poisoned(), "lacking": lacking()}
+        results["poisoned"] = {way: poisoned(way) for way in ("muon", "whole")}
+        results["lacking"] = [lacking(way) for way in ("muon", "whole")]
     return results
 
 
-def train_and_save(rule, folder):
-    several = parallel.size() > 1
+def begin(way):
+    """Returns model and optimizer, and the model to call."""
+    shard, rule = WAYS[way]
+    several = shard and parallel.size() > 1
     model, optimizer = start_alike(several, rule, torch.float64, EVEN)
-    losses = [train_step(model, optimizer, batch(step), several) for step in range(HALF)]
-    checkpoints.save(tensors(model, optimizer), {}, folder)
-    losses += [train_step(model, optimizer, batch(step), several) for step in range(HALF, STEPS)]
-    return {"losses": losses, "end": complete(model, optimizer)}
+    return model, optimizer, model if shard else parallel.replicate(model)
 
 
-def resume(folder):
-    model, optimizer = start_alike(parallel.size() > 1, "normuon", torch.float64, EVEN)
-    checkpoints.load(tensors(model, optimizer), folder)
-    for step in range(HALF, STEPS):
-        train_step(model, optimizer, batch(step), parallel.size() > 1)
-    return complete(model, optimizer)
+def train(way, model, optimizer, replica, steps):
+    shard, _ = WAYS[way]
+    losses = [train_step(replica, optimizer, rehearsal.batch(n, EVEN), shard) for n in steps]
+    if not shard:
+        parallel.gather_state(optimizer)
+    return losses
+
+
+def train_and_save(way, folder):
+    trained = begin(way)
+    with pytest.MonkeyPatch.context() as patch:
+        stacks = named_updates(patch, trained[0])
+        losses = train(way, *trained, range(HALF))
+        checkpoints.save(tensors(*trained[:2]), {}, folder)
+        losses += train(way, *trained, range(HALF, STEPS))
+    return {"losses": losses, "end": complete(*trained[:2]), "stacks": stacks}
+
+
+def named_updates(patch, model):
+    """Returns a list that grows by the names of the matrices that are orthogonalized together."""
+    names, rescale = {id(p): name for name, p in model.named_parameters()}, Muon.rescale
+    stacks = []
+
+    def counted(self, O, stack, group):  # noqa: E741  the paper's letter
+        stacks.append([names.get(id(p), "") for p in stack])
+        rescale(self, O, stack, group)
+
+    patch.setattr(Muon, "rescale", counted)
+    return stacks
+
+
+def resume(way, folder):
+    trained = begin(way)
+    checkpoints.load(tensors(*trained[:2]), folder)
+    train(way, *trained, range(HALF, STEPS))
+    return complete(*trained[:2])
 
 
 def complete(model, optimizer):
@@ -99,42 +135,45 @@ def coarse(several):
     for group in optimizer.param_groups:
         group["ns_dtype"] = torch.bfloat16
     with Traffic() as traffic:
-        train_step(model, optimizer, batch(0), several)
+        train_step(model, optimizer, rehearsal.batch(0, EVEN), several)
     weights = [whole(p.detach()).clone() for p in model.parameters()]
     return {"weights": weights, "bytes": dict(traffic.bytes)}
 
 
-def poisoned():
+def poisoned(way):
     """Returns the errors when the last process alone has a NaN, and whether nothing has changed."""
-    model, optimizer = start_alike(True, "muon", torch.float64, EVEN)
-    train_step(model, optimizer, batch(0), True)
-    before, errors = complete(model, optimizer), []
+    model, optimizer, replica = begin(way)
+    train(way, model, optimizer, replica, range(1))
+    before, errors = complete(model, optimizer), {}
+    last = parallel.rank() == parallel.size() - 1
     for name, p in model.named_parameters():
-        model(*map(parallel.share, batch(1))).backward()
-        if parallel.rank() == parallel.size() - 1:
-            p.grad.to_local()[0, 0] = torch.nan
-        try:
-            optimizer.step()
-        except ValueError as error:
-            errors.append([name, str(error)])
+        spoil = p.register_hook(lambda gradient: gradient * torch.nan) if last else None
+        replica(*map(parallel.share, rehearsal.batch(1, EVEN))).backward()
+        if last:
+            spoil.remove()
+            own(p).grad[0, 0] = torch.nan
+        errors[name] = error_of(way, optimizer)
         optimizer.zero_grad()
     after = complete(model, optimizer)
     return {"errors": errors, "unchanged": all(torch.equal(before[k], after[k]) for k in before)}
 
 
-def lacking():
-    """Returns what each way to share a model says when one process lacks a gradient."""
-    errors = []
-    for shard in (True, False):
-        model, optimizer = start_alike(shard, "muon", torch.float64, EVEN)
-        model(*map(parallel.share, batch(1))).backward()
-        if parallel.rank() == 1:
-            model.head.weight.grad = None
-        try:
-            optimizer.step() if shard else parallel.step_shared(optimizer)
-        except ValueError as error:
-            errors.append(str(error))
-    return errors
+def lacking(way):
+    """Returns the error when one process lacks a gradient."""
+    model, optimizer = start_alike(WAYS[way][0], "muon", torch.float64, EVEN)
+    model(*map(parallel.share, rehearsal.batch(1, EVEN))).backward()
+    if parallel.rank() == 1:
+        model.head.weight.grad = None
+    return error_of(way, optimizer)
+
+
+def error_of(way, optimizer):
+    shard, _ = WAYS[way]
+    try:
+        optimizer.step() if shard else parallel.step_shared(optimizer)
+    except ValueError as error:
+        return str(error)
+    return "none"
 
 
 @pytest.fixture(scope="module")
@@ -159,15 +198,27 @@ def gap(actual, expected):
 
 
 @pytest.mark.parametrize("number", WORLDS)
-def test_several_processes_give_the_weights_and_states_of_one(one, worlds, number):
-    for rule in BOTH:
-        expected = one[1][rule]
-        losses = expected["losses"]
-        assert losses[-1] < losses[0] - 0.1  # they have gone somewhere
-        for results in worlds[number]:
-            # the loss is computed in float32, whose step at 4 is 5e-7
-            assert results[rule]["losses"] == pytest.approx(losses, rel=0, abs=2e-6)
-            assert gap(results[rule]["end"], expected["end"]) < 1e-13  # the rest in float64
+@pytest.mark.parametrize("way", WAYS)
+def test_several_processes_give_the_weights_and_states_of_one(one, worlds, number, way):
+    expected, (first, *_) = one[1][way], worlds[number]
+    losses = expected["losses"]
+    assert losses[-1] < losses[0] - 0.1  # they have gone somewhere
+    for results in worlds[number]:
+        # the loss is computed in float32, whose step at 4 is 5e-7
+        assert results[way]["losses"] == pytest.approx(losses, rel=0, abs=2e-6)
+        # the rest in float64: sums of halves differ by about 1e-16
+        assert gap(results[way]["end"], expected["end"]) < 1e-13
+        assert gap(results[way]["end"], first[way]["end"]) == 0  # the same bits in all
+
+
+def test_each_whole_matrix_is_orthogonalized_once_a_step_in_stacks(worlds):
+    matrices = {r.name for r in route(gpt.GPT(EVEN)).routes if r.rule == "muon"}
+    shares = [results["whole"]["stacks"] for results in worlds[2]]
+    for share in shares:  # a step is two stacks for each: of 2 square matrices, and another
+        assert [len(stack) for stack in share] == [2, 1] * STEPS
+    for step in range(STEPS):
+        taken = [name for share in shares for stack in share[2 * step :][:2] for name in stack]
+        assert sorted(taken) == sorted(matrices)
 
 
 @pytest.mark.parametrize("number", WORLDS)
@@ -192,12 +243,13 @@ def test_products_in_bf16_make_messages_of_half_the_size(one, worlds, number):
     assert min(cosines) > 0.99  # rounded to 8 bits once more
 
 
+@pytest.mark.parametrize("way", ["normuon", "whole"])
 @pytest.mark.parametrize(("saved", "loaded"), [(4, 1), (4, 2), (1, 4), (4, 4)])
-def test_a_checkpoint_goes_on_in_any_number_of_processes(one, worlds, saved, loaded):
+def test_a_checkpoint_goes_on_in_any_number_of_processes(one, worlds, way, saved, loaded):
     folder, alone = one
-    name = f"normuon-{saved}"
-    resumed = resume(folder / name) if loaded == 1 else worlds[loaded][0]["resumed"][name]
-    assert gap(resumed, alone["normuon"]["end"]) < 1e-13
+    name = f"{way}-{saved}"
+    resumed = resume(way, folder / name) if loaded == 1 else worlds[loaded][0]["resumed"][name]
+    assert gap(resumed, alone[way]["end"]) < 1e-13
 
 
 def test_a_run_of_many_processes_goes_on_in_one(one, worlds, monkeypatch):
@@ -225,11 +277,11 @@ def test_a_run_of_many_processes_goes_on_in_one(one, worlds, monkeypatch):
 @pytest.mark.parametrize("number", WORLDS)
 def test_what_is_wrong_in_one_process_is_the_same_error_in_all_and_changes_nothing(worlds, number):
     first, *others = worlds[number]
-    assert first["poisoned"]["unchanged"]
-    assert len(first["poisoned"]["errors"]) == 8  # 6 matrices, and AdamW's two
-    for name, error in first["poisoned"]["errors"]:
-        assert f"the gradient of parameter {name!r} holds NaN or Inf: nothing was updated" in error
-    assert len(first["lacking"]) == 2
+    for spoiled in first["poisoned"].values():
+        assert spoiled["unchanged"]
+        assert len(spoiled["errors"]) == 8  # 6 matrices, and AdamW's two
+        for name, error in spoiled["errors"].items():
+            assert f"gradient of parameter {name!r} holds NaN or Inf: nothing was updated" in error
     for error in first["lacking"]:
         assert f"'head.weight' is there in {number - 1} of {number} processes" in error
     for results in others:

@@ -32,6 +32,7 @@ Sheet = list[dict[str, Any]]
 PARITY = "parity, relative difference of weights after 3 steps"  # from torch.optim.Muon's
 FEWEST, MOST_TIMED, WARM, TIMED_FOR = 5, 200, 3, 0.4  # timed calls, those before them, and seconds
 PRODUCT, COPY = 8192, 2**30  # rows of square matrices whose product gives the peak, and bytes
+COMPARED = 384  # width of the layer whose weights are compared with those of torch.optim.Muon
 MUON_STEPS = 5
 STACKS = {(384, 384): 12, (384, 1536): 12, (768, 768): 12, (768, 3072): 12, (1024, 4096): 12}
 STACKS |= {(2048, 2048): 4, (2048, 8192): 4}
@@ -103,7 +104,8 @@ def timed(run: Callable[[], object], device: torch.device) -> tuple[float, float
 
 def parity(device: torch.device) -> float:
     """Returns the largest difference from torch's weights, over their norm, in three steps."""
-    sides = [drawn_matrices([(384 * m, 384 * n) for m, n in LAYER[3:]], device) for _ in range(2)]
+    shapes = [(COMPARED * m, COMPARED * n) for m, n in LAYER[3:]]
+    sides = [drawn_matrices(shapes, device) for _ in range(2)]
     for params, make in zip(sides, (Muon, torch.optim.Muon), strict=True):
         torch._foreach_mul_([p.data for p in params], 50)  # to entries of about 1
         optimizer = make(params, lr=0.02)
