@@ -16,7 +16,7 @@ import muonlab
 ROOT = Path(muonlab.__file__).parent
 FLOORS = (  # a room may import from itself, and from the rooms on lower floors
     ("checks",),
-    ("machine", "files", "statistics", "exchange"),
+    ("machine", "files", "statistics", "sharded_rows"),
     ("models", "archive", "bubblewrap"),
     ("optim", "data"),
     ("records", "theory", "distributed", "doctor"),

@@ -22,12 +22,12 @@ from muonlab.distributed.processes import PRELOADED, _store, together
 from muonlab.distributed.rehearse import rehearse, start_alike, train_small, train_step
 from muonlab.distributed.sharded import orthogonalize_apart, whole
 from muonlab.distributed.traffic import Traffic, sharded_bytes
-from muonlab.exchange import own
 from muonlab.models import gpt
 from muonlab.models.gpt import GPTConfig
 from muonlab.optim.orthogonalize import polar
 from muonlab.optim.routing import route
 from muonlab.optim.rules import RULES, Controlled
+from muonlab.sharded_rows import own
 from muonlab.training import checkpoints
 from muonlab.training.run import load_model, tensors
 from muonlab.training.run import train as train_run

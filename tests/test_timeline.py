@@ -8,8 +8,8 @@ from test_cost import hand_counted
 from muonlab.cost.formulas import Counts, muon_overhead
 from muonlab.cost.plans import GPT_1B
 from muonlab.cost.timeline import WAYS, Machine, ends, timeline
-from muonlab.exchange import divide
 from muonlab.models.gpt import GPTConfig
+from muonlab.sharded_rows import divide
 
 C = Counts(GPT_1B)
 NUMBERS = 2 * 50_304 * 2048 + 16 * 12 * 2048**2

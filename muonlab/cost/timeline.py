@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from muonlab import checks
 from muonlab.cost.formulas import CARD, SHARE, Counts
-from muonlab.exchange import divide
+from muonlab.sharded_rows import divide
 
 WAYS = ("AdamW", "everybody", "owners", "overlap")
 

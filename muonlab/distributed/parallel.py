@@ -22,13 +22,13 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from muonlab.exchange import divide
 from muonlab.models.feedforward import Experts
 from muonlab.models.gpt import GPT
 from muonlab.optim.muon import Muon
 from muonlab.optim.orthogonalize import is_finite
 from muonlab.optim.refusals import check_present, named
 from muonlab.optim.stacks import matrix_shape
+from muonlab.sharded_rows import divide
 
 
 def size() -> int:

@@ -2,7 +2,7 @@
 
 PyTorch's own engine, FSDP2 (`fully_shard`), gathers the weights of a block before the block
 computes, frees them afterwards, and leaves each process the mean gradient of its rows. `Muon.step`
-knows such parameters: `muonlab.exchange` says how; `orthogonalize_apart` shows the mistake.
+knows such parameters: `muonlab.sharded_rows` says how; `orthogonalize_apart` shows the mistake.
 
     torchrun --nproc-per-node=2 --no-python muonlab train --shard …
 """
@@ -18,10 +18,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from muonlab import checks
 from muonlab.distributed.parallel import size
-from muonlab.exchange import own
 from muonlab.machine import in_float64
 from muonlab.models.gpt import GPT
 from muonlab.optim.orthogonalize import polar
+from muonlab.sharded_rows import own
 
 
 def build_sharded(

@@ -19,7 +19,6 @@ from torch import Tensor
 from torch.optim.adamw import adamw
 
 from muonlab import checks
-from muonlab.exchange import check_rows, is_sharded, own
 from muonlab.machine import in_float64
 from muonlab.optim import fused, refusals, sharding
 from muonlab.optim.coefficients import JORDAN, Schedule, Triple, schedule
@@ -38,6 +37,7 @@ from muonlab.optim.stacks import (
     shares,
     stack_shape,
 )
+from muonlab.sharded_rows import check_rows, is_sharded, own
 
 ADAMW_STATE = ("exp_avg", "exp_avg_sq", "step")
 

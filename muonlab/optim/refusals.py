@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from muonlab import checks
-from muonlab.exchange import add_up, group_of, is_sharded, own
 from muonlab.optim.coefficients import MOST_STEPS, settling
 from muonlab.optim.orthogonalize import DTYPES, NORMS, is_finite
 from muonlab.optim.stacks import Group, gradient, lr_scale
+from muonlab.sharded_rows import add_up, group_of, is_sharded, own
 
 OPTION_CHOICES: dict[str, tuple[Any, ...]] = {
     "rule": ("muon", "adamw"),

@@ -1,6 +1,6 @@
 """Matrices of which each process keeps rows: whole at their owners as long as a step needs them.
 
-The messages, and why each matrix is orthogonalized by one process, are in `exchange`.
+The messages, and why each matrix is orthogonalized by one process, are in `sharded_rows`.
 """
 
 from collections import defaultdict
@@ -9,9 +9,9 @@ from typing import Any
 
 from torch import Tensor
 
-from muonlab.exchange import add_up, at_owners, group_of, is_sharded, plan
 from muonlab.optim.fast import entries_at_once
 from muonlab.optim.stacks import Group, as_stacks, is_stack, matrix_shape
+from muonlab.sharded_rows import add_up, at_owners, group_of, is_sharded, plan
 
 
 def by_rows(p: Tensor, group: Group) -> bool:
