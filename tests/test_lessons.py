@@ -5,16 +5,17 @@ import io
 import itertools
 import re
 import tokenize
+from functools import cache
 
 import nbformat
 import pytest
-from lesson_texts import check_fresh, solve, stubs
+from lesson_texts import compiled, imports, solve, stubs
 
-from muonlab.classroom import claims, quiz
-from muonlab.classroom import exercise as check
-from muonlab.classroom.widget import LESSONS
-from muonlab.notebooks import evidence_texts, notebook_path, page_id, read, texts
-from release import execute
+from muonlab.classroom import Lesson, claims, explore, output, quiz
+from muonlab.classroom.predict import Prediction
+from muonlab.classroom.quiz import Quiz
+from muonlab.classroom.widget import LESSONS, Widget
+from muonlab.notebooks import STATE, evidence_texts, notebook_path, page_id, read, texts
 
 TEXTS = {path.name[:2]: path for path in texts(LESSONS)}
 SECONDS = 60
@@ -33,6 +34,16 @@ LIMITS = {  # what a lesson holds, from least to most
     "checked cells": (1, 35),
 }
 lessons = pytest.mark.parametrize("lesson", TEXTS)
+
+
+@cache
+def text_of(lesson):
+    return read(TEXTS[lesson])
+
+
+@cache
+def stored(lesson):
+    return nbformat.read(notebook_path(TEXTS[lesson]), as_version=4)
 
 
 def sources(notebook, kind):
@@ -87,13 +98,25 @@ def measure(notebook):
 
 
 @pytest.mark.parametrize("text", [*TEXTS.values(), *evidence_texts(LESSONS)], ids=page_id)
-def test_the_notebook_is_fresh(text):
-    assert check_fresh(text) == []
+def test_the_notebook_is_fresh_and_was_run_from_top_to_bottom(text):
+    notebook = nbformat.read(notebook_path(text), as_version=4)
+    fresh = {cell.id: (cell.cell_type, cell.source, cell.metadata) for cell in read(text).cells}
+    kept = {cell.id: (cell.cell_type, cell.source, cell.metadata) for cell in notebook.cells}
+    assert [*kept] == [*fresh], "run `make lessons`"
+    assert [id for id in kept if kept[id] != fresh[id]] == [], "run `make lessons`"
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
+    assert not any(output.output_type == "error" for cell in code for output in cell.outputs)
+    widgets = notebook.metadata.get("widgets", {}).get(STATE, {}).get("state", {}).values()
+    shown = [model["state"] for model in widgets if "_esm" in model["state"]]
+    modules = {Prediction._esm, Quiz._esm, *map(explore.module, explore.names())}
+    assert {state["_esm"] for state in shown} <= modules, "older code: run `make lessons`"
+    assert {state["_css"] for state in shown} <= {Widget._css}, "older looks: run `make lessons`"
 
 
 @lessons
 def test_the_lesson_has_the_whole_anatomy(lesson):
-    found = measure(read(TEXTS[lesson]))
+    found = measure(text_of(lesson))
     wrong = {k: (v, LIMITS[k]) for k, v in found.items() if not LIMITS[k][0] <= v <= LIMITS[k][1]}
     assert not wrong, f"found, (least, most): {wrong}"
 
@@ -104,7 +127,7 @@ def test_code_is_as_wide_as_the_page_and_no_lambda_holds_another(lesson):
     blocks = re.findall(r"^```(?:\{code-cell\} ipython3|python)\n(.*?)^```$", text, re.M | re.S)
     wide = [line for block in blocks for line in block.splitlines() if len(line) > WIDTH]
     assert wide == [], "run `make format`; strings and comments are broken by hand"
-    trees = map(ast.parse, sources(read(TEXTS[lesson]), "code"))
+    trees = map(ast.parse, sources(text_of(lesson), "code"))
     lambdas = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Lambda)]
     inner = [part for node in lambdas for part in ast.walk(node.body)]
     assert not any(isinstance(part, ast.Lambda) for part in inner)
@@ -115,7 +138,7 @@ def test_the_first_line_of_folded_code_says_what_the_fold_holds(lesson):
     """JupyterLab shows this line in place of the code."""
     firsts = [
         cell.source.splitlines()[0]
-        for cell in read(TEXTS[lesson]).cells
+        for cell in text_of(lesson).cells
         if cell.metadata.get("jupyter", {}).get("source_hidden")
     ]
     assert firsts
@@ -125,7 +148,7 @@ def test_the_first_line_of_folded_code_says_what_the_fold_holds(lesson):
 
 @lessons
 def test_headings_are_in_order(lesson):
-    levels = [level for level, _ in headings(read(TEXTS[lesson]))]
+    levels = [level for level, _ in headings(text_of(lesson))]
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
@@ -133,7 +156,7 @@ def test_headings_are_in_order(lesson):
 
 @lessons
 def test_every_prediction_is_revealed_after_it_was_asked(lesson):
-    code = "\n".join(sources(read(TEXTS[lesson]), "code"))
+    code = "\n".join(sources(text_of(lesson), "code"))
     calls = re.findall(r'lesson\.(predict|reveal)\(\s*"([^"]+)"', code)
     asked = [id for name, id in calls if name == "predict"]
     assert sorted(asked) == sorted(id for name, id in calls if name == "reveal")
@@ -141,13 +164,16 @@ def test_every_prediction_is_revealed_after_it_was_asked(lesson):
 
 
 @lessons
-def test_a_quiz_of_four_points_to_sections_that_exist(lesson):
-    titles = {title for _, title in headings(read(TEXTS[lesson]))}
+def test_each_wrong_option_of_a_quiz_names_a_misconception_and_a_section(lesson):
+    titles = {title for _, title in headings(text_of(lesson))}
     questions = quiz.questions(lesson)
-    options = [option for question in questions for option in question["options"]]
     assert len(questions) == 4
-    assert {o["section"] for o in options if "section" in o} <= titles
-    assert all(len(question["options"]) >= 3 for question in questions)
+    for question in questions:
+        assert len(question["options"]) >= 3
+        for place, option in enumerate(question["options"]):
+            if place != question["right"]:
+                assert option.keys() == {"option", "because", "misconception", "section"}
+                assert option["section"] in titles
 
 
 def test_the_right_option_is_seldom_the_longest():
@@ -161,7 +187,7 @@ def test_the_right_option_is_seldom_the_longest():
 
 @lessons
 def test_every_figure_has_a_text_alternative_and_nothing_is_installed(lesson):
-    code = "\n".join(sources(read(TEXTS[lesson]), "code"))
+    code = "\n".join(sources(text_of(lesson), "code"))
     assert not re.search(r"plt\.show|matplotlib|display\(|\.savefig", code), "use lesson.show"
     assert not re.search(r"^\s*[%!]|pip install|urlopen|urlretrieve|requests", code, re.MULTILINE)
     figures = re.findall(r"lesson\.(?:show|compare)\(", code)
@@ -169,54 +195,41 @@ def test_every_figure_has_a_text_alternative_and_nothing_is_installed(lesson):
 
 
 @lessons
-def test_every_claim_of_the_stored_notebook_holds(lesson):
+def test_every_claim_of_the_stored_notebook_holds_and_an_open_one_is_open(lesson):
+    """With more seeds an open one may say something: then it needs a sentence, and a bound."""
     path = notebook_path(TEXTS[lesson])
-    stored = claims.collect(path)
     assert claims.missing(path) == []
-    assert [c.id for c in stored if not c.holds] == []
-    assert len({c.id for c in stored}) == len(stored)
-    data = [
-        o.data for c in nbformat.read(path, 4).cells for o in c.get("outputs", []) if "data" in o
-    ]
+    kept = claims.collect(path)
+    assert [c.id for c in kept if not c.holds or (c.open and c.sign != "open")] == []
+    assert len({c.id for c in kept}) == len(kept)
+    data = [o.data for c in stored(lesson).cells for o in c.get("outputs", []) if "data" in o]
     shown = [d["text/plain"] for d in data if claims.CLAIM in d]
-    assert shown == [repr(c) for c in stored], "the words have changed: run `make lessons`"
+    assert shown == [repr(c) for c in kept], "the words have changed: run `make lessons`"
+
+
+def claimed(notebook):
+    """The ids of claims that its code names."""
+    return {id for code in sources(notebook, "code") for id in re.findall(r'"(\d\d-c\d+)"', code)}
+
+
+@cache
+def claimed_as_evidence():
+    return set().union(*(claimed(read(text)) for text in evidence_texts(LESSONS)))
 
 
 @lessons
-def test_every_claim_of_the_file_is_filled_by_a_cell_and_every_id_of_a_cell_is_in_the_file(lesson):
-    ids = r'"(\d\d-c\d+)"'
-    own, moved = (
-        {
-            id
-            for text in some
-            for code in sources(read(text), "code")
-            for id in re.findall(ids, code)
-        }
-        for some in ([TEXTS[lesson]], evidence_texts(LESSONS))
-    )
-    assert own <= claims.defined(lesson).keys()
-    assert own | {id for id in moved if id[:2] == lesson} == claims.defined(lesson).keys()
-
-
-@lessons
-def test_a_claim_that_is_open_is_open(lesson):
-    """With more seeds it may say something: then it needs another sentence, and a bound."""
-    stored = claims.collect(notebook_path(TEXTS[lesson]))
-    assert {c.id: c.sign for c in stored if c.open and c.sign != "open"} == {}
-
-
-@lessons
-def test_no_sentence_of_a_claim_holds_its_verdict(lesson):
-    said = {c.id: c.sentence for c in claims.defined(lesson).values()}
-    assert [
-        id for id, s in said.items() if re.search(r"(?i)\breproduced\b|^partly|^open:", s)
-    ] == []
+def test_every_claim_of_the_file_is_filled_by_a_cell_and_its_sentence_holds_no_verdict(lesson):
+    known, own = claims.defined(lesson), claimed(text_of(lesson))
+    moved = {id for id in claimed_as_evidence() if id[:2] == lesson}
+    assert own <= known.keys() == own | moved
+    verdicts = r"(?i)\breproduced\b|^partly|^open:"
+    assert [id for id, claim in known.items() if re.search(verdicts, claim.sentence)] == []
 
 
 @lessons
 def test_no_claim_is_given_one_end_of_an_interval(lesson):
     """One end can be the kind one: "high >= 0" is easier to reach with fewer seeds."""
-    for source in sources(read(TEXTS[lesson]), "code"):
+    for source in sources(text_of(lesson), "code"):
         tree = ast.parse(source)
         given = [node for node in ast.walk(tree) if called(node) == "lesson.claim"]
         names = {n.id for call in given for n in ast.walk(call) if isinstance(n, ast.Name)}
@@ -239,42 +252,33 @@ def one_end(tree):
     return any(end not in inside for end in ends)
 
 
-@pytest.mark.parametrize(
-    ("code", "taken"),
-    [
-        ("x.high", True),
-        ("[-i.low for i in x]", True),
-        ("x", False),
-        ("sum(i.low > 0 for i in x)", False),
-    ],
-)
-def test_one_end_is_found(code, taken):
-    assert one_end(ast.parse(code)) is taken
-
-
 def test_every_notebook_has_a_text():
     notebooks = {path.stem for path in LESSONS.glob("*.ipynb")}
     assert notebooks <= {path.stem for path in TEXTS.values()}
 
 
-def test_solved_every_verdict_is_right():
-    cells, wanted = [], {}
-    for text in TEXTS.values():
-        notebook = solve(read(text))
-        cells += [first_code(notebook), *stubs(notebook).values()]  # an exercise needs no more
-        wanted |= dict.fromkeys(stubs(notebook), "right")
-    notebook.cells = cells  # in one kernel: to start one for each lesson takes a minute
-    execute(notebook, LESSONS, threads=1)
-    assert statuses(notebook) == wanted
-    outputs = [o.data["text/plain"] for c in cells for o in c.outputs if "data" in o]
-    kept = {name for text in outputs for name in re.findall(r"`(my_\w+)` is kept", text)}
-    names = set().union(*map(defined, cells[1:]))
-    assert kept == {name for name in names if name.startswith("my_")}
+def test_a_stub_is_not_yet_and_a_solution_is_right_and_what_it_builds_is_kept(
+    tmp_path, monkeypatch
+):
+    """An exercise needs the imports of its lesson, and no other cell."""
+    monkeypatch.setenv("MUONLAB_HOME", str(tmp_path))
+    monkeypatch.setattr(output, "display", lambda shown: None)
+    built = set()
+    for id in TEXTS:
+        for notebook, status in ((text_of(id), "not yet"), (solve(text_of(id)), "right")):
+            exercises = stubs(notebook)
+            lesson = Lesson(id)
+            exec(imports(notebook), names := {"lesson": lesson})
+            for cell in exercises.values():
+                exec(compiled(cell.source), names)
+            assert lesson.checks == dict.fromkeys(exercises, status)
+        built |= {n for c in exercises.values() for n in defined(c) if n.startswith("my_")}
+    assert {f"my_{path.stem}" for path in (tmp_path / "built").glob("*.py")} == built
 
 
 @lessons
 def test_no_cell_needs_the_answer_of_an_exercise(lesson):
-    notebook = read(TEXTS[lesson])
+    notebook = text_of(lesson)
     exercises = list(stubs(notebook).values())
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     rest = set().union(*(used(cell.source) for cell in code if cell not in exercises))
@@ -283,18 +287,14 @@ def test_no_cell_needs_the_answer_of_an_exercise(lesson):
 
 def test_what_a_lesson_asks_back_is_built_in_an_exercise_of_a_lesson_before():
     built, asked = {}, []
-    for lesson, text in TEXTS.items():
-        notebook = read(text)
+    for lesson in TEXTS:
+        notebook = text_of(lesson)
         for name in set().union(*map(defined, stubs(notebook).values()), set()):
             built[name] = lesson
         code = "\n".join(sources(notebook, "code"))
         asked += [(lesson, n) for n in re.findall(r'lesson\.mine\(\s*"(\w+)"', code)]
     late = [(lesson, n) for lesson, n in asked if built.get(f"my_{n}", "99") > lesson]
     assert not late
-
-
-def first_code(notebook):
-    return next(cell for cell in notebook.cells if cell.cell_type == "code")
 
 
 def defined(cell):
@@ -307,17 +307,4 @@ def used(source):
 
 @lessons
 def test_its_last_release_took_at_most_a_minute_on_two_threads(lesson):
-    notebook = nbformat.read(notebook_path(TEXTS[lesson]), as_version=4)
-    assert 0 < notebook.metadata.muonlab.seconds <= SECONDS
-
-
-@lessons
-def test_unsolved_every_verdict_is_a_polite_not_yet(lesson):
-    notebook = nbformat.read(notebook_path(TEXTS[lesson]), as_version=4)
-    assert statuses(notebook) == dict.fromkeys(stubs(notebook), "not yet")
-
-
-def statuses(notebook):
-    outputs = [o for c in notebook.cells for o in c.get("outputs", []) if "data" in o]
-    verdicts = [o.data[check.VERDICT] for o in outputs if check.VERDICT in o.data]
-    return {verdict["exercise"]: verdict["status"] for verdict in verdicts}
+    assert 0 < stored(lesson).metadata.muonlab.seconds <= SECONDS
