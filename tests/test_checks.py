@@ -18,6 +18,7 @@ from muonlab import polar
 from muonlab.classroom import Lesson, asking, kinds
 from muonlab.classroom.exercise import NotRight, compare, judge, rough
 from muonlab.classroom.kinds import Wrong, array, number, numbers, word, yes
+from muonlab.teaching.variants import task
 
 X = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
 
@@ -70,52 +71,30 @@ def test_what_is_not_of_a_kind_is_described(kind, value, words):
         kind(value)
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "alike"),
-    [
-        (1.00001, 1.0, True),
-        (1.001, 1.0, False),
-        (math.inf, math.inf, True),
-        ([1.0, math.inf], [5.0, math.inf], False),
-        (math.nan, math.nan, False),
-        ([1.0], 1.0, False),
-        ([], [], True),
-        (None, None, True),
-        (None, 0, False),
-        ("up", "up", True),
-        ("0", 0, False),
-    ],
-)
-def test_answers_are_equal_when_shape_and_numbers_are(a, b, alike):
-    assert kinds.equal(a, b, 1e-4) is alike
+def test_answers_are_equal_when_shape_and_numbers_are():
+    alike = [(1.00001, 1.0), (math.inf, math.inf), ([], []), (None, None), ("up", "up")]
+    apart = [(1.001, 1.0), ([1.0, math.inf], [5.0, math.inf]), (math.nan, math.nan)]
+    apart += [([1.0], 1.0), (None, 0), ("0", 0)]
+    assert [pair for pair in alike if not kinds.equal(*pair, 1e-4)] == []
+    assert [pair for pair in apart if kinds.equal(*pair, 1e-4)] == []
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        *(0.1, 3.0, -2, "up", None, True, [1, 2.5], (0.5,), {"a": [1.0]}, {"v"}, torch.sign),
-        *(X, X.double(), X.long(), torch.tensor([0.1, math.inf]), torch.tensor(2.0)),
-    ],
-)
-def test_the_code_in_a_message_makes_the_value_again(value):
-    again = eval(kinds.code(value), {"torch": torch, "math": math})
-    if isinstance(value, torch.Tensor):
+def test_the_code_in_a_message_makes_the_value_again():
+    for value in (0.1, 3.0, -2, "up", None, [1, 2.5], (0.5,), {"a": [1.0]}, {"v"}, torch.sign):
+        assert eval(kinds.code(value), {"torch": torch}) == value
+    for value in (X, X.double(), X.long(), torch.tensor([0.1, math.inf]), torch.tensor(2.0)):
+        again = eval(kinds.code(value), {"torch": torch, "math": math})
         assert again.dtype == value.dtype
         assert torch.equal(again, value)
-    else:
-        assert again == value
 
 
-@pytest.mark.parametrize(
-    ("came", "digits", "alike"),
-    [
-        *[(v, 2, True) for v in (5.67, 5.666, np.float32(5.6657))],
-        *[(v, 2, False) for v in (5.7, 5.66, 5.68, 5.6674)],
-        *[(v, 1, True) for v in (5.7, 5.67)],
-    ],
-)
-def test_a_number_is_rounded_to_its_nearest_neighbour(came, digits, alike):
-    assert kinds.rounded(came, 5.66571, digits, 0.01) is alike
+def test_a_number_is_rounded_to_its_nearest_neighbour():
+    for came in (5.67, 5.666, np.float32(5.6657)):
+        assert kinds.rounded(came, 5.66571, 2, 0.01), came
+    for came in (5.7, 5.66, 5.68, 5.6674):
+        assert not kinds.rounded(came, 5.66571, 2, 0.01), came
+    for came in (5.7, 5.67):
+        assert kinds.rounded(came, 5.66571, 1, 0.01), came
 
 
 def test_numbers_that_differ_are_shown_different():
@@ -128,40 +107,20 @@ def test_numbers_that_differ_are_shown_different():
 # --- one call ----------------------------------------------------------------------------------
 
 
-def in_place(tensor):
-    tensor += 1
-    return tensor
-
-
-def changes_list(values):
-    values.append(1)
-    return 1.0
-
-
-def changes_dict(values):
-    values["b"] = 1
-    return 1.0
-
-
-def changes_inside(values):
-    values[0][0] = 7.0
-    return 1.0
-
-
 @pytest.mark.parametrize(
     ("answer", "given"),
     [
-        (in_place, X),
-        (changes_list, [1]),
-        (changes_dict, {"a": 1}),
-        (changes_inside, [torch.zeros(2)]),
-        (changes_inside, np.zeros((2, 2))),
+        (lambda tensor: tensor.add_(1), X),
+        (lambda values: values.append(1), [1]),
+        (lambda values: values.update(b=1), {"a": 1}),
+        (lambda values: values[0].fill_(7), [torch.zeros(2)]),
+        (lambda values: values.fill(7), np.zeros((2, 2))),
     ],
 )
 def test_what_a_function_is_given_stays_as_it_was(answer, given):
     before = kinds.code(given)
     with pytest.raises(Wrong, match="changed its argument 1 in place"):
-        asking.call(answer, given, returns=number)
+        asking.call(answer, given, none=True)
     assert kinds.code(given) == before
 
 
@@ -242,10 +201,6 @@ def test_an_answer_leaves_no_trace():
 def stub(x): ...  # your code
 
 
-def forgot_return(x):
-    x * 2
-
-
 def ends_the_program(x):
     raise SystemExit(1)
 
@@ -261,11 +216,6 @@ def torch_error(x):
 def no_return_but_dots(x):
     """Adds a dimension."""
     x[..., None]
-
-
-def on_one_way(x):
-    if x > 5:
-        return 1.0
 
 
 def helper(x):
@@ -287,11 +237,9 @@ def in_a_list(x):
     [
         (ends_the_program, 1, Wrong, r"`raise SystemExit\(1\)`, raised SystemExit: 1\."),
         *[(f, 1, asking.NotYet, "in place of the dots") for f in (stub, lambda x: ...)],
-        (forgot_return, 1, Wrong, "returned None. Does each way"),
         (own_error, 1, asking.NotYet, "in place of the dots"),
         (torch_error, 1, Wrong, "raised NotImplementedError"),
         (no_return_but_dots, X, Wrong, "returned None. Does each way"),
-        (on_one_way, 1, Wrong, "returned None. Does each way"),
         (lambda x: 1.0 if x > 5 else None, 1, Wrong, "returned None. Does each way"),
         (calls_a_helper, 1, Wrong, "`return x / y`, raised ZeroDivisionError"),
         (in_a_list, 1, Wrong, r"`return \[x / y .*, raised ZeroDivisionError"),
@@ -305,7 +253,7 @@ def test_the_diagnosis_names_the_place(answer, given, error, words):
 
 
 def test_none_is_an_answer_where_it_may_be():
-    assert asking.call(on_one_way, 1, none=True) is None
+    assert asking.call(lambda x: 1.0 if x > 5 else None, 1, none=True) is None
     with pytest.raises(asking.NotYet):
         asking.call(lambda x: None, 1, none=True)
 
@@ -368,9 +316,9 @@ def test_a_result_of_millions_of_numbers_is_told_its_shape_at_once(many):
         compare(lambda x: [x, x], [(1.0,)], lambda x: (x, ()), returns=array)
 
 
-@pytest.mark.parametrize("one", [2.5, torch.tensor([2.5]), np.array([[2.5]])])
-def test_one_entry_is_a_number_where_a_number_is_right(one):
-    compare(lambda x: one, CASES[:1], lambda x: (2.5, []), returns=numbers)
+def test_one_entry_is_a_number_where_a_number_is_right():
+    for one in (2.5, torch.tensor([2.5]), np.array([[2.5]])):
+        compare(lambda x, one=one: one, CASES[:1], lambda x: (2.5, []), returns=numbers)
 
 
 def test_rough_numbers_are_shown_in_full():
@@ -382,25 +330,12 @@ def test_rough_numbers_are_shown_in_full():
 # --- grades ------------------------------------------------------------------------------------
 
 
-def polar_factor(G):
-    U, S, Vh = torch.linalg.svd(G, full_matrices=False)
-    return U * (1e-6 * S[0] < S) @ Vh
-
-
 def test_a_graded_check_raises_what_it_would_say(capsys):
     lesson = Lesson("00")
-    wrong = judge("00-e2", lambda m: 3.3)
     with pytest.raises(NotRight) as raised:
         lesson.check("00-e2", lambda m: 3.3, grade=True)
-    assert str(raised.value) == repr(wrong)
-    assert isinstance(raised.value, AssertionError)
+    assert str(raised.value) == repr(judge("00-e2", lambda m: 3.3))
     with pytest.raises(NotRight, match="not yet"):
         lesson.check("00-e2", lambda m: None, grade=True)
-    lesson.check("00-e2", polar_factor, grade=True)
+    lesson.check("00-e2", task("00-e2").solution(), grade=True)
     assert "right" in capsys.readouterr().out
-
-
-def test_an_example_is_shown_as_code_and_never_as_html():
-    verdict = judge("00-e2", lambda m: "<b>")
-    assert "<code>f(torch.tensor" in verdict.html
-    assert "<b>'" not in verdict.html

@@ -1,14 +1,14 @@
 """`muonlab lab`, started as a learner starts it: what JupyterLab opens, lists and asks first."""
 
 import json
-import os
 import subprocess
-import sys
+from types import SimpleNamespace
 from urllib.request import urlopen
 
-import psutil
 import pytest
 from test_browser import browser, free_port, open_page, wait_until_up  # noqa: F401  a fixture
+
+from muonlab import cli
 
 
 @pytest.fixture(scope="module")
@@ -25,20 +25,25 @@ def started(tmp_path_factory):
     path = folder / "jupyter_config_dir" / "jupyter_server_config.json"
     path.write_text(json.dumps(config), encoding="utf-8")
     address = f"http://127.0.0.1:{server['port']}"
-    with (folder / "log.txt").open("w") as log:
-        lab = subprocess.Popen(
-            [sys.executable, "-m", "muonlab", "lab"],
-            env={**os.environ, **places},
-            stdout=log,
-            stderr=log,
-        )
+    with pytest.MonkeyPatch.context() as patch, (folder / "log.txt").open("w") as log:
+        for name, place in places.items():
+            patch.setenv(name, place)
+        patch.setattr(cli, "unchanged", lambda *given: [])  # to trust them takes seconds
+        begun = []
+
+        def begin(command, env, **named):
+            begun.append(subprocess.Popen(command, env=env, stdout=log, stderr=log))
+            return SimpleNamespace(returncode=0)
+
+        patch.setattr(cli.subprocess, "run", begin)
+        assert cli.main(["lab"]) == 0
+    [lab] = begun
     try:
         wait_until_up(address, lab)
         (opens,) = (folder / "jupyter_runtime_dir").glob("jpserver-file-to-run-*-open.html")
         yield address, opens.read_text(encoding="utf-8")
     finally:
-        for process in psutil.Process(lab.pid).children(recursive=True):
-            process.terminate()  # the server, and with it the command that waits for it
+        lab.terminate()
         lab.wait(timeout=300)
 
 
