@@ -1,7 +1,6 @@
 """What a learner may try against the grader: none of it makes a wrong answer right."""
 
 import ctypes
-import dataclasses
 import json
 import math
 import os
@@ -15,6 +14,7 @@ import pytest
 import torch
 
 from muonlab import bubblewrap
+from muonlab.classroom.exercise import Verdict
 from muonlab.files import course
 from muonlab.teaching import confined, grading
 from muonlab.teaching.variants import task
@@ -30,7 +30,18 @@ def found(name):
     return frame.f_locals[name] if frame else None
 
 """
-REFERENCE = {
+SPEAK = """
+import os, time
+for number in range(3, 60):
+    try:
+        os.write(number, {said!r})
+    except OSError:
+        pass
+{then}
+def step_towards(X):
+    return X
+"""
+CHEATS = {
     "the task on the stack": FRAME + "step_towards = found('asked').solution()",
     "the task in memory": """
 import gc
@@ -46,33 +57,17 @@ import json
 cells = json.load(open(SOURCE))["cells"]
 exec("".join(cells[0]["source"]))
 """,
-}
-SPEAK = """
-import os, time
-for number in range(3, 60):
-    try:
-        os.write(number, {said!r})
-    except OSError:
-        pass
-{then}
-def step_towards(X):
-    return X
-"""
-FORGED = {
-    "a deep list": SPEAK.format(said=b"[" * 100_000 + b"\n", then="time.sleep(1_000)"),
-    "a verdict": SPEAK.format(said=b'["right"]\n', then=""),
+    "a forged deep list": SPEAK.format(said=b"[" * 100_000 + b"\n", then="time.sleep(1_000)"),
+    "a forged verdict": SPEAK.format(said=b'["right"]\n', then=""),
     "no end of it": SPEAK.format(said=b"1", then="while True: os.write(number, b'1')"),
-    "the end": "import os\nos._exit(0)",
     "a signal": "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)",
-}
-REPLACED = {
-    "builtins": """
+    "other builtins": """
 import builtins
 builtins.len = builtins.max = builtins.abs = lambda *given, **named: 0
 builtins.__import__ = lambda *given, **named: None
 def step_towards(X): return X
 """,
-    "modules": """
+    "other modules": """
 import sys, types
 class Any(types.ModuleType):
     def __getattr__(self, name): return lambda *given, **named: True
@@ -81,33 +76,24 @@ for name in [name for name in sys.modules if name.startswith("muonlab")]:
 def step_towards(X): return X
 """,
 }
-
-
-CHEATS = REFERENCE | FORGED | REPLACED
 CONTAINED = not bubblewrap.uncontained()
 CLOSED = pytest.mark.skipif(not CONTAINED, reason=bubblewrap.uncontained() or "contained")
 
 
-def verdicts(codes):
-    return grading.verdicts([(ASKED, [code]) for code in codes], seconds=2)
-
-
-@pytest.fixture(scope="module")
-def cheated(tmp_path_factory):
-    """The verdict on each cheat; of a solution in a teacher's folder they know the place."""
-    path = tmp_path_factory.mktemp("teacher") / "source.ipynb"
-    path.write_text(json.dumps({"cells": [{"source": [ASKED.code]}]}))
-    place = f"SOURCE = {str(path)!r}\n"
-    began = time.monotonic()
-    outcomes = verdicts([place + code for code in CHEATS.values()])
-    assert time.monotonic() - began < 30 * len(CHEATS), "each ends in time"
-    return dict(zip(CHEATS, outcomes, strict=True))
+def verdicts(codes, seconds=grading.SECONDS):
+    return grading.verdicts([(ASKED, [code]) for code in codes], seconds)
 
 
 @CLOSED
-@pytest.mark.parametrize("way", CHEATS)
-def test_no_cheat_makes_a_wrong_answer_right(way, cheated):
-    assert cheated[way].status == "not right"
+def test_no_cheat_makes_a_wrong_answer_right(tmp_path):
+    """A solution lies in a teacher's folder, whose place they know."""
+    path = tmp_path / "source.ipynb"
+    path.write_text(json.dumps({"cells": [{"source": [ASKED.code]}]}))
+    place = f"SOURCE = {str(path)!r}\n"
+    began = time.monotonic()
+    outcomes = verdicts([place + code for code in CHEATS.values()], seconds=2)
+    assert {v.status for v in outcomes} == {"not right"}, dict(zip(CHEATS, outcomes, strict=True))
+    assert time.monotonic() - began < 30 * len(CHEATS), "each ends in time"
 
 
 SECRET, MARK = "a-token-of-the-teacher", "4242.25"  # of the environment; a sleep that stays
@@ -117,6 +103,7 @@ import ctypes, fcntl, os, resource, signal, socket, subprocess, termios, time
 from pathlib import Path
 
 C = ctypes.CDLL(None)
+FILE, HOME, COURSE = map(Path, (FILE, HOME, COURSE))
 OTHER = os.readlink("/proc/self/ns/pid") == PIDS  # whether PID is the grader's number here, too
 
 def done(answer):
@@ -142,17 +129,13 @@ else:
 ATTACKS = {
     "write the gradebook": ("FILE.write_text('mine')", "files"),
     "delete it": ("FILE.unlink()", "files"),
-    "link to it": ("os.link(FILE, FILE.with_name('link'))", "files"),
-    "its mode to all": ("os.chmod(FILE, 0o777)", "files"),
     "read the gradebook": ("FILE.read_text()", None),
     "read the checks": ("(COURSE / 'lessons/checks/lesson_02.py').read_text()", None),
     "read the home folder": ("(HOME / 'id_ed25519').read_text()", None),
-    "read the passwords": ("Path('/etc/shadow').read_bytes()", None),
     "read the grader's environment": (
         "Path(f'/proc/{PID}/environ').read_bytes(); assert OTHER",
         None,
     ),
-    "trace it": ("done(C.ptrace(16, PID, 0, 0)); assert OTHER", None),
     "a process that stays": ("stays()", "ps"),
     "connect to a port": ("socket.create_connection(('127.0.0.1', PORT), 1)", None),
     "connect to a socket": ("socket.socket(socket.AF_UNIX).connect(str(FILE) + '.socket')", None),
@@ -165,7 +148,6 @@ ATTACKS = {
     "memory that stays": ("done(C.shmget(KEY, 4096, 0o1600))", "sysv"),
     "shared memory by name": ("Path('/dev/shm/muonlab-probe').write_text('mine')", "shm"),
     "a queue by name": ("done(C.mq_open(b'/muonlab-probe', 0o102, 0o600, None))", "queue"),
-    "a file at home": ("(HOME / 'mine').write_text('mine')", "home"),
     "a text of the course": ("(COURSE / 'data' / 'mine').write_text('mine')", None),
     "a secret of the environment": ("assert SECRET in os.environ.values()", None),
     "connect to an abstract socket": (
@@ -177,7 +159,6 @@ ATTACKS = {
         "at = Path('/proc/sys/vm/swappiness'); at.write_text(at.read_text())",
         None,
     ),
-    "the machine's name": ("socket.sethostname(socket.gethostname())", None),
     "keys typed for the teacher": (
         "fcntl.ioctl(os.open('/dev/tty', os.O_RDWR), termios.TIOCSTI, b'x')",
         None,
@@ -191,24 +172,20 @@ ATTACKS = {
     "a full disk": ("open('/tmp/full', 'wb').write(bytes(2**27))", None),
     "many processes": ("[stays() for _ in range(50)]", "ps"),
     "every watch of files": ("while C.inotify_init() >= 0: pass", "watches"),
-    "a signal to all": ("assert not OTHER; os.kill(-1, signal.SIGUSR1)", "signals"),
 }
 
 SIGNALS = []
 LIMITS = (resource.RLIMIT_NOFILE, resource.RLIMIT_AS, resource.RLIMIT_NPROC)
 
 
-def outside(folder, home):
+def outside(folder):
     """What of the grader's a hand-in might change."""
     libc, watch = ctypes.CDLL(None), ctypes.CDLL(None).inotify_init()
     os.close(watch) if watch >= 0 else None
-    facts = {path: path.lstat() for path in sorted(folder.rglob("*"))}
+    facts = {str(path): path.lstat() for path in sorted(folder.rglob("*"))}
     commands = [*Path("/proc").glob("[0-9]*/cmdline")]
     return {
-        "files": [
-            (str(path), f.st_mode, f.st_mtime, f.st_nlink, f.st_size) for path, f in facts.items()
-        ],
-        "home": sorted(home.iterdir()),
+        "files": [(path, f.st_mode, f.st_mtime, f.st_size) for path, f in facts.items()],
         "limits": [resource.getrlimit(limit) for limit in LIMITS],
         "sysv": str(KEY) in Path("/proc/sysvipc/shm").read_text(),
         "shm": Path("/dev/shm/muonlab-probe").exists(),
@@ -226,14 +203,15 @@ def read(path):
         return ""
 
 
-@pytest.fixture(scope="module")
-def attacked(tmp_path_factory):
-    """By attack: what came of it, and what was outside before and after."""
-    home = tmp_path_factory.mktemp("home")
-    (home / "id_ed25519").write_text(SECRET)
-    places = {way: tmp_path_factory.mktemp("grades") for way in ATTACKS}
-    for place in places.values():
+@pytest.fixture
+def attacked(tmp_path):
+    """Tries attacks; of each it returns what came of it, and what was outside before and after."""
+    home = tmp_path / "home"
+    places = {way: tmp_path / str(number) for number, way in enumerate(ATTACKS)}
+    for place in (home, *places.values()):
+        place.mkdir()
         (place / "gradebook.db").write_text("grades")
+    (home / "id_ed25519").write_text(SECRET)
     with (
         pytest.MonkeyPatch.context() as patch,
         socket.create_server(("127.0.0.1", 0)) as port,
@@ -254,50 +232,41 @@ def attacked(tmp_path_factory):
             "PIDS": os.readlink("/proc/self/ns/pid"),
             "PORT": port.getsockname()[1],
             "MANY": resource.getrlimit(resource.RLIMIT_NOFILE)[1],
+            "HOME": str(home),
+            "COURSE": str(course()),
         }
-        before = signal.signal(signal.SIGUSR1, lambda *_: SIGNALS.append(1))
+
+        def tried(ways):
+            codes = [
+                "\n".join(f"{name} = {value!r}" for name, value in facts.items())
+                + f"\nFILE = {str(places[way] / 'gradebook.db')!r}\n"
+                + ATTACK.replace("{code}", ATTACKS[way][0])
+                for way in ways
+            ]
+            before = {way: outside(places[way]) for way in ways}
+            outcomes = dict(zip(ways, verdicts(codes), strict=True))
+            return {
+                way: (repr(v), before[way], outside(places[way])) for way, v in outcomes.items()
+            }
+
+        usual = signal.signal(signal.SIGUSR1, lambda *_: SIGNALS.append(1))
         try:
-            yield lambda ways: tried(ways, facts, places, home)
+            yield tried
         finally:
-            signal.signal(signal.SIGUSR1, before)
-
-
-def tried(ways, facts, places, home):
-    codes, befores = [], {}
-    for way in ways:
-        given = {**facts, "FILE": places[way] / "gradebook.db", "HOME": home, "COURSE": course()}
-        lines = [
-            f"{name} = Path({str(value)!r})" if isinstance(value, Path) else f"{name} = {value!r}"
-            for name, value in given.items()
-        ]
-        code = ATTACK.replace("{code}", ATTACKS[way][0])
-        first, second = code.split("C = ctypes", 1)
-        codes.append("\n".join([first, *lines, "C = ctypes" + second]))
-        befores[way] = outside(places[way], home)
-    outcomes = verdicts(codes)
-    return {
-        way: (f"{v.message} {v.example}", befores[way], outside(places[way], home))
-        for way, v in zip(ways, outcomes, strict=True)
-    }
-
-
-@pytest.fixture(scope="module")
-def harm(attacked):
-    return attacked(ATTACKS)
+            signal.signal(signal.SIGUSR1, usual)
 
 
 @CLOSED
-@pytest.mark.parametrize("way", ATTACKS)
-def test_a_hand_in_reaches_nothing_outside(way, harm):
-    said, before, after = harm[way]
-    touched = ATTACKS[way][1]
-    if touched:
-        assert after[touched] == before[touched]
-    assert touched == "signals" or "got refused" in said or (touched and "got done" in said), said
+def test_a_hand_in_reaches_nothing_outside(attacked):
+    for way, (said, before, after) in attacked(ATTACKS).items():
+        touched = ATTACKS[way][1]
+        assert touched is None or after[touched] == before[touched], way
+        stopped = "got refused" in said or touched == "signals"
+        assert stopped or (touched and "got done" in said), (way, said)
 
 
 LIVE = (  # what may be done for once
-    *("delete it", "its mode to all", "a signal", "read the grader's environment"),
+    *("delete it", "a signal", "read the grader's environment"),
     *("read the gradebook", "read the checks", "read the home folder"),
     *("connect to a port", "connect to a socket", "connect to an abstract socket"),
 )
@@ -307,7 +276,7 @@ def test_the_attacks_are_such_where_nothing_contains_them(attacked, monkeypatch)
     monkeypatch.setattr(confined, "uncontained", lambda: "as where there is none")
     for way, (said, before, after) in attacked(LIVE).items():
         touched = ATTACKS[way][1]
-        assert "got done" in said
+        assert "got done" in said, (way, said)
         assert touched is None or after[touched] != before[touched], way
 
 
@@ -315,13 +284,13 @@ def test_who_spoils_what_starts_processes_harms_nobody_else(monkeypatch):
     monkeypatch.setattr(confined, "uncontained", lambda: "as where there is none")
     spoilt = "import os, resource\nresource.prlimit(os.getppid(), resource.RLIMIT_NOFILE, (3, 3))\n"
     assert [v.status for v in verdicts([spoilt + ASKED.code, ASKED.code])] == ["right"] * 2
-    assert [v.status for v in verdicts([ASKED.code])] == ["right"]
 
 
-def test_where_the_solution_fails_nobody_is_graded():
-    broken = dataclasses.replace(ASKED, code="def step_towards(X): return X")
+def test_where_the_solution_fails_nobody_is_graded(monkeypatch):
+    failed = Verdict("02-e1", "not right", "No.")
+    monkeypatch.setattr(grading, "verdicts", lambda handed_in, seconds: [failed])
     with pytest.raises(RuntimeError, match="our own solution of 02-e1 was judged as follows"):
-        grading.graded([(broken, [ASKED.code])])
+        grading.graded([(ASKED, [ASKED.code])])
 
 
 def test_a_process_that_does_not_begin_is_no_learners_mistake(monkeypatch):
@@ -339,14 +308,14 @@ def test_without_bubblewrap_a_teacher_is_told(monkeypatch):
     bubblewrap.uncontained.cache_clear()
     try:
         with pytest.warns(UserWarning, match=r"NOT contained here.*bwrap: No such file"):
-            assert [v.status for v in verdicts([ASKED.code])] == ["right"]
+            verdicts([])
     finally:
         bubblewrap.uncontained.cache_clear()
 
 
-def test_a_hand_in_has_an_end_of_memory_and_threads_of_its_own():
-    code = """
-import threading
+LIMITED = """
+import tempfile, threading
+assert tempfile.gettempdir()  # as libraries do
 try:
     bytearray(8 * 2**30)
 except MemoryError:
@@ -356,58 +325,43 @@ except MemoryError:
 else:
     raise SystemExit
 """
-    assert verdicts([code + ASKED.code])[0].status == "right"
 
 
-def test_a_diagnosis_tells_nothing_of_the_task_and_quotes_the_learner():
+def test_a_diagnosis_tells_nothing_of_the_task_and_memory_has_an_end():
     codes = (
         FRAME + "def step_towards(X): raise ValueError(found('asked').code)",
         "def step_towards(X):\n    nothing = 1 / 0",
         "def step_towards(X): return {1}",
-        "import tempfile\nassert tempfile.gettempdir()\n" + ASKED.code,  # as libraries do
+        LIMITED + ASKED.code,
     )
-    found, raised, returned, fine = verdicts(codes)
-    assert "has no attribute 'code'" in found.message
+    sought, raised, returned, limited = verdicts(codes)
+    assert "has no attribute 'code'" in sought.message
     assert "`nothing = 1 / 0`, raised ZeroDivisionError" in repr(raised)
     assert "returned set '{1}'" in repr(returned)
-    assert fine.status == "right"
+    assert limited.status == "right"
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
+def test_an_argument_arrives_as_what_it_is_and_no_other_kind_is_sent():
+    for value in (
         *(1, True, None, "a", [1.5, (2, [])], (), {1: 0.1, "b": [math.inf]}),
         *(torch.tensor([[0.1]]), torch.zeros(0, 3), torch.tensor([1, 2])),
         torch.tensor(0.1, dtype=torch.float64),
-    ],
-)
-def test_an_argument_arrives_as_what_it_is(value):
-    came = eval(grading.as_python(value), {"torch": torch, "inf": math.inf})
-    assert repr(came) == repr(value)
-    assert type(came) is type(value)
-
-
-def test_what_no_task_sends_is_refused():
+    ):
+        came = eval(grading.as_python(value), {"torch": torch, "inf": math.inf})
+        assert (repr(came), type(came)) == (repr(value), type(value))
     with pytest.raises(TypeError, match="takes no set"):
         grading.as_python([{1}])
 
 
-@pytest.fixture
-def pair():
-    """A process's end of the pipe, and what writes to the other."""
+def test_two_lines_that_come_at_once_are_two():
     ours, theirs = socket.socketpair()
     process = object.__new__(confined.Confined)
     process.pipe, process.rest = ours, b""
-    with ours, theirs:
-        yield process, theirs
-
-
-def test_two_lines_that_come_at_once_are_two(pair):
-    process, theirs = pair
-    theirs.sendall(b"0\n[1]\n")
-    assert [process.read(1), process.read(1)] == [0, [1]]
-    with pytest.raises(TimeoutError):
-        process.read(0.01)
-    theirs.close()
-    with pytest.raises(EOFError):
-        process.read(1)
+    with ours:
+        theirs.sendall(b"0\n[1]\n")
+        assert [process.read(1), process.read(1)] == [0, [1]]
+        with pytest.raises(TimeoutError):
+            process.read(0.01)
+        theirs.close()
+        with pytest.raises(EOFError):
+            process.read(1)
