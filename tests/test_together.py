@@ -11,8 +11,8 @@ from functools import cache
 import nbformat
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from lesson_texts import outputs
 from test_browser import browser, open_page
-from test_classroom import outputs
 from test_live_figures import opened
 
 from muonlab import cli
@@ -84,26 +84,20 @@ def test_a_lesson_hands_in_what_was_chosen_and_checked_and_no_name(tmp_path):
     assert getpass.getuser() not in path.read_text().lower()
     assert path.stat().st_size < 1_000
     outputs(lesson.hand_in, "Ada")
-    assert [each.name for each in (tmp_path / "work").iterdir()] == [path.name]
+    assert [*(tmp_path / "work").iterdir()] == [tmp_path / "work" / path.name]
     again = read_hand_in(path.read_bytes())
     assert (again.name, again.learner) == ("Ada", found.learner)
 
 
-def test_the_recap_says_how_to_hand_in_once_there_is_something():
-    lesson = Lesson("02")
-    outputs(lesson.predict, "02-p4", "Which?", ["one", "two"])
-    outputs(lesson.check, "02-e1", lambda X: ...)
-    assert len(outputs(lesson.recap)) == 1  # as in a lesson that is stored
-    lesson.predictions["02-p4"].choice = 0
-    assert "lesson.hand_in()" in outputs(lesson.recap)[1]["text/plain"]
-
-
-def test_nothing_is_handed_in_before_something_was_said(tmp_path):
+def test_the_recap_says_how_to_hand_in_once_there_is_something(tmp_path):
     lesson = Lesson("02")
     outputs(lesson.predict, "02-p4", "Which?", ["one", "two"])
     with pytest.raises(ValueError, match="nothing to hand in: choose a prediction"):
         lesson.hand_in()
+    outputs(lesson.check, "02-e1", lambda X: ...)
+    assert len(outputs(lesson.recap)) == 1  # as in a lesson that is stored
     lesson.predictions["02-p4"].choice = 0
+    assert "lesson.hand_in()" in outputs(lesson.recap)[1]["text/plain"]
     with pytest.raises(ValueError, match="a name of 80 characters at most; 81 came"):
         lesson.hand_in("x" * 81)
     assert not [*(tmp_path / "work").iterdir()]
@@ -134,32 +128,26 @@ def said(**fields):
     ("content", "message"),
     [
         (b"", "no JSON"),
-        (b"\xff\xfe\xff", "no JSON"),
         (b"[" * 60_000, "no JSON"),
         (b"9" * 60_000, "no JSON"),
         (b"[]", "its format is not"),
         (changed(format="muonlab answers 2"), "its format is not 'muonlab answers 1'"),
         (changed(score=100), "other fields"),
         (changed(lesson="02\n"), "its lesson"),
-        (changed(lesson=".."), "its lesson"),
         (changed(learner=1), "its learner"),
-        (changed(name="x" * 81), "its name"),
         (changed(made="today"), "its made"),
-        (changed(predictions=[]), "its predictions are no short list"),
         (changed(predictions={f"02-p{i}": 0 for i in range(41)}), "its predictions are no short"),
         (changed(predictions={"03-p1": 0}), "an id in its predictions is not of this lesson"),
         (changed(predictions={"02-p4": "one"}), "a prediction is not whole"),
         (said(choice=2), "a prediction is not whole"),
         (said(choice=True), "a prediction is not whole"),
-        (said(options="ab"), "a prediction is not whole"),
         (said(options=["a", ["b"]]), "a prediction is not whole"),
         (said(question="x" * 1001), "a prediction is not whole"),
         (said(right=0), "a prediction is not whole"),
         (changed(checks={"02-p4": "right"}), "an id in its checks"),
         (changed(checks={"02-e1": "perfect"}), "a check has no known status"),
-        (changed(checks={"02-e1": ["right"]}), "a check has no known status"),
     ],
-)  # fmt: skip
+)
 def test_a_file_of_another_form_is_refused_in_words_of_ours(content, message):
     with pytest.raises(ValueError, match=message):
         read_hand_in(content)
@@ -205,6 +193,15 @@ def test_what_is_no_hand_in_is_named_and_left_out(folder, tmp_path, monkeypatch)
     put(folder, "future.json", answers(lesson="02").content.replace(b"02", b"77"))
     put(folder, ".hidden/x.json", b"{")
     put(folder, ".DS_Store", b"{")
+    put(folder, "mine.json", answers(2))
+    reading = collected._content
+
+    def read(path):
+        if path.name == "mine.json":
+            raise PermissionError(13, "Permission denied", str(path))
+        return reading(path)
+
+    monkeypatch.setattr(collected, "_content", read)
     link = "it is a link, or no ordinary file: put a copy there"
     notebook = "it is a notebook: ask for the file that lesson.hand_in() writes"
     assert reasons(folder) == {
@@ -213,22 +210,9 @@ def test_what_is_no_hand_in_is_named_and_left_out(folder, tmp_path, monkeypatch)
         **dict.fromkeys(("run.ipynb", "blank.ipynb"), notebook),
         "picture.png": "it is no JSON, or not the whole file",
         "future.json": "there is no lesson 77 here",
+        "mine.json": "Permission denied",
     }
     assert [int(each.learner, 16) for each in collect(folder).counted] == [1]
-
-
-def test_a_file_that_cannot_be_opened_is_named(folder, monkeypatch):
-    put(folder, "good.json", answers())
-    put(folder, "mine.json", answers(2))
-    reading = collected._content
-
-    def refuse(path):
-        if path.name == "mine.json":
-            raise PermissionError(13, "Permission denied", str(path))
-        return reading(path)
-
-    monkeypatch.setattr(collected, "_content", refuse)
-    assert reasons(folder) == {"mine.json": "Permission denied"}
 
 
 def test_a_folder_without_a_hand_in_is_refused_with_the_first_reason(folder, monkeypatch, capsys):
@@ -244,32 +228,30 @@ def test_a_folder_without_a_hand_in_is_refused_with_the_first_reason(folder, mon
         collect(folder)
 
 
-def test_five_hundred_files_are_counted_as_a_second_count_finds_them(folder):
-    for i in range(500):
+def test_a_hundred_files_are_counted_as_a_second_count_finds_them(folder):
+    for i in range(100):
         put(folder, f"{i % 7}/{i}.json", answers(i, choice=i * i % 3, made=i % 60))
     shown = class_summary(collect(folder))
     (lesson,) = shown["lessons"]
-    wanted = Counter(i * i % 3 for i in range(500))
+    votes = Counter(i * i % 3 for i in range(100))
     for asked in lesson["asked"]:
-        assert asked["votes"][:3] == [wanted[0], wanted[1], wanted[2]]
+        assert asked["votes"][:3] == [votes[0], votes[1], votes[2]]
         assert asked["others"] == 0
-    assert lesson["learners"] == shown["learners"] == 500
-    assert lesson["exercises"][0] == ["02-e1", 500, 0, 0, 0]
-    assert {sum(row[1:]) for row in lesson["exercises"]} == {500}
+    assert lesson["learners"] == shown["learners"] == 100
+    assert lesson["exercises"][0] == ["02-e1", 100, 0, 0, 0]
+    assert {sum(row[1:]) for row in lesson["exercises"]} == {100}
 
 
 def test_answers_to_another_version_are_counted_apart(folder):
-    ours = answers().predictions
-    first = ours["02-p2"]
-    for number, one in enumerate(
-        (
-            first,
-            first | {"question": "Something else?"},
-            first | {"options": [*first["options"], "a fourth"]},
-            first | {"options": first["options"][::-1]},
-            first | {"question": first["question"].replace("200", "300")},  # computed there
-        )
-    ):
+    first = answers().predictions["02-p2"]
+    versions = (
+        first,
+        first | {"question": "Something else?"},
+        first | {"options": [*first["options"], "a fourth"]},
+        first | {"options": first["options"][::-1]},
+        first | {"question": first["question"].replace("200", "300")},  # computed there
+    )
+    for number, one in enumerate(versions):
         put(folder, f"{number}.json", answers(number, predictions={"02-p2": one}))
     put(folder, "9.json", answers(9, predictions={"02-p88": first}, checks={"02-e88": "right"}))
     (lesson,) = class_summary(collect(folder))["lessons"]
@@ -312,13 +294,11 @@ def test_no_text_of_a_student_ends_the_script_steers_the_terminal_or_is_html(fol
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_of_every_lesson_it_is_known_what_was_asked_and_what_happened(lesson):
     text = next((course() / "lessons" / "text").glob(f"{lesson}-*.md")).read_text("utf-8")
-    found = known(lesson)
-    assert [each.id for each in found.asked] == re.findall(rf'predict\(\s*"({lesson}-p\d+)"', text)
-    assert sorted(found.exercises) == sorted(
-        set(re.findall(rf'lesson.check\("({lesson}-e\d+)"', text))
-    )
-    assert f"# {found.title}\n" in text
-    for asked in found.asked:
+    stored = known(lesson)
+    assert f"# {stored.title}\n" in text
+    assert [one.id for one in stored.asked] == re.findall(rf'predict\(\s*"({lesson}-p\d+)"', text)
+    assert {*stored.exercises} == {*re.findall(rf'lesson.check\("({lesson}-e\d+)"', text)}
+    for asked in stored.asked:
         assert asked.because
         assert not re.search(r"[$`*\\<]", f"{asked.question}{asked.options}{asked.because}")
 
@@ -343,7 +323,7 @@ def test_only_a_page_of_a_class_is_written_over(folder, tmp_path, capsys):
     put(folder, "a.json", answers())
     mine = tmp_path / "thesis.html"
     mine.write_text("<!doctype html>years of work")
-    notes, wrong = folder / "of.html", "no page of a class: name another file"
+    notes, wrong = folder / "of.html", "this command made no such page: name another file"
     notes.mkdir()
     for out, told in ((mine, wrong), (notes, wrong), (folder, "called like 'class.html'")):
         assert cli.main(["teach", "class", str(folder), "--out", str(out)]) == 2
@@ -476,21 +456,11 @@ def test_on_paper_everything_is_shown_but_names(show, folder):
 @pytest.mark.browser
 def test_a_page_of_the_book_saves_the_same_file(browser, tmp_path):
     page = open_page(browser, 375)
-    states = [
-        {
-            "id": f"02-p{i}",
-            "question": "Which?",
-            "options": ["one", "two"],
-            "choice": -1,
-            "note": "",
-        }
-        for i in (1, 2)
-    ]
+    one = {"question": "Which?", "options": ["one", "two"], "choice": -1, "note": ""}
+    states = [{"id": f"02-p{i}", **one} for i in (1, 2)]
     opened(page, states, tmp_path)
-    button, note = (
-        page.get_by_role("button", name="Save my predictions"),
-        ".muonlab-file [role=status]",
-    )
+    button = page.get_by_role("button", name="Save my predictions")
+    note = ".muonlab-file [role=status]"
     button.click()
     assert page.inner_text(note) == "Choose a prediction first."
     page.locator(".muonlab-predict").nth(1).locator("input").nth(1).check()

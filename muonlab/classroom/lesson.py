@@ -191,8 +191,7 @@ class Lesson:
             "device": torch.cuda.get_device_name(0) if torch.cuda.is_available() else "CPU",
             "seed": str(SEED),
         }
-        table = output.Table(list(facts), [list(facts.values())])
-        output.show(table.text, html=table.html())
+        self.table(facts, [facts.values()])
 
     def quiz(self) -> None:
         """Shows the lesson's quiz."""

@@ -83,7 +83,7 @@ def _broken(notebook: Path) -> str:
     return ""
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def _files(folder: Path) -> list[Path]:
     paths = []
     for root, folders, files in os.walk(folder):  # it enters no link
         linked = [name for name in folders if Path(root, name).is_symlink()]
@@ -91,7 +91,7 @@ def _files(folder: Path) -> Iterator[Path]:
         folders[:] = [name for name in folders if not name.startswith(".")]
         if len(paths) > FILES:
             raise ValueError(f"{folder} holds more than {FILES:,} files: name the one of the class")
-    return iter(sorted(paths))
+    return sorted(paths)
 
 
 def _content(path: Path) -> bytes:

@@ -159,12 +159,12 @@ def exercises_notebook(lesson: str, tasks: dict[str, Task], seed: str | None) ->
     for id, asked in tasks.items():
         words = f"**Exercise {id}** · {asked.minutes} points\n\n{asked.text}\n\n{asked.example()}"
         cells.append(_cell(words.strip(), f"{id}-text", locked=True))
-        person = id in BY_A_PERSON
-        points = {"grade": person, **({"points": asked.minutes} if person else {})}
-        cells.append(_cell(asked.code, id, code=True, solution=True, **points))
-        if not person:
-            test = {"locked": True, "grade": True, "points": asked.minutes}
-            cells.append(_cell(hidden(id, seed), f"{id}-test", code=True, **test))
+        points = {"grade": True, "points": asked.minutes}
+        if id in BY_A_PERSON:
+            cells.append(_cell(asked.code, id, code=True, solution=True, **points))
+        else:
+            cells.append(_cell(asked.code, id, code=True, solution=True))
+            cells.append(_cell(hidden(id, seed), f"{id}-test", code=True, locked=True, **points))
     for number, cell in enumerate(cells):
         cell.id = f"cell-{number:03d}"  # so that equal texts make equal files
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}

@@ -72,7 +72,7 @@ def written(notebook: NotebookNode, exercise: str) -> list[str]:
     return cells
 
 
-def graded(handed_in: HandedIn, seconds: float | None = None) -> list[Verdict]:
+def graded(handed_in: HandedIn, seconds: float = SECONDS) -> list[Verdict]:
     """Returns the verdicts on what one learner wrote, if the solutions are right after it, too.
 
     RuntimeError: a solution is not, or no process began. The grader or the machine fails then, and
@@ -89,23 +89,23 @@ def graded(handed_in: HandedIn, seconds: float | None = None) -> list[Verdict]:
     return its_verdicts
 
 
-def verdicts(handed_in: HandedIn, seconds: float | None = None) -> list[Verdict]:
+def verdicts(handed_in: HandedIn, seconds: float = SECONDS) -> list[Verdict]:
     """Returns the verdicts on what one learner wrote, which runs in a process tree of its own.
 
     RuntimeError: no process began.
     """
     if reason := uncontained():
         warnings.warn(reason, stacklevel=1)  # Python shows it once
-    limit, process, its_verdicts = seconds or SECONDS, None, []
+    process, its_verdicts = None, []
     usual = asking.SECONDS
-    asking.SECONDS = limit + 2 * STARTS_IN  # what is sent has ends of its own
+    asking.SECONDS = seconds + 2 * STARTS_IN  # what is sent has ends of its own
     try:
         for asked, cells in handed_in:
-            process = _begun(process, [asked.name, asked.setup, cells, limit])
+            process = _begun(process, [asked.name, asked.setup, cells, seconds])
             try:
-                its_verdicts.append(_judged(process, asked, limit))
+                its_verdicts.append(_judged(process, asked, seconds))
             except ENDED as error:
-                message = LATE.format(limit) if isinstance(error, TimeoutError) else OVER
+                message = LATE.format(seconds) if isinstance(error, TimeoutError) else OVER
                 its_verdicts.append(Verdict(asked.exercise, "not right", message))
                 process.close()
                 process = None

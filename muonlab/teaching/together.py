@@ -62,7 +62,7 @@ def demand_page(out: Path, starts: bytes) -> None:
     if out.suffix != ".html":
         raise ValueError(f"a page is called like 'class.html'; got {out.name!r}")
     if out.exists() and (not out.is_file() or out.read_bytes()[: len(starts)] != starts):
-        raise ValueError(f"{out} is there and no page of a class: name another file")
+        raise ValueError(f"{out} is there, and this command made no such page: name another file")
 
 
 def page(collected: Collected) -> str:
