@@ -71,7 +71,7 @@ def draw_leads(panel: Axes) -> None:
         bars = panel.bar(places, heights, 0.36, color=look["color"], label=f"lead {where}")
         panel.errorbar(places, heights, reach, color=INK, fmt="none", linewidth=1)
         panel.bar_label(bars, [f"{height:.2f}" for height in heights], padding=5, fontsize=9.5)
-    panel.set_xticks(range(len(RARITY)), [f"{name}" for name in RARITY])
+    panel.set_xticks(range(len(RARITY)), [*RARITY])
     panel.set(xlabel="tokens", ylabel="Muon's lead, nats", ylim=(0, 0.7))
 
 
