@@ -127,8 +127,10 @@ def test_the_wheel_holds_all_files_of_the_package(unpacked):
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("named", [False, True])  # in MUONLAB_COURSE, or around the .venv
-@pytest.mark.parametrize("folder", [".", "lessons"])  # of `muonlab lab`, and of its kernels
+@pytest.mark.parametrize(  # the course in MUONLAB_COURSE, or around the .venv
+    ("folder", "named"),
+    [(".", True), ("lessons", False)],  # of `muonlab lab`, and of its kernels
+)
 def test_outside_a_clone_the_package_finds_lessons_and_records(unpacked, tmp_path, folder, named):
     (wheel,) = unpacked.glob("*.whl")
     ZipFile(wheel).extractall(tmp_path if named else unpacked / ".venv")

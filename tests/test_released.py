@@ -29,7 +29,7 @@ Since it is so.
 >
 > Read 7 min · do 9 min · needs lesson 01 · no GPU
 
-```{{code-cell}} ipython3
+```{code-cell} ipython3
 from muonlab.classroom import start
 
 lesson = start("02")
@@ -37,17 +37,17 @@ lesson = start("02")
 
 ## Ask
 
-```{{code-cell}} ipython3
-lesson.predict("02-p1", "{question}", ["left", "right"])
+```{code-cell} ipython3
+lesson.predict("02-p1", "Which?", ["left", "right"])
 ```
 
-```{{code-cell}} ipython3
+```{code-cell} ipython3
 lesson.explore("polynomial")
 ```
 
 ## Quiz
 
-```{{code-cell}} ipython3
+```{code-cell} ipython3
 lesson.quiz()
 ```
 
@@ -64,17 +64,6 @@ def git(folder, *words):
     subprocess.run(["git", "-C", str(folder), *who, *words], check=True)
 
 
-def release_to(folder, question):
-    """Runs the small lesson, and writes it as `make lessons` does."""
-    text = folder / "lessons" / "text" / "02-small.md"
-    text.parent.mkdir(parents=True, exist_ok=True)
-    text.write_text(TEXT.format(question=question), encoding="utf-8")
-    notebook = release.execute(read(text), LESSONS)
-    path = folder / "lessons" / "02-small.ipynb"
-    release.write(release.clean(notebook, "02", 3), path)
-    return path
-
-
 def save_as_jupyterlab(path, clear=False):
     """Without the widgets' state, with the kernel's own words and new counts."""
     notebook = nbformat.read(path, as_version=4)
@@ -88,8 +77,12 @@ def save_as_jupyterlab(path, clear=False):
 
 @pytest.fixture(scope="module")
 def first(tmp_path_factory):
-    """The notebook's release, which runs once."""
-    return release_to(tmp_path_factory.mktemp("first"), "Which?").read_bytes()
+    """The notebook's release, as `make lessons` writes it, which runs once."""
+    folder = tmp_path_factory.mktemp("first")
+    (folder / "02-small.md").write_text(TEXT, encoding="utf-8")
+    notebook = release.execute(read(folder / "02-small.md"), LESSONS)
+    release.write(release.clean(notebook, "02", 3), folder / "02-small.ipynb")
+    return (folder / "02-small.ipynb").read_bytes()
 
 
 @pytest.fixture
@@ -123,7 +116,8 @@ def test_a_deck_is_the_same_after_the_lesson_was_saved_in_jupyterlab(committed, 
 
 
 def test_a_lesson_released_and_not_yet_committed_is_read_as_it_is(committed, tmp_path, capsys):
-    release_to(tmp_path, "Which way?")
+    anew = committed.read_text("utf-8").replace("Which?", "Which way?")
+    release.write(nbformat.reads(anew, as_version=4), committed)
     states = slides.deck(released(committed)).metadata.widgets[STATE]["state"].values()
     assert "Which way?" in [model["state"].get("question") for model in states]
     assert capsys.readouterr().err == ""
