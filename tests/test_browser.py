@@ -93,6 +93,27 @@ def open_page(browser, width=1280):
     return page
 
 
+class Questions:
+    """What is asked of pages, all on one visit of each: questions, and of which pages."""
+
+    def __init__(self):
+        self.subjects = {}
+
+    def of(self, subjects):
+        def register(question):
+            self.subjects[question] = [*subjects]
+            return question
+
+        return register
+
+    def ask(self, subject, page, subtests):
+        """Asks them in the order in which they were written."""
+        for question, subjects in self.subjects.items():
+            if subject in subjects:
+                with subtests.test(question.__name__):
+                    question(page)
+
+
 def resize(page, width, height=900):
     """Waits until all that follows the width is drawn again."""
     page.set_viewport_size({"width": width, "height": height})

@@ -6,11 +6,8 @@ import re
 import threading
 
 import pytest
-from test_book import HTML, serious
-from test_browser import browser, open_page  # noqa: F401  a fixture
-
-import pictures
-from printing import book
+from test_book import HTML
+from test_browser import browser, open_page, resize  # noqa: F401  a fixture
 
 pytestmark = pytest.mark.browser
 MOST = {"book/intro.html": 7.5e5}  # bytes of a page without formulas, with all that it loads
@@ -49,28 +46,27 @@ def heaviest():
 HERE = "node => node.checkVisibility() && node.getBoundingClientRect().toJSON()"
 
 
-@pytest.mark.parametrize("size", [(1440, 900), (1280, 720), (390, 844)])
-def test_homes_first_screen_is_headline_figure_and_what_moves_it(site, page, size):
-    width, height = size
-    page.set_viewport_size({"width": width, "height": height})
+def test_homes_first_screen_is_headline_figure_and_what_moves_it(site, page):
     page.emulate_media(reduced_motion="reduce")
     page.goto(f"{site}/book/intro.html")
     page.locator(".muonlab-sentence", has_text="Step 40.").wait_for()
     parts = {"h1": 1, "h1 + p": 1, ".muonlab-facts": 2, ".muonlab-play": 1}
     parts |= {".muonlab-drive input": 1, ".muonlab-three button": 3}
     parts |= {".muonlab-playground .muonlab-sentence": 1}
-    if width > 1000:
-        parts[".muonlab-go"] = 3
-    for name, count in parts.items():
-        boxes = [node.evaluate(HERE) for node in page.locator(f"article {name}").all()]
-        assert len(boxes) == count, name
-        for box in boxes:
-            assert 0 <= box["left"] < box["right"] <= width
-            assert 48 <= box["top"] < box["bottom"] <= height, name
-    facts = page.locator(".muonlab-facts").first.evaluate(HERE)
-    assert facts["width"] > 0.65 * width, "nothing stands beside the figure"
-    for sign in (".muonlab-home .bd-sidebar-secondary", ".dropdown-download-buttons"):
-        assert page.locator(sign).locator("visible=true").count() == 0
+    for width, height in ((1440, 900), (1280, 720), (390, 844)):
+        resize(page, width, height)
+        wide = {".muonlab-go": 3} if width > 1000 else {}
+        for name, count in (parts | wide).items():
+            boxes = [node.evaluate(HERE) for node in page.locator(f"article {name}").all()]
+            assert len(boxes) == count, name
+            for box in boxes:
+                assert 0 <= box["left"] < box["right"] <= width
+                assert 48 <= box["top"] < box["bottom"] <= height, name
+        facts = page.locator(".muonlab-facts").first.evaluate(HERE)
+        assert facts["width"] > 0.65 * width, "nothing stands beside the figure"
+        for sign in (".muonlab-home .bd-sidebar-secondary", ".dropdown-download-buttons"):
+            assert page.locator(sign).locator("visible=true").count() == 0
+    assert page.locator("#playground").count() == 1, "what other pages link to"
 
 
 def test_the_button_of_the_contents_shows_them_on_home_and_search_is_there(site, page):
@@ -140,51 +136,3 @@ def test_the_map_shows_what_the_reader_did(site, page):
     other.focus()
     page.keyboard.press("Enter")
     page.wait_for_url("**/lessons/03-muon.html")
-
-
-@pytest.mark.parametrize("width", [375, 1280])
-def test_the_map_is_read_by_all(site, page, width):
-    page.set_viewport_size({"width": width, "height": 900})
-    page.goto(f"{site}/book/map.html")
-    names = page.get_by_role("list", name="The lessons").get_by_role("link")
-    assert names.count() == len(book.lessons())
-    over = page.locator(".muonlab-map text").evaluate_all(
-        "all => all.filter(t => t.checkVisibility() && t.getBoundingClientRect().right"
-        " > t.parentNode.querySelector('rect').getBoundingClientRect().right).length"
-    )
-    assert over == 0
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert serious(page) == {}
-
-
-def test_without_scripts_the_map_leads_and_home_says_what_is_missing(site, browser):  # noqa: F811
-    context = browser.new_context(java_script_enabled=False)
-    plain = context.new_page()
-    plain.goto(f"{site}/book/map.html")
-    plain.locator(".muonlab-map a[data-lesson='05']").click()
-    assert plain.url.endswith("/lessons/05-associative-memory.html")
-    plain.goto(f"{site}/book/intro.html")
-    told = plain.locator("article noscript p")  # which is no text to Playwright, but is shown
-    assert told.is_visible()
-    assert "needs JavaScript" in told.inner_html()
-    context.close()
-
-
-def test_every_page_has_a_name_and_a_preview():
-    names = {}
-    pages = {p for folder in ("book", "lessons") for p in (HTML / folder).rglob("*.html")}
-    for path in sorted(pages - {HTML / f"{moved}.html" for moved in book.MOVED}):
-        head = path.read_text("utf-8").split("</head>")[0]
-        told = dict(re.findall(r'<meta property="og:(\S+)" content="([^"]*)"', head))
-        (title,) = re.findall("<title>(.*?) &#8212; muonlab</title>", head)
-        assert told["site_name"] == "muonlab"
-        assert len(told["title"]) > 3
-        assert told["image"].endswith("og.png")
-        assert len(told["image:alt"]) > 20
-        assert len(told["description"]) > 30, path
-        assert not re.search(r"[a-z]\+\d", told["description"])
-        (icon,) = re.findall('<link rel="icon" href="([^"]*)"', head)
-        assert (path.parent / icon).read_bytes() == pictures.mark()
-        names.setdefault(title, []).append(path.stem)
-    assert [both for both in names.values() if len(both) > 1] == []
-    assert (HTML / "og.png").read_bytes() == pictures.SOCIAL.read_bytes()
