@@ -9,7 +9,9 @@ from functools import cache
 
 import pytest
 import torch
+from scipy.optimize import brentq
 from test_browser import browser, open_page
+from test_figures import SEEN, least_distance
 
 from muonlab import polar
 from muonlab.optim.normuon import NorMuon
@@ -71,11 +73,16 @@ def batches(state, p):
         yield torch.bincount(facts, minlength=len(p)) / len(drawn) if len(drawn) else p
 
 
+def run(state, side, steps=100):
+    """Probabilities (steps + 1, K), losses, the last W, and its −∇L, of one row."""
+    own = {name: state[side + name] for name in ("", "-rate", "-momentum")}
+    shared = {name: state[name] for name in ("facts", "dimension", "tail", "axes", "batch", "draw")}
+    return run_cached(tuple(shared.items()), *own.values(), steps)
+
+
 @cache
-def run_cached(key, side, steps):
-    """Probabilities (steps + 1, K), losses, the last W, and its −∇L."""
+def run_cached(key, rule, rate, momentum, steps):
     state = dict(key)
-    rule, rate, momentum = (state[side + what] for what in ("", "-rate", "-momentum"))
     E, values = embeddings(state)
     p, d = power_law(state["facts"], state["tail"]), state["dimension"]
     W, M = torch.nn.Parameter(torch.zeros(d, d).double()), torch.zeros(d, d).double()
@@ -102,30 +109,21 @@ def run_cached(key, side, steps):
     return None
 
 
-def run(state, side, steps=100):
-    return run_cached(tuple(state.items()), side, steps)
-
-
 def correct(state, side, steps=100, **changed):
     return run({**state, **changed}, side, steps)[0]
 
 
-@cache
-def paced_cached(key, side):
-    """The step size with which the best fact reaches 0.9 at the state's pace, by halving."""
-    state = dict(key)
+def rate_of_pace(state, side):
+    """The step size with which the best fact reaches 0.9 at the state's pace."""
 
-    def reached(rate):
-        return correct(state, side, steps=state["pace"], **{f"{side}-rate": rate}).max() >= 0.9
+    def above(rate):
+        return correct(state, side, state["pace"], **{f"{side}-rate": rate}).max().item() - 0.9
 
     high = 0.01
-    while not reached(high):
+    while above(high) < 0:
         high *= 2
     low = high / 2 if high > 0.01 else 0
-    while high - low > 1e-4 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if reached(middle) else (middle, high)
-    return high
+    return 1.00001 * brentq(above, low, high, rtol=1e-6)  # so that it is reached
 
 
 def paced(state, **changed):
@@ -133,7 +131,7 @@ def paced(state, **changed):
     state = {**state, **changed}
     if not state["pace"]:
         return state
-    return state | {f"{s}-rate": paced_cached(tuple(state.items()), s) for s in ("left", "right")}
+    return state | {f"{side}-rate": rate_of_pace(state, side) for side in ("left", "right")}
 
 
 def first(p, share=0.9):
@@ -167,12 +165,12 @@ def adam_and_muon(state):
     adam, muon = (correct(state, side) for side in ("left", "right"))
     now = state["step"]
     assert now == first(adam) == first(muon), "what the sentence says of the best"
-    for axes in (0, 0.3, 1, 1.5, 1.6, 2):
+    for axes in (0, 0.3, 1.6):
         torch.testing.assert_close(correct(state, "right", axes=axes), muon)
-    for draw in range(2, 6):  # not this draw alone
+    for draw in (2, 3):  # not this draw alone
         other = paced(state, draw=draw)
         assert known(correct(other, "left")[now]) < 6 < 24 == known(correct(other, "right")[now])
-    for pace in (5, 10, 20, 60):  # nor this pace
+    for pace in (5, 60):  # nor this pace
         other = paced(state, pace=pace)
         assert known(correct(other, "left")[pace]) < 5 < 24 == known(correct(other, "right")[pace])
     own = correct(paced(state, axes=0), "left")
@@ -223,7 +221,7 @@ def too_many_facts(state):
 def the_axes_turn(state):
     own, turned = (gap(correct(paced(state, axes=axes), "left")) for axes in (0, 2))
     assert own < 1e-9
-    for draw in range(2, 6):
+    for draw in (2, 3):
         assert gap(correct(paced(state, draw=draw), "left")) > 0.7
     return (
         "Sign descent, which is Adam without its memory, keeps all facts level in their own axes: "
@@ -236,7 +234,7 @@ def batch_and_momentum(state):
     bare, mended = (correct(state, side)[60] for side in ("left", "right"))
     full = correct(state, "left", batch=0)
     assert gap(full) < 0.1
-    for draw in range(2, 6):  # not this draw alone
+    for draw in (2, 3):  # not this draw alone
         pair = (correct(state, side, draw=draw)[60] for side in ("left", "right"))
         assert known(next(pair)) < 20 < known(next(pair))
     assert known(mended) == state["facts"]
@@ -262,22 +260,19 @@ def test_a_setting_worth_seeing_says_what_happens(setting, sentence):
     assert setting["sentence"] == sentence(paced(setting["state"]))
 
 
-@pytest.mark.parametrize("setting", [s for s in SETTINGS if s["state"]["pace"]])
-def test_both_rows_know_their_best_fact_at_the_same_step(setting):
-    state = setting["state"]
-    used = dict(zip(("left-rate", "right-rate"), setting["rates"], strict=True))
-    for side in ("left", "right"):
-        assert abs(first(correct(state | used, side)) - state["pace"]) <= 1
-        assert paced(state)[f"{side}-rate"] == pytest.approx(used[f"{side}-rate"], rel=1e-3)
+def test_both_rows_know_their_best_fact_at_the_same_step():
+    for setting in (setting for setting in SETTINGS if setting["state"]["pace"]):
+        state = setting["state"]
+        used = dict(zip(("left-rate", "right-rate"), setting["rates"], strict=True))
+        for side in ("left", "right"):
+            assert abs(first(correct(state | used, side)) - state["pace"]) <= 1
+            assert paced(state)[f"{side}-rate"] == pytest.approx(used[f"{side}-rate"], rel=1e-3)
 
 
-def test_adam_against_muon_is_always_at_one_pace():
+def test_adam_meets_muon_at_one_pace_one_setting_opens_and_the_page_is_light():
     for setting in SETTINGS:
         sides = {setting["state"][side] for side in ("left", "right")}
         assert setting["state"]["pace"] or sides == {"muon"}
-
-
-def test_one_setting_opens_and_the_page_is_light():
     assert sum("opens" in setting for setting in SETTINGS) == 1
     assert sum("front" in setting for setting in SETTINGS) == 3
     assert len(book.playground_module().encode()) <= 43_000
@@ -291,29 +286,21 @@ def state(rule, rate, momentum, facts, dimension, tail, axes, batch, draw):
     return {**BASE, **data, "left": rule, "left-rate": rate, "left-momentum": momentum}
 
 
-TWENTY = [
+SETTINGS_OF_ALL = [
     state(*row)
     for row in [
-        ("gd", 5, 0, 24, 24, 1, 0, 0, 1),
         ("gd", 20, 0.9, 36, 12, 0.5, 1.3, 16, 2),
         ("gd", 50, 0.5, 3, 3, 2, 1, 4, 20),
         ("sign", 0.05, 0, 24, 24, 1, 2, 0, 1),
-        ("sign", 0.1, 0.8, 12, 18, 1.2, 1, 32, 3),
         ("sign", 0.01, 0.95, 36, 24, 0, 0.7, 64, 4),
-        ("adam", 0.05, 0.9, 24, 24, 1, 2, 0, 1),
         ("adam", 0.1, 0, 12, 12, 1.5, 0.2, 0, 5),
         ("adam", 0.02, 0.95, 36, 15, 0.8, 1.7, 8, 6),
-        ("adam", 0.2, 0.5, 10, 21, 2, 0, 64, 7),
-        ("muon", 0.2, 0, 24, 24, 1, 2, 0, 1),
-        ("muon", 0.1, 0.9, 24, 24, 1, 2, 32, 1),
         ("muon", 0.5, 0, 36, 12, 1, 2, 0, 1),
         ("muon", 0.2, 0.95, 7, 9, 0, 0.5, 4, 8),
         ("ns", 0.1, 0, 24, 24, 1, 0, 0, 9),
         ("ns", 0.2, 0.9, 12, 24, 1.9, 1.4, 16, 10),
-        ("ns", 0.05, 0.5, 30, 6, 1, 1, 32, 11),
         ("normuon", 0.1, 0, 24, 24, 1, 2, 0, 12),
         ("normuon", 0.2, 0.95, 15, 15, 0.6, 0.9, 8, 13),
-        ("normuon", 0.05, 0.8, 36, 18, 1.1, 1.8, 64, 14),
     ]
 ]
 RUN = """async ([source, states, steps]) => {
@@ -351,7 +338,7 @@ def window(browser, tmp_path_factory):
         page.locator(".muonlab-playground .muonlab-sentence:not(:empty)").wait_for()
         return page
 
-    page.visit, page.address = visit, path.as_uri()
+    page.visit = visit
     yield page
     page.context.close()
 
@@ -364,38 +351,32 @@ def page(window):
     assert window.faults == []
 
 
-@pytest.fixture(scope="module")
-def computed(window):
-    return window.evaluate(RUN, [book.playground_module(), TWENTY, STEPS])
-
-
 @pytest.mark.browser
-@pytest.mark.parametrize("number", range(len(TWENTY)))
-def test_the_numbers_are_those_of_the_package(number, computed):
-    found, setting = computed[1][number], TWENTY[number]
-    correct, loss, W, G = run(setting, "left", STEPS)
-    E, values = embeddings(setting)
-    mine = {name: torch.tensor(found[name]).double() for name in ("correct", "loss", "W", "G")}
-    matrices = {name: mine[name].view(W.shape) for name in "WG"}
-    check(mine["correct"], correct)
-    check(mine["loss"], loss)
-    check(matrices["G"], G)
-    if setting["left"] == "muon":  # late in a run, rounding in Python's gradient has a direction,
-        pairs = (values.mT @ A @ E for A in (matrices["W"], W))  # which moves all answers alike
-        check(*(logits - logits.mean(0) for logits in pairs))
-    else:
-        check(matrices["W"], W)
-    for name, matrix in matrices.items():
-        check(torch.tensor(found["spectra"][name]), torch.linalg.svdvals(matrix))
+def test_the_numbers_are_those_of_the_package(page):
+    rules, runs = page.evaluate(RUN, [book.playground_module(), SETTINGS_OF_ALL, STEPS])
+    assert set(rules) == {setting["left"] for setting in SETTINGS_OF_ALL}
+    for setting, drawn in zip(SETTINGS_OF_ALL, runs, strict=True):
+        correct, loss, W, G = run(setting, "left", STEPS)
+        E, values = embeddings(setting)
+        shown = {name: torch.tensor(drawn[name]).double() for name in ("correct", "loss", "W", "G")}
+        matrices = {name: shown[name].view(W.shape) for name in "WG"}
+        check(shown["correct"], correct, setting)
+        check(shown["loss"], loss, setting)
+        check(matrices["G"], G, setting)
+        if setting["left"] == "muon":  # late in a run, rounding in Python's gradient has a
+            # direction, which moves all answers alike
+            pairs = (values.mT @ A @ E for A in (matrices["W"], W))
+            check(*(logits - logits.mean(0) for logits in pairs), setting)
+        else:
+            check(matrices["W"], W, setting)
+        for name, matrix in matrices.items():
+            check(torch.tensor(drawn["spectra"][name]), torch.linalg.svdvals(matrix), setting)
 
 
-def check(mine, theirs):
-    torch.testing.assert_close(mine.float(), theirs.detach().float())
-
-
-@pytest.mark.browser
-def test_the_twenty_settings_hold_every_optimizer(computed):
-    assert set(computed[0]) == {setting["left"] for setting in TWENTY}
+def check(drawn, expected, setting):
+    torch.testing.assert_close(
+        drawn.float(), expected.detach().float(), msg=lambda m: f"{setting}: {m}"
+    )
 
 
 OLD = (
@@ -447,15 +428,14 @@ def test_a_link_to_the_playground_amid_a_page_shows_it(page):
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("fragment", ["#play&left=<b>x</b>&facts=%", "#%", "#play&step=<script>"])
-def test_a_hostile_link_opens_the_page_as_it_is(page, fragment):
+def test_a_hostile_link_opens_the_page_as_it_is(page):
     page.emulate_media(reduced_motion="reduce")  # or it plays on past step 40
-    page.visit(fragment)
-    reaches(page, 40)
-    assert page.locator(".muonlab-playground :is(b, script)").count() == 0
+    for fragment in ("#play&left=<b>x</b>&facts=%", "#%", "#play&step=<script>"):
+        page.visit(fragment)
+        reaches(page, 40)
+        assert page.locator(".muonlab-playground :is(b, script)").count() == 0
 
 
-NOTHING = "Nothing learned yet. Who will learn the rare facts first?"
 BARS = """row => {
   const canvas = document.querySelectorAll(".muonlab-facts")[row], { width, height } = canvas;
   const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
@@ -494,21 +474,10 @@ def test_it_plays_once_by_itself_and_leaves_the_page_alone(page):
 
 
 @pytest.mark.browser
-def test_restart_shows_that_nothing_is_learned_yet(page):
-    page.visit("#play&step=40")
-    reaches(page, 40)
-    assert all(map(any, coloured(page)))
-    page.get_by_role("button", name="Restart").click()
-    page.locator(".muonlab-sentence", has_text=NOTHING).wait_for()
-    assert not any(map(any, coloured(page)))
-    assert page.get_by_role("button", name="Play").is_visible()
-
-
-@pytest.mark.browser
 def test_the_numbers_of_the_sentence_are_those_of_the_picture(page):
     page.visit()
     page.wait_for_function(
-        "/Step [34]./.test(document.querySelector('.muonlab-sentence').textContent)"
+        "/Step [34][0-9]/.test(document.querySelector('.muonlab-sentence').textContent)"
     )
     page.get_by_role("button", name="Pause").click()
     page.wait_for_timeout(700)
@@ -530,22 +499,6 @@ def test_the_numbers_of_the_sentence_are_those_of_the_picture(page):
         )
 
 
-@pytest.mark.browser
-@pytest.mark.parametrize("size", [(1280, 720), (390, 844), (1440, 900)])
-def test_what_is_seen_and_what_moves_it_fit_one_screen(browser, window, size):
-    context = browser.new_context(viewport=dict(zip(("width", "height"), size, strict=True)))
-    page = context.new_page()
-    page.goto(window.address)
-    page.locator(".muonlab-sentence:not(:empty)").wait_for()
-    top = page.locator(".muonlab-playground").bounding_box()["y"]
-    more = page.locator(".muonlab-more").bounding_box()["y"]
-    assert more - top <= 560
-    seen = page.locator(".muonlab-playground :is(button, input, canvas):visible")
-    assert seen.count() == 2 + 1 + 2 + 3, "two pictures, one slider, Play, Restart, three settings"
-    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
-    context.close()
-
-
 HUES = """() => {
   const canvas = document.querySelector(".muonlab-pixels"), { width, height } = canvas;
   const { data } = canvas.getContext("2d").getImageData(0, 0, width, height), found = [];
@@ -565,55 +518,24 @@ def word(colour):
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_colours_drawn_are_those_that_the_legend_names(page, theme):
+def test_the_colours_drawn_are_those_that_the_legend_names(page):
+    page.emulate_media(reduced_motion="reduce")
     page.visit("#play&step=40&facts=12&dimension=12")
-    page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
-    reaches(page, 40)
-    page.wait_for_timeout(500)
-    found, swatches, legend = page.evaluate(HUES)
-    assert Counter(map(word, found)).keys() == {"green", "purple"}
-    named = re.findall(r"(\w+) is (?:above|below) 0", legend)
-    assert named == ["green", "purple"]
-    seen = [tuple(map(int, re.findall(r"\d+", swatch)[:3])) for swatch in swatches]
-    assert [word(colour) for colour in seen] == named
-    for label in page.locator(".muonlab-pixels").evaluate_all("all => all.map(c => c.ariaLabel)"):
-        assert f"{named[0]} above 0, {named[1]} below" in label
-    for blind in BLIND:  # and who sees no red or no green sees them apart
-        one, other = (seen_by(blind, colour) for colour in seen)
-        assert math.dist(one, other) > 20
-
-
-BLIND = {  # Machado et al. 2009, severity 1: what is left of linear red, green and blue
-    "red": (
-        (0.152286, 1.052583, -0.204868),
-        (0.114503, 0.786281, 0.099216),
-        (-0.003882, -0.048116, 1.051998),
-    ),
-    "green": (
-        (0.367322, 0.860646, -0.227968),
-        (0.280085, 0.672501, 0.047413),
-        (-0.011820, 0.042940, 0.968881),
-    ),
-}
-
-
-def seen_by(blind, colour):
-    """CIELAB of a colour as seen without red or green cones."""
-    linear = [
-        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
-        for c in (x / 255 for x in colour)
-    ]
-    r, g, b = (
-        min(1, max(0, sum(m * c for m, c in zip(row, linear, strict=True)))) for row in BLIND[blind]
-    )
-    xyz = (
-        (0.4124 * r + 0.3576 * g + 0.1805 * b) / 0.9505,
-        0.2126 * r + 0.7152 * g + 0.0722 * b,
-        (0.0193 * r + 0.1192 * g + 0.9505 * b) / 1.089,
-    )
-    x, y, z = (t ** (1 / 3) if t > 0.008856 else 7.787 * t + 16 / 116 for t in xyz)
-    return 116 * y - 16, 500 * (x - y), 200 * (y - z)
+    for theme in ("light", "dark"):
+        page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+        reaches(page, 40)
+        page.wait_for_timeout(500)
+        drawn, swatches, legend = page.evaluate(HUES)
+        assert Counter(map(word, drawn)).keys() == {"green", "purple"}
+        names = re.findall(r"(\w+) is (?:above|below) 0", legend)
+        assert names == ["green", "purple"]
+        colours = [tuple(map(int, re.findall(r"\d+", swatch)[:3])) for swatch in swatches]
+        assert [word(colour) for colour in colours] == names
+        labels = page.locator(".muonlab-pixels").evaluate_all("all => all.map(c => c.ariaLabel)")
+        assert all(f"{names[0]} above 0, {names[1]} below" in label for label in labels)
+        codes = ["#{:02x}{:02x}{:02x}".format(*colour) for colour in colours]
+        for eye in SEEN:  # also one without red or without green cones
+            assert least_distance(codes, eye) > 0.11
 
 
 TURNS = """async ([source, state]) => {
@@ -642,37 +564,25 @@ TURNS = """async ([source, state]) => {
 }"""
 
 
-@pytest.fixture(scope="module")
-def turned(window):
+@pytest.mark.browser
+def test_at_every_stop_of_every_draw_axes_are_at_right_angles_and_the_rows_at_one_pace(page):
     opening = next(setting["state"] for setting in SETTINGS if "opens" in setting)
-    window.set_default_timeout(0)
-    found = window.evaluate(TURNS, [book.playground_module(), opening])
-    window.set_default_timeout(20_000)
-    return found
-
-
-@pytest.mark.browser
-def test_keys_and_values_stay_at_right_angles_at_every_stop_of_every_draw(turned):
-    assert turned[0] < 1e-9
-
-
-@pytest.mark.browser
-def test_at_every_stop_both_rows_know_their_best_fact_at_the_same_step(turned):
-    assert len(turned[1]) == 2 * 21
-    for state, used, sides in turned[1]:
+    page.set_default_timeout(0)
+    skew, stops = page.evaluate(TURNS, [book.playground_module(), opening])
+    page.set_default_timeout(20_000)
+    assert skew < 1e-9
+    assert len(stops) == 2 * 21
+    muon_first = None
+    for state, used, (left, right) in stops:
         assert used["found"]
-        for at, _ in sides:
+        for at, _ in (left, right):
             assert abs(at - state["pace"]) <= 1, state
-    for state, used, sides in turned[1][5::8]:  # and so says Python
+        muon = torch.tensor(right[1]).double()
+        muon_first = muon if muon_first is None else muon_first
+        torch.testing.assert_close(muon, muon_first, atol=1e-6, rtol=0)  # wherever the axes lie
+    for state, used, sides in stops[5::8]:  # and so says Python
         for side, rate, (at, _) in zip(("left", "right"), used["rates"], sides, strict=True):
             assert first(correct(state, side, steps=60, **{f"{side}-rate": rate})) == at
-
-
-@pytest.mark.browser
-def test_at_every_stop_muon_runs_the_same(turned):
-    muon = [torch.tensor(sides[1][1]).double() for *_, sides in turned[1]]
-    for other in muon:
-        torch.testing.assert_close(other, muon[0], atol=1e-6, rtol=0)
 
 
 @pytest.mark.browser
@@ -722,13 +632,15 @@ def test_keys_step_scrub_and_choose(page):
             step.press("ArrowLeft")
     reaches(page, 7)
     assert sentence(page) == forward, "the past is kept"
+    assert all(map(any, coloured(page)))
+    page.get_by_role("button", name="Restart").press("Enter")
+    page.locator(".muonlab-sentence", has_text="Nothing learned yet.").wait_for()
+    assert not any(map(any, coloured(page)))
     choice = page.get_by_role("combobox", name="optimizer, upper row")
     choice.select_option("gradient descent")
     few = paced(SETTINGS[1]["state"], facts=6, dimension=6)
     size = page.get_by_role("slider", name="step size, upper")
     assert size.get_attribute("aria-valuetext") == f"{few['left-rate']:.3g}"
-    page.get_by_role("button", name="Restart").press("Enter")
-    page.locator(".muonlab-sentence", has_text=NOTHING).wait_for()
     names = (
         "facts, dimension, tail exponent, batch, random draw, where a fact lies, best fact at 0.9"
     )
