@@ -8,7 +8,8 @@ import nbformat
 import pytest
 import torch
 from explorer_oracles import ORACLES, POINTS, RECIPES, leadmap_data, recipe
-from test_browser import browser, open_page, resize
+from test_browser import Questions, browser, open_page, resize
+from test_figures import contrast
 
 from muonlab.classroom import explore
 from muonlab.classroom.explorer_data import (
@@ -111,38 +112,31 @@ def one_of_each():
     return [*explorers, *others]
 
 
-@pytest.fixture(scope="module")
-def window(browser):
+@pytest.fixture
+def page(browser):
     page = open_page(browser)
-    page.set_default_timeout(5000)
+    page.set_default_timeout(20_000)
     yield page
-    page.context.close()
-
-
-@pytest.fixture(scope="module")
-def drawn(request, browser, tmp_path_factory):
-    """An explorer at all its points, for the tests that only look at it."""
-    page = open_page(browser)
-    page.set_default_timeout(5000)
-    page.name = request.param
-    yield opened(page, at_points(page.name), tmp_path_factory.mktemp("drawn"))
     assert page.faults == []
     page.context.close()
 
 
-each_drawn = pytest.mark.parametrize("drawn", explore.names(), indirect=True, scope="module")
+# --- an explorer at all its points, on one visit -------------------------------------------------
+
+questions = Questions()
+every = questions.of(explore.names())
 
 
-@pytest.fixture
-def page(window):
-    """One window for all tests: each opens its own address, which forgets the one before."""
-    window.faults.clear()
-    yield window
-    window.emulate_media(media="null", reduced_motion="null")
-    assert window.faults == []
+@pytest.mark.parametrize("name", explore.names())
+def test_an_explorer_gives_the_right_answer_to_every_question(name, page, tmp_path, subtests):
+    page.name = name
+    opened(page, at_points(name), tmp_path)
+    questions.ask(name, page, subtests)
 
 
-# --- numbers -----------------------------------------------------------------------------------
+def first(page):
+    return page.locator(".muonlab-explorer").first
+
 
 VIEWED = """async ([source, points, data]) => {
   const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
@@ -154,36 +148,19 @@ VIEWED = """async ([source, points, data]) => {
 }"""
 
 
-def viewed(page, name):
+def viewed(page):
     """The controls of an explorer, the points in full, and the series its script makes of them."""
+    name = page.name
     return page.evaluate(VIEWED, [explore.module(name), POINTS[name], data(name)])
 
 
-TICKED = """async ([source, ranges]) => {
-  const end = "export default (range) => ticks(extent({ range }, []), false, 5).length;";
-  const url = URL.createObjectURL(new Blob([source + end], { type: "text/javascript" }));
-  const module = (await import(url)).default;
-  return ranges.map(module);
-}"""
-
-
-def test_an_axis_without_length_has_an_end(page):
-    ranges = [[1, 1], [0, 0], [1e16, 1e16 + 2], [3, 1], [0, 1]]
-    assert all(0 < count < 20 for count in page.evaluate(TICKED, [script("plot.js"), ranges]))
-
-
-def test_every_explorer_has_an_oracle():
-    assert sorted(ORACLES) == sorted(POINTS) == explore.names()
-
-
-@each_drawn
-def test_numbers_and_sentence_are_those_of_the_package(drawn):
-    name = drawn.name
-    sentences = drawn.locator(".muonlab-sentence").all_inner_texts()
-    controls, values, pictures = viewed(drawn, name)
+@every
+def are_numbers_and_sentence_those_of_the_package(page):
+    sentences = page.locator(".muonlab-sentence").all_inner_texts()
+    controls, values, pictures = viewed(page)
     check_that_points_reach_everywhere(controls, values)
     for point, series, sentence in zip(values, pictures, sentences, strict=True):
-        expected = ORACLES[name]([s["x"] for s in series], **point)
+        expected = ORACLES[page.name]([s["x"] for s in series], **point)
         assert len(series) == len(expected.y), point
         for axis, columns in (("y", expected.y), ("x", expected.x)):
             for found, column in zip((s[axis] for s in series), columns, strict=bool(columns)):
@@ -217,14 +194,75 @@ def check_equal(found, expected, tolerance, where):
     )
 
 
-@pytest.mark.parametrize("name", ["trials", "isotropy", "facts", "table1"])
-def test_a_notebook_stores_the_data_of_todays_records(name):
-    saved = [state["data"] for _, state in stored() if state.get("name") == name]
-    assert saved, name
-    assert all(shown == data(name) for shown in saved), "run `make lessons`"
+LOOKS = """(group) => [...group.children].map((series) => {
+  const [line, marker] = series.querySelectorAll("path");
+  const hidden = line.getAttribute("stroke-width") === "0";
+  const dash = hidden ? "none" : line.getAttribute("stroke-dasharray");
+  const drawn = marker?.getAttribute("fill") ? marker.getAttribute("d") : "";
+  const shape = drawn.split("z")[0].split("l").slice(1);
+  return `${dash} ${shape}`;
+})"""
 
 
-# --- controls ----------------------------------------------------------------------------------
+@every
+def does_a_picture_say_its_finding_and_need_no_colour(page):
+    for explorer in page.locator(".muonlab-explorer").all():
+        sentence = explorer.get_by_role("status").inner_text()
+        title = explorer.locator(".muonlab-title").text_content()
+        label = explorer.get_by_role("img").get_attribute("aria-label")
+        assert label == (f"{title}. {sentence}" if title else sentence)
+        looks = explorer.locator("svg[role=img] g[clip-path]").evaluate(LOOKS)
+        assert len(set(looks)) == len(looks)
+        assert explorer.locator(".muonlab-legend > :not(.muonlab-mark)").count() == len(looks)
+        assert all(explorer.locator(".muonlab-legend span").all_inner_texts())
+
+
+CUT = """(svgs) => svgs.flatMap((svg) => [...svg.querySelectorAll("text")].filter((text) => {
+  const a = text.getBoundingClientRect(), b = svg.getBoundingClientRect();
+  return Math.max(b.left - a.left, a.right - b.right, b.top - a.top, a.bottom - b.bottom) > 1;
+}).map((text) => text.textContent).filter((words) => words))"""
+
+
+CROSSED = """(svgs) => svgs.flatMap((svg) => {
+  const frame = svg.getBoundingClientRect(), zoom = frame.width / svg.viewBox.baseVal.width;
+  const texts = [...svg.querySelectorAll("text")];
+  const boxes = texts.map((text) => text.getBoundingClientRect());
+  const over = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
+    && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 2;
+  const pairs = boxes.flatMap((a, i) => boxes.slice(i + 1).map((b, j) => [a, b, i, i + 1 + j]));
+  const found = pairs.filter(([a, b]) => over(a, b))
+    .map(([a, b, i, j]) => `${texts[i].textContent} | ${texts[j].textContent}`);
+  const marked = boxes.filter((_, i) => texts[i].matches(".muonlab-label"));
+  for (const line of svg.querySelectorAll(".muonlab-line")) {
+    if (line.getAttribute("stroke-width") === "0") continue;
+    const length = line.getTotalLength();
+    for (let at = 0; at < length; at += 2) {
+      const point = line.getPointAtLength(at);
+      const x = frame.left + zoom * point.x, y = frame.top + zoom * point.y;
+      const struck = (b) => x > b.left && x < b.right && y > b.top + 3 && y < b.bottom - 3;
+      if (marked.some(struck)) found.push("a curve strikes a label through");
+    }
+  }
+  return [...new Set(found)];
+})"""
+SELECTS = """(selects) => selects.flatMap((select) => {
+  const canvas = document.createElement("canvas").getContext("2d");
+  const style = getComputedStyle(select);
+  canvas.font = style.font;
+  const arrow = 16, padding = parseFloat(style.paddingLeft) + parseFloat(style.paddingRight);
+  const wide = (text) => canvas.measureText(text).width > select.clientWidth - padding - arrow;
+  return [...select.options].map((option) => option.text).filter(wide);
+})"""
+
+
+@every
+def is_no_label_cut_or_struck_through(page):
+    pictures = page.locator("svg[role=img]")
+    for width in (1440, 375, 1280):
+        resize(page, width)
+        assert pictures.evaluate_all(CUT) == [], f"at {width} pixels"
+        assert pictures.evaluate_all(CROSSED) == [], f"at {width} pixels"
+        assert page.locator("select").evaluate_all(SELECTS) == [], f"at {width} pixels"
 
 
 def seen(explorer):
@@ -245,35 +283,6 @@ def moves(page, explorer, control):
     assert control.input_value() != value, "the key does nothing"
     return seen(explorer) != before
 
-
-@pytest.mark.parametrize("name", explore.names())
-def test_every_control_reacts_and_says_its_name_and_value(name, page, tmp_path):
-    opened(page, at_points(name), tmp_path)
-    explorers = page.locator(".muonlab-explorer").all()
-    specs = [spec for spec in viewed(page, name)[0] if "cells" not in spec]
-    for spec in specs:
-        role = "combobox" if "options" in spec else "slider"
-        controls = [e.get_by_role(role, name=spec["label"], exact=True) for e in explorers]
-        assert any(moves(page, *pair) for pair in zip(explorers, controls, strict=True)), spec
-        if "options" in spec:
-            before = [seen(e) for e in explorers]
-            for control in controls:
-                now = control.input_value()
-                control.select_option(next(o for o in spec["options"] if o != now))
-            assert [seen(e) for e in explorers] != before
-        else:
-            label = controls[0].locator("xpath=..")
-            text = controls[0].get_attribute("aria-valuetext")
-            assert text
-            assert text == label.locator(".muonlab-value").inner_text()
-    inputs = explorers[0].locator("input, select")
-    inputs.first.focus()
-    for spec in specs:
-        assert page.evaluate("document.activeElement.ariaLabel") == spec["label"]
-        page.keyboard.press("Tab")
-
-
-# --- reading off, and dragging -----------------------------------------------------------------
 
 NUMBER = r"-?[\d,.]+(?:e-?\d+)?"
 
@@ -319,75 +328,63 @@ def is_read(found, point, head):
     return at is not None and close(found[0], y) and close(at, x)
 
 
-@pytest.mark.parametrize("name", [name for name in explore.names() if name != "balls"])  # no axes
-def test_the_pointer_and_the_keys_read_off_what_is_drawn(name, page, tmp_path):
-    opened(page, at_points(name)[:1], tmp_path)
-    explorer, pad = page.locator(".muonlab-explorer"), page.locator(".muonlab-pad")
-    bubble = page.locator(".muonlab-readout")
-    series = viewed(page, name)[2][0]
+@questions.of(name for name in explore.names() if name != "balls")  # no axes
+def do_the_pointer_and_the_keys_read_off_what_is_drawn(page):
+    explorer = first(page)
+    pad, bubble = explorer.locator(".muonlab-pad"), explorer.locator(".muonlab-readout")
+    series = viewed(page)[2][0]
     assert not bubble.is_visible()
     box = pad.bounding_box()
+    outer = explorer.locator(".muonlab-figure").bounding_box()
     for share in (0.02, 0.37, 0.71):
         page.mouse.move(box["x"] + share * box["width"], box["y"] + 0.6 * box["height"])
         lines, words = reading(explorer)
         assert "; ".join(lines) == words
         check_reading(lines, series)
-        inner, outer = bubble.bounding_box(), explorer.locator(".muonlab-figure").bounding_box()
+        inner = bubble.bounding_box()
         assert outer["x"] - 1 <= inner["x"] <= outer["x"] + outer["width"] - inner["width"] + 1
     page.mouse.move(0, 0)
     assert not bubble.is_visible()
     pad.focus()
-    said = {}
+    spoken = set()
     for key in ("Home", "ArrowRight", "End", "ArrowLeft"):
         page.keyboard.press(key)
-        said[key] = reading(explorer)[1]
-        check_reading(reading(explorer)[0], series)
-    assert len(set(said.values())) >= 3
+        lines, words = reading(explorer)
+        spoken.add(words)
+        check_reading(lines, series)
+    assert len(spoken) >= 3
     assert page.evaluate("window.scrollY") == 0
     page.keyboard.press("Escape")
     assert not bubble.is_visible()
 
 
-def test_the_ends_of_a_curve_are_read_at_its_ends(page, tmp_path):
-    opened(page, at_points("power")[:1], tmp_path)
-    series = [s for s in viewed(page, "power")[2][0] if len(s["x"]) > 1]  # a point has no ends
-    page.locator(".muonlab-pad").focus()
+@questions.of(["power"])
+def are_the_ends_of_a_curve_read_at_its_ends(page):
+    series = [s for s in viewed(page)[2][0] if len(s["x"]) > 1]  # a point has no ends
+    first(page).locator(".muonlab-pad").focus()
     for key, at in (("Home", 0), ("End", -1)):
         page.keyboard.press(key)
-        lines = page.locator(".muonlab-readout div").all_inner_texts()
+        lines = reading(first(page))[0]
         assert numbers(lines[0])[0] == series[0]["x"][at]
         read = [numbers(line.rsplit(": ", 1)[1])[0] for line in lines[1:]]
         assert read == pytest.approx([s["y"][at] for s in series], rel=1e-3)
 
 
-def test_a_range_over_seeds_is_read_with_its_ends(page, tmp_path):
-    opened(page, at_points("facts")[:1], tmp_path)
-    first = viewed(page, "facts")[2][0][0]
-    page.locator(".muonlab-pad").focus()
+@questions.of(["facts"])
+def is_a_range_over_seeds_read_with_its_ends(page):
+    series = viewed(page)[2][0][0]
+    first(page).locator(".muonlab-pad").focus()
     page.keyboard.press("Home")
     page.keyboard.press("ArrowRight")
-    line = page.locator(".muonlab-readout div").nth(1).inner_text()
+    line = reading(first(page))[0][1]
     assert numbers(line) == pytest.approx(
-        [first[part][-2] for part in ("y", "low", "high")], rel=1e-3
+        [series[part][-2] for part in ("y", "low", "high")], rel=1e-3
     )
 
 
-def test_a_finger_reads_off_a_phone(browser, tmp_path):
-    context = browser.new_context(viewport={"width": 375, "height": 800}, has_touch=True)
-    page = opened(context.new_page(), at_points("isotropy")[:1], tmp_path)
-    box = page.locator(".muonlab-pad").bounding_box()
-    page.touchscreen.tap(box["x"] + 0.7 * box["width"], box["y"] + 0.3 * box["height"])
-    inner = page.locator(".muonlab-readout").bounding_box()
-    assert inner["x"] >= 0
-    assert inner["x"] + inner["width"] <= 375
-    assert "Muon:" in page.locator(".muonlab-readout").inner_text()
-    assert page.locator(".muonlab-pad").evaluate("n => getComputedStyle(n).touchAction") == "pan-y"
-    context.close()
-
-
-def test_what_a_finger_read_goes_away_when_it_scrolls_or_touches_anything_else(page, tmp_path):
-    opened(page, at_points("isotropy")[:1], tmp_path)
-    pad, bubble = page.locator(".muonlab-pad"), page.locator(".muonlab-readout")
+@questions.of(["isotropy"])
+def does_what_a_finger_read_go_away_when_it_scrolls_or_touches_anything_else(page):
+    pad, bubble = first(page).locator(".muonlab-pad"), first(page).locator(".muonlab-readout")
     box = pad.bounding_box()
     finger = {"pointerType": "touch", "clientX": box["x"] + 99, "clientY": box["y"] + 50}
     page.mouse.move(5, 5)
@@ -400,44 +397,50 @@ def test_what_a_finger_read_goes_away_when_it_scrolls_or_touches_anything_else(p
     page.mouse.up()
 
 
-def test_arrow_keys_pass_over_options_that_nobody_has_chosen(page, tmp_path):
-    state = one_of_each()[-2]
-    opened(page, [{**state, "choice": -1, "note": ""}], tmp_path)
-    kept = "Object.values(localStorage)"
-    for commit in ("Enter", "Tab"):  # or one goes on
-        page.evaluate("localStorage.clear()")
-        page.locator(".muonlab-predict input").first.focus()
+@questions.of(["circle"])
+def does_paper_show_the_picture_without_its_controls(page):
+    page.emulate_media(media="print")
+    assert not first(page).locator(".muonlab-controls").is_visible()
+    assert first(page).locator("svg[role=img]").is_visible()
+    assert first(page).locator(".muonlab-sentence").is_visible()
+    page.emulate_media(media="null")
+
+
+@questions.of(["table1"])
+def does_an_axis_name_at_least_two_numbers_on_a_phone(page):
+    resize(page, 375)
+    for picture in page.locator("svg[role=img]").all():
+        words = picture.locator("text[text-anchor=middle]").all_text_contents()
+        assert sum(bool(re.fullmatch(NUMBER, word.replace("−", "-"))) for word in words) >= 2
+    resize(page, 1280)
+
+
+@questions.of(["polynomial"])
+def does_the_polynomial_go_through_the_point_that_was_dragged(page):
+    handle = first(page).locator(".muonlab-handle").nth(1)
+    handle.focus()
+    for _ in range(8):
         page.keyboard.press("ArrowDown")
-        page.keyboard.press("ArrowDown")
-        assert page.locator(".muonlab-note").inner_text() == "Press Enter to choose this."
-        assert page.evaluate(kept) == []
-        page.keyboard.press(commit)
-        chosen = page.locator(".muonlab-predict label", has=page.locator(":checked")).inner_text()
-        assert page.evaluate(kept) == [chosen.strip()]
-        assert "Saved in this browser." in page.locator(".muonlab-note").inner_text()
+    title = first(page).locator(".muonlab-title").inner_text().replace("−", "-").replace(" ", "")
+    a, b, c = map(float, re.search(r"=([\d.]+)x([+-][\d.]+)x³([+-][\d.]+)x⁵", title).groups())
+    at, height = numbers(handle.get_attribute("aria-valuetext"))
+    assert at == 0.6
+    assert height == pytest.approx(a * at + b * at**3 + c * at**5, abs=1e-3)
+    assert height < scalar_map("jordan", 1)(torch.tensor(0.6)).item() - 0.1
+    assert first(page).get_by_role("combobox", name="numbers by").input_value() == "custom"
 
 
-DRAGGED = [
-    "circle",
-    "norms",
-    "polynomial",
-    "zipf",
-    "breakeven",
-    "power",
-    "isotropy",
-    "balls",
-    "cobweb",
-]
-DRAGGED += ["leadmap"]
+DRAGGED = ["circle", "norms", "polynomial", "zipf", "breakeven", "power", "isotropy", "balls"]
+DRAGGED += ["cobweb", "leadmap"]
 
 
-@pytest.mark.parametrize("name", DRAGGED)
-def test_points_are_dragged_by_the_mouse_and_by_the_keys(name, page, tmp_path):
-    opened(page, at_points(name)[:1], tmp_path)
-    explorer, handles = page.locator(".muonlab-explorer"), page.locator(".muonlab-handle")
+@questions.of(DRAGGED)
+def are_points_dragged_by_the_mouse_and_by_the_keys(page):
+    explorer = first(page)
+    handles = explorer.locator(".muonlab-handle")
     assert handles.count()
-    for number in range(handles.count()):
-        handle = handles.nth(number)
+    for handle in handles.all():
+        handle.scroll_into_view_if_needed()
         assert handle.get_attribute("aria-label").endswith(", in the picture")
         before, box = seen(explorer), handle.bounding_box()
         page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
@@ -458,91 +461,109 @@ def test_points_are_dragged_by_the_mouse_and_by_the_keys(name, page, tmp_path):
         assert handle.get_attribute("aria-valuetext") != words
 
 
-def test_a_race_stays_chosen_in_another_order_and_none_comes_after_the_last(page, tmp_path):
-    opened(page, at_points("leadmap")[:1], tmp_path)
-    sentence, slider = page.locator(".muonlab-sentence"), page.locator("input")
+@questions.of(["zipf", "breakeven", "power", "circle"])
+def does_a_point_answer_the_other_keys_of_a_slider_while_the_page_stays(page):
+    handle = first(page).locator(".muonlab-handle").first
+    handle.focus()
+    before = page.evaluate("scrollY")
+    words = set()
+    for key in ("Home", "End", "PageDown"):
+        page.keyboard.press(key)
+        words.add(handle.get_attribute("aria-valuetext"))
+        assert page.evaluate("scrollY") == before
+    assert len(words) == 3
+
+
+@questions.of(["leadmap"])
+def does_a_race_stay_chosen_in_another_order_and_none_come_after_the_last(page):
+    explorer = first(page)
+    sentence, slider = explorer.locator(".muonlab-sentence"), explorer.locator("input")
     races = len(data("leadmap")["races"])
     assert races < int(slider.get_attribute("max"))
     slider.focus()
     page.keyboard.press("End")
     assert slider.input_value() == str(races)
     name = sentence.inner_text().partition(" (")[0]
-    page.get_by_role("combobox", name="sort by").select_option("steps")
+    explorer.get_by_role("combobox", name="sort by").select_option("steps")
     assert sentence.inner_text().startswith(f"{name} (")
     assert 0 < int(slider.input_value()) < races
-    assert page.locator(".muonlab-label").all_text_contents() == ["laptop", "GPU"]
-    assert page.locator(".muonlab-handle").get_attribute("aria-label").startswith(name.lower())
+    assert explorer.locator(".muonlab-label").all_text_contents() == ["laptop", "GPU"]
+    handle = explorer.locator(".muonlab-handle")
+    assert handle.get_attribute("aria-label").startswith(name.lower())
+    slider.press("Home")
 
 
-@pytest.mark.parametrize("name", ["zipf", "breakeven", "power", "circle"])
-def test_a_point_answers_the_other_keys_of_a_slider_and_the_page_stays(name, page, tmp_path):
-    opened(page, at_points(name)[:1], tmp_path)
-    page.set_viewport_size({"width": 800, "height": 300})  # so that there is where to scroll
-    handle = page.locator(".muonlab-handle").first
-    handle.focus()
-    before = page.evaluate("scrollY")
-    words = []
-    for key in ("Home", "End", "PageDown"):
-        page.keyboard.press(key)
-        words.append(handle.get_attribute("aria-valuetext"))
-        assert page.evaluate("scrollY") == before
-    assert len(set(words)) == 3
+@every
+def does_every_control_react_and_say_its_name_and_value(page):
+    explorers = page.locator(".muonlab-explorer").all()[:8]
+    specs = [spec for spec in viewed(page)[0] if "cells" not in spec]
+    for spec in specs:
+        role = "combobox" if "options" in spec else "slider"
+        controls = [e.get_by_role(role, name=spec["label"], exact=True) for e in explorers]
+        assert any(moves(page, *pair) for pair in zip(explorers, controls, strict=True)), spec
+        if "options" in spec:
+            before = [seen(e) for e in explorers]
+            for control in controls:
+                now = control.input_value()
+                control.select_option(next(o for o in spec["options"] if o != now))
+            assert [seen(e) for e in explorers] != before
+        else:
+            label = controls[0].locator("xpath=..")
+            text = controls[0].get_attribute("aria-valuetext")
+            assert text
+            assert text == label.locator(".muonlab-value").inner_text()
+    inputs = explorers[0].locator("input, select")
+    inputs.first.focus()
+    for spec in specs:
+        assert page.evaluate("document.activeElement.ariaLabel") == spec["label"]
+        page.keyboard.press("Tab")
 
 
-def test_an_axis_names_at_least_two_numbers_on_a_phone(page, tmp_path):
-    page.set_viewport_size({"width": 375, "height": 800})
-    chosen = {"source": "2: two rates of AdamW", "kind": "gated"}
-    state = at_points("table1")[0]
-    opened(page, [state | {"values": state["values"] | chosen}], tmp_path)
-    words = page.locator("svg text[text-anchor=middle]").all_text_contents()
-    assert sum(bool(re.fullmatch(NUMBER, word.replace("−", "-"))) for word in words) >= 2
+# --- pages of their own --------------------------------------------------------------------------
+
+TICKED = """async ([source, ranges]) => {
+  const end = "export default (range) => ticks(extent({ range }, []), false, 5).length;";
+  const url = URL.createObjectURL(new Blob([source + end], { type: "text/javascript" }));
+  const module = (await import(url)).default;
+  return ranges.map(module);
+}"""
 
 
-def test_the_polynomial_goes_through_the_point_that_was_dragged(page, tmp_path):
-    opened(page, at_points("polynomial")[:1], tmp_path)
-    handle = page.locator(".muonlab-handle").nth(1)
-    handle.focus()
-    for _ in range(8):
+def test_an_axis_without_length_has_an_end(page):
+    ranges = [[1, 1], [0, 0], [1e16, 1e16 + 2], [3, 1], [0, 1]]
+    assert all(0 < count < 20 for count in page.evaluate(TICKED, [script("plot.js"), ranges]))
+
+
+def test_every_explorer_has_an_oracle():
+    assert sorted(ORACLES) == sorted(POINTS) == explore.names()
+
+
+def test_a_notebook_stores_the_data_of_todays_records():
+    explorers = [state for _, state in stored() if "values" in state]
+    for name in ("trials", "isotropy", "facts", "table1"):
+        saved = [state["data"] for state in explorers if state["name"] == name]
+        assert saved, name
+        assert all(shown == data(name) for shown in saved), f"{name}: run `make lessons`"
+
+
+def test_arrow_keys_pass_over_options_that_nobody_has_chosen(page, tmp_path):
+    state = one_of_each()[-2]
+    opened(page, [{**state, "choice": -1, "note": ""}], tmp_path)
+    kept = "Object.values(localStorage)"
+    for commit in ("Enter", "Tab"):  # or one goes on
+        page.evaluate("localStorage.clear()")
+        page.locator(".muonlab-predict input").first.focus()
         page.keyboard.press("ArrowDown")
-    title = page.locator(".muonlab-title").inner_text().replace("−", "-").replace(" ", "")
-    a, b, c = map(float, re.search(r"=([\d.]+)x([+-][\d.]+)x³([+-][\d.]+)x⁵", title).groups())
-    at, height = numbers(handle.get_attribute("aria-valuetext"))
-    assert at == 0.6
-    assert height == pytest.approx(a * at + b * at**3 + c * at**5, abs=1e-3)
-    assert height < scalar_map("jordan", 1)(torch.tensor(0.6)).item() - 0.1
-    assert page.get_by_role("combobox", name="numbers by").input_value() == "custom"
+        page.keyboard.press("ArrowDown")
+        assert page.locator(".muonlab-note").inner_text() == "Press Enter to choose this."
+        assert page.evaluate(kept) == []
+        page.keyboard.press(commit)
+        chosen = page.locator(".muonlab-predict label", has=page.locator(":checked")).inner_text()
+        assert page.evaluate(kept) == [chosen.strip()]
+        assert "Saved in this browser." in page.locator(".muonlab-note").inner_text()
 
-
-LOOKS = """(group) => [...group.children].map((series) => {
-  const [line, marker] = series.querySelectorAll("path");
-  const hidden = line.getAttribute("stroke-width") === "0";
-  const dash = hidden ? "none" : line.getAttribute("stroke-dasharray");
-  const drawn = marker?.getAttribute("fill") ? marker.getAttribute("d") : "";
-  const shape = drawn.split("z")[0].split("l").slice(1);
-  return `${dash} ${shape}`;
-})"""
-
-
-@each_drawn
-def test_a_picture_says_its_finding_and_needs_no_colour(drawn):
-    for explorer in drawn.locator(".muonlab-explorer").all():
-        sentence = explorer.get_by_role("status").inner_text()
-        title = explorer.locator(".muonlab-title").text_content()
-        label = explorer.get_by_role("img").get_attribute("aria-label")
-        assert label == (f"{title}. {sentence}" if title else sentence)
-        looks = explorer.locator("svg[role=img] g[clip-path]").evaluate(LOOKS)
-        assert len(set(looks)) == len(looks)
-        assert explorer.locator(".muonlab-legend > :not(.muonlab-mark)").count() == len(looks)
-        assert all(explorer.locator(".muonlab-legend span").all_inner_texts())
-
-
-# --- looks -------------------------------------------------------------------------------------
 
 TARGETS = ".muonlab input[type=range], .muonlab select, .muonlab-predict label, .muonlab button"
-CUT = """(svgs) => svgs.flatMap((svg) => [...svg.querySelectorAll("text")].filter((text) => {
-  const a = text.getBoundingClientRect(), b = svg.getBoundingClientRect();
-  return Math.max(b.left - a.left, a.right - b.right, b.top - a.top, a.bottom - b.bottom) > 1;
-}).map((text) => text.textContent).filter((words) => words))"""
 
 
 @pytest.mark.parametrize(("touch", "least"), [(False, 24), (True, 44)])
@@ -557,49 +578,21 @@ def test_a_narrow_page_fits_and_its_targets_are_large_enough(touch, least, brows
     assert small == []
     assert page.evaluate("document.documentElement.scrollWidth") <= 375
     assert page.locator("svg[role=img]").evaluate_all(CUT) == []
+    if touch:
+        check_that_a_finger_reads_off(page)
     context.close()
 
 
-CROSSED = """(svgs) => svgs.flatMap((svg) => {
-  const frame = svg.getBoundingClientRect(), zoom = frame.width / svg.viewBox.baseVal.width;
-  const texts = [...svg.querySelectorAll("text")];
-  const boxes = texts.map((text) => text.getBoundingClientRect());
-  const over = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
-    && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 2;
-  const pairs = boxes.flatMap((a, i) => boxes.slice(i + 1).map((b, j) => [a, b, i, i + 1 + j]));
-  const found = pairs.filter(([a, b]) => over(a, b))
-    .map(([a, b, i, j]) => `${texts[i].textContent} | ${texts[j].textContent}`);
-  const marked = boxes.filter((_, i) => texts[i].matches(".muonlab-label"));
-  for (const line of svg.querySelectorAll(".muonlab-line")) {
-    if (line.getAttribute("stroke-width") === "0") continue;
-    const length = line.getTotalLength();
-    for (let at = 0; at < length; at += 2) {
-      const point = line.getPointAtLength(at);
-      const x = frame.left + zoom * point.x, y = frame.top + zoom * point.y;
-      const struck = (b) => x > b.left && x < b.right && y > b.top + 3 && y < b.bottom - 3;
-      if (marked.some(struck)) found.push("a curve strikes a label through");
-    }
-  }
-  return [...new Set(found)];
-})"""
-SELECTS = """(selects) => selects.flatMap((select) => {
-  const canvas = document.createElement("canvas").getContext("2d");
-  const style = getComputedStyle(select);
-  canvas.font = style.font;
-  const arrow = 16, padding = parseFloat(style.paddingLeft) + parseFloat(style.paddingRight);
-  const wide = (text) => canvas.measureText(text).width > select.clientWidth - padding - arrow;
-  return [...select.options].map((option) => option.text).filter(wide);
-})"""
-
-
-@each_drawn
-def test_no_label_is_cut_or_struck_through(drawn):
-    pictures = drawn.locator("svg[role=img]")
-    for width in (1440, 375):
-        resize(drawn, width)
-        assert pictures.evaluate_all(CUT) == [], f"at {width} pixels"
-        assert pictures.evaluate_all(CROSSED) == [], f"at {width} pixels"
-        assert drawn.locator("select").evaluate_all(SELECTS) == [], f"at {width} pixels"
+def check_that_a_finger_reads_off(page):
+    explorer = page.locator(".muonlab-explorer").nth(explore.names().index("isotropy"))
+    pad, bubble = explorer.locator(".muonlab-pad"), explorer.locator(".muonlab-readout")
+    pad.scroll_into_view_if_needed()
+    box = pad.bounding_box()
+    page.touchscreen.tap(box["x"] + 0.7 * box["width"], box["y"] + 0.3 * box["height"])
+    inner = bubble.bounding_box()
+    assert 0 <= inner["x"] <= 375 - inner["width"]
+    assert "Muon:" in bubble.inner_text()
+    assert pad.evaluate("node => getComputedStyle(node).touchAction") == "pan-y"
 
 
 STROKES = """(explorer) => {
@@ -633,7 +626,8 @@ INK = """(nodes) => nodes.map((node) => {
   const ancestors = [];
   for (let up = node; up; up = up.parentElement) ancestors.unshift(up);
   ancestors.forEach((up) => fill(getComputedStyle(up).backgroundColor));
-  const read = () => [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
+  const read = () => "#" + [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3)
+    .map((part) => part.toString(16).padStart(2, "0")).join("");
   const paper = read(), style = getComputedStyle(node);
   const drawn = style.stroke !== "none" && style.fill === "none" ? style.stroke : style.fill;
   fill(node instanceof SVGElement ? drawn : style.color);
@@ -642,23 +636,8 @@ INK = """(nodes) => nodes.map((node) => {
 TEXTS = "span, select, p, button, legend, b, label, i, text"
 
 
-def luminance(rgb):
-    parts = [v / 255 for v in rgb]
-    r, g, b = (v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in parts)
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b
-
-
-def contrast(a, b):
-    low, high = sorted([luminance(a), luminance(b)])
-    return (high + 0.05) / (low + 0.05)
-
-
-@pytest.mark.parametrize("theme", THEMES)
-def test_texts_and_lines_stand_out_in_light_and_dark(theme, page, tmp_path):
-    choose, variables, paper = THEMES[theme]
+def test_texts_and_lines_stand_out_in_light_and_dark(page, tmp_path):
     opened(page, one_of_each(), tmp_path)
-    page.evaluate(choose)
-    page.add_style_tag(content=f"html {{{variables}}} body {{background: {paper}}}")
     options = page.locator(".muonlab-option")
     options.evaluate_all("nodes => nodes.forEach((node) => node.click())")
     kinds = [("who", "contestants"), ("series", "series")]
@@ -667,26 +646,19 @@ def test_texts_and_lines_stand_out_in_light_and_dark(theme, page, tmp_path):
         probe = f"<i class=colour style='color: var(--muonlab-{colour})'>"
         add = "(el, probe) => el.insertAdjacentHTML('beforeend', probe)"
         page.locator(".muonlab").first.evaluate(add, probe)
-    for selector, least in ((f":is({TEXTS}):not(.colour)", 4.5), (".muonlab-line, .colour", 3)):
-        pale = [
-            (name, round(contrast(a, b), 2))
-            for name, a, b in page.locator(f".muonlab :is({selector})").evaluate_all(INK)
-            if contrast(a, b) < least
-        ]
-        assert pale == []
+    for theme, (choose, variables, paper) in THEMES.items():
+        page.evaluate(f"delete document.documentElement.dataset.theme; {choose}")
+        page.add_style_tag(content=f"html {{{variables}}} body {{background: {paper}}}")
+        for selector, least in ((f":is({TEXTS}):not(.colour)", 4.5), (".muonlab-line, .colour", 3)):
+            pale = [
+                (name, round(contrast(a, b), 2))
+                for name, a, b in page.locator(f".muonlab :is({selector})").evaluate_all(INK)
+                if contrast(a, b) < least
+            ]
+            assert pale == [], theme
 
 
-def test_paper_shows_the_picture_without_its_controls(page, tmp_path):
-    opened(page, at_points("circle")[:1], tmp_path)
-    page.emulate_media(media="print")
-    assert not page.locator(".muonlab-controls").is_visible()
-    assert page.locator("svg[role=img]").is_visible()
-    assert page.locator(".muonlab-sentence").is_visible()
-
-
-@pytest.mark.parametrize(("motion", "behavior"), [("reduce", "auto"), ("no-preference", "smooth")])
-def test_a_quiz_leads_to_the_section_and_takes_the_focus_there(motion, behavior, page, tmp_path):
-    page.emulate_media(reduced_motion=motion)
+def test_a_quiz_leads_to_the_section_and_takes_the_focus_there(page, tmp_path):
     opened(page, one_of_each()[-1:], tmp_path)
     page.locator(".muonlab-option").evaluate_all("nodes => nodes.forEach((node) => node.click())")
     link = page.locator(".muonlab-link").first
@@ -699,7 +671,9 @@ def test_a_quiz_leads_to_the_section_and_takes_the_focus_there(motion, behavior,
         }""",
         section,
     )
-    link.focus()
-    page.keyboard.press("Enter")
-    assert page.evaluate("document.activeElement.textContent") == f"{section}#"
-    assert page.evaluate("window.how") == behavior
+    for motion, behavior in (("reduce", "auto"), ("no-preference", "smooth")):
+        page.emulate_media(reduced_motion=motion)
+        link.focus()
+        page.keyboard.press("Enter")
+        assert page.evaluate("document.activeElement.textContent") == f"{section}#"
+        assert page.evaluate("window.how") == behavior
