@@ -233,8 +233,6 @@ def _fill_page(app: Any, page: str, source: list[str]) -> None:
 
 
 def _add_source(app: Any, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
-    if context.get("title") == context.get("docstitle"):
-        context["title"] = "A course on the Muon optimizer"  # or the tab says one name twice
     if "body" in context and tree is not None:
         # docutils calls it a list, but gives its entries another role: screen readers stumble
         context["body"] = context["body"].replace('<div role="list" class="cit', '<div class="cit')
