@@ -8,10 +8,11 @@ from io import BytesIO
 from zipfile import ZipFile
 
 import pytest
+from test_book import visit  # noqa: F401  a fixture
+from test_browser import browser  # noqa: F401  a fixture
 
 import bundle
 
-CHROMIUM = "/usr/bin/chromium"
 TREE = (
     "book/_build/html/index.html",
     "book/_build/html/lessons/02.html",
@@ -151,33 +152,22 @@ def test_outside_a_clone_the_package_finds_lessons_and_records(unpacked, tmp_pat
 
 
 @pytest.mark.browser
-def test_the_bundle_is_read_without_a_network(unpacked):
-    sync = pytest.importorskip("playwright.sync_api")
-    asked = []
-    with sync.sync_playwright() as driver:
-        options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=options)
-        page = browser.new_page(viewport={"width": 1280, "height": 900})
-        web = re.compile(r"^https?:")  # the glob http*://** matches nothing in playwright 1.65
-        page.route(web, lambda route: (asked.append(route.request.url), route.abort()))
+def test_the_bundle_is_read_without_a_network(unpacked, visit):  # noqa: F811
+    page = visit(unpacked / "index.html")
+    page.wait_for_url("**/book/book/intro.html")
+    page.locator("main a[href$='lessons/00-start-here.html']").first.click()
+    page.locator("nav a[href$='02-newton-schulz.html']").first.click()
+    page.wait_for_url("**/lessons/02-newton-schulz.html")
+    page.locator("mjx-container").first.wait_for()
+    fonts = "[...document.fonts].filter(f => /MJX/.test(f.family) && f.status == 'loaded')"
+    page.wait_for_function(f"{fonts}.length > 0")
 
-        page.goto((unpacked / "index.html").as_uri())
-        page.wait_for_url("**/book/book/intro.html")
-        page.locator("main a[href$='lessons/00-start-here.html']").first.click()
-        page.locator("nav a[href$='02-newton-schulz.html']").first.click()
-        page.wait_for_url("**/lessons/02-newton-schulz.html")
-        page.locator("mjx-container").first.wait_for()
-        fonts = "[...document.fonts].filter(f => /MJX/.test(f.family) && f.status == 'loaded')"
-        page.wait_for_function(f"{fonts}.length > 0")
+    explorer = page.locator(".muonlab-explorer").first
+    before = explorer.locator(".muonlab-sentence").inner_text()
+    explorer.locator("input[type=range]").first.focus()
+    page.keyboard.press("ArrowRight")
+    assert explorer.locator(".muonlab-sentence").inner_text() != before
 
-        explorer = page.locator(".muonlab-explorer").first
-        sentence = explorer.locator(".muonlab-sentence")
-        before = sentence.inner_text()
-        explorer.locator("input[type=range]").first.focus()
-        page.keyboard.press("ArrowRight")
-        sync.expect(sentence).not_to_have_text(before)
-
-        page.goto((unpacked / "book" / "search.html").as_uri() + "?q=momentum")
-        page.locator("#search-results li a", has_text="Muon").first.wait_for()
-        browser.close()
-    assert asked == []
+    page.goto((unpacked / "book" / "search.html").as_uri() + "?q=momentum")
+    page.locator("#search-results li a", has_text="Muon").first.wait_for()
+    assert page.outside == []
