@@ -21,7 +21,7 @@ from profiled import most_bytes
 from test_sharded import SMALL, UNEVEN, gap
 from test_train import CONFIG, Cycle
 
-from muonlab import checks, exchange
+from muonlab import checks, sharded_rows
 from muonlab.data.facts import load_facts
 from muonlab.data.regression import load_regression
 from muonlab.distributed import parallel, rehearse, sharded
@@ -88,7 +88,7 @@ def three_steps(change, options, **more):
     run.optimizer.step = lambda: None  # of a copy: `Traffic` counts for all processes
     with Traffic() as traffic:
         run.train_step()
-    kept = len(exchange.own(head)) / len(head)
+    kept = len(sharded_rows.own(head)) / len(head)
     return {"losses": losses, "weights": weights, "kept": kept, "bytes": dict(traffic.bytes)}
 
 
@@ -139,11 +139,11 @@ def drawn(shape):
 
 def travelled():
     """Returns weights after two steps, an owner with a matrix at a time, and sizes of messages."""
-    numbers, exchange_once = [], exchange._exchange
+    numbers, exchange_once = [], sharded_rows._exchange
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fast, "STACK_ELSE", 1)
         patch.setattr(
-            exchange,
+            sharded_rows,
             "_exchange",
             lambda sent, *rest, **like: (
                 numbers.append(sum(t.numel() for part in sent for t in part))
@@ -375,7 +375,7 @@ def test_each_process_makes_the_checksums_of_its_own_files(four):
 PARTS = {  # of a run: how process 1 is lost, and as it begins what
     "train": ("SIGSTOP", parallel, "share"),
     "evaluate": ("error", parallel.Shared, "__call__"),
-    "exchange": ("SIGKILL", exchange, "_scatter"),
+    "exchange": ("SIGKILL", sharded_rows, "_scatter"),
     "save": ("SIGKILL", checkpoints, "_checksum"),
 }
 

@@ -18,7 +18,7 @@ from muonlab.records import record as records
 from muonlab.sweeps import engines, pool
 from muonlab.sweeps.study import Place, Study, Tuning, cross
 from muonlab.training.config import TrainConfig
-from tests.test_sweep import slow_train
+from tests.test_sweep import train_at_once
 
 BASE = TrainConfig(steps=2, batch=2, context=8, eval_every=2, eval_tokens=64, device="cpu")
 TUNING = Tuning("small-tuning", cross(BASE, lr=[0.01, 0.02]), contest=("muon",))
@@ -29,8 +29,7 @@ import sys, time
 from pathlib import Path
 from muonlab.sweeps import engines, pool
 from muonlab.sweeps.study import Place
-from tests.test_pool import SMALL
-from tests.test_sweep import slow_train
+from tests.test_pool import SMALL, slow_train
 
 folder = Path(sys.argv[1])
 
@@ -44,6 +43,11 @@ list(pool.work(SMALL.phases(), Place(folder), progress=False))
 """
 
 
+def slow_train(config, corpus, **options):
+    time.sleep(0.15)  # so that one worker does not do all before another has begun
+    return train_at_once(config, corpus)
+
+
 @pytest.fixture
 def quick(monkeypatch):
     """Runs that take no time, and the order in which they are done."""
@@ -51,7 +55,7 @@ def quick(monkeypatch):
 
     def train(config, corpus, **options):
         order.append(config)
-        return slow_train(config, corpus)
+        return train_at_once(config, corpus)
 
     monkeypatch.setattr(engines, "train", train)
     monkeypatch.setattr(engines, "load_corpus", lambda name: None)
@@ -75,7 +79,7 @@ def clock(monkeypatch):
 
     def train(config, corpus, **options):
         now[0] += 10 * config.steps
-        run = slow_train(config, corpus)
+        run = train_at_once(config, corpus)
         run.step_seconds, run.tokens = [10.0] * config.steps, config.steps * 16
         started, ended = (datetime.fromtimestamp(t, UTC) for t in (now[0] - 20, now[0]))
         run.provenance |= {"device": device_name(pick_device("auto"))}
