@@ -167,6 +167,14 @@ def test_muon_leads_most_in_large_batches_and_the_larger_model_gains_most_on_rar
         assert race.interval(lambda at: at["tail"] - at["head"]).low > 0
 
 
+def test_the_larger_models_lead_grows_with_the_tokens_a_step_and_not_with_the_steps():
+    few, as_long, many = *comparisons.RUNGS[1:3], comparisons.GPU
+    assert as_long.config.steps == many.config.steps == 4 * few.config.steps
+    assert as_long.interval().high < many.interval().low
+    assert as_long.interval().mean < few.interval().mean
+    assert 0.4 < as_long.interval().mean / many.interval().mean < 0.6, "about half"
+
+
 def test_no_model_is_larger_and_no_run_longer_than_the_pages_say():
     names = ("size", "gated", "attention", "fused_qkv", "experts")
     shapes = {tuple(config.get(name) for name in names) for config in configs()}

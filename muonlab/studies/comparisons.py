@@ -175,7 +175,7 @@ CODE = (_to_code("AdamW"), _to_code("Muon"))
 RUNGS = (
     Comparison("the laptop's model, the GPU's tokens a step", "ladder-tokens"),
     Comparison("the GPU's model, the laptop's tokens a step", "ladder-small"),
-    Comparison("the same, 1,000 steps", "ladder-small-1000", search="ladder-small"),
+    Comparison("the same for 1,000 steps", "ladder-small-1000", search="ladder-small"),
     Comparison("the laptop's model, vocabulary 4,096, 500 steps", "ladder-tiny"),
     Comparison("half as wide again, vocabulary 4,096, 500 steps", "ladder-wide"),
 )
