@@ -53,7 +53,8 @@ def lab(tmp_path_factory):
     places = {name: str(folder / name.lower()) for name in names.split()}
     for name in ("SETTINGS", "WORKSPACES"):
         places[f"JUPYTERLAB_{name}_DIR"] = str(folder / name.lower())
-    environment = {**os.environ, **places, "OMP_NUM_THREADS": "2"}
+    threads = {"OMP_NUM_THREADS": "2", "GOMP_SPINCOUNT": "10000"}  # as `muonlab lab` sets it
+    environment = {**os.environ, **places, **threads}
     notebooks = sorted(map(str, (folder / "lessons").glob("*.ipynb")))
     subprocess.run(
         [sys.executable, "-m", "jupyter", "trust", *notebooks], env=environment, check=True
