@@ -86,6 +86,7 @@ def test_a_page_without_formulas_loads_less_than_a_megabyte(site, page, path):
     loaded = {}
     page.on("requestfinished", lambda r: loaded.update({r.url: r.sizes()["responseBodySize"]}))
     page.goto(f"{site}/{path or heaviest()}", wait_until="networkidle")
+    page.wait_for_timeout(500)  # on a busy machine its last events come after it
     assert sum(loaded.values()) > 3e5, "less than the theme alone"
     assert sum(loaded.values()) < MOST.get(path, 1e6), sorted(loaded, key=loaded.get)[-3:]
     assert page.faults == []
