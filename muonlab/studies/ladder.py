@@ -113,8 +113,8 @@ LADDER_KNOBS = {
     ALL_GROUPS: (replace(MUON[0], low=0.00025), MUON[1], *OUTER),
 }
 ON_LAPTOP: dict[str, dict[str, Any]] = {
-    # the laptop's model, with as many tokens in a step as on the GPU
-    "ladder-tokens": {"corpus": "docs-512", "size": "tiny", "batch": 128, "steps": 500},
+    # the laptop's model, with the tokens a step and the 300 steps of a rung on the GPU
+    "ladder-tokens": {"corpus": "docs-512", "size": "tiny", "batch": 128, "steps": 300},
     # the GPU's model, with as few tokens in a step as on the laptop
     "ladder-small": {"corpus": "docs", "size": "small", "batch": 4, "context": 256, "steps": 250}
     | {"precision": "bf16"},
