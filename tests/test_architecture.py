@@ -213,11 +213,21 @@ RIDDLES = {"found", "told", "each", "there", "wanted", "held", "mine", "some"}
 
 def test_a_name_says_what_a_thing_is():
     """Of variables and arguments; a function may be called so."""
-    for module, path in ALL.items():
-        names = [n for n in nodes(path) if isinstance(n, ast.Name)]
+    trees = {module: nodes(path) for module, path in ALL.items()}
+    trees |= {path.stem: nodes(path) for path in (TEXTS.parent / "checks").glob("*.py")}
+    trees |= {path.stem: [*ast.walk(ast.parse(code_of(path)))] for path in TEXTS.rglob("*.md")}
+    assert len(trees) > len(ALL) + 35
+    for module, tree in trees.items():
+        names = [n for n in tree if isinstance(n, ast.Name)]
         bound = {n.id for n in names if isinstance(n.ctx, ast.Store)}
-        bound |= {n.arg for n in nodes(path) if isinstance(n, ast.arg)}
+        bound |= {n.arg for n in tree if isinstance(n, ast.arg)}
         assert RIDDLES.isdisjoint(bound), module
+
+
+def code_of(text):
+    """The code of a lesson's cells, without tags and magics."""
+    cells = re.findall(r"^```\{code-cell\}.*\n((?:.*\n)*?)```", text.read_text("utf-8"), re.M)
+    return re.sub(r"^[:%!].*$", "", "\n".join(cells), flags=re.M)
 
 
 PICKLERS = {"pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}

@@ -18,8 +18,8 @@ def e2(answer: Answer) -> None:
 def _polar(G: Tensor) -> Look:
     G = G.double()
     U, S, Vh = torch.linalg.svd(G, full_matrices=False)
-    there = 1e-6 * S[0] < S
-    U, S, Vh, few = U[:, there], S[there], Vh[there], int(there.sum())
+    kept = 1e-6 * S[0] < S
+    U, S, Vh, few = U[:, kept], S[kept], Vh[kept], int(kept.sum())
     best, longest = U @ Vh, S.max() if few else torch.nan
     square = G.shape[0] == G.shape[1] and few == len(G)
     return best, [
@@ -45,12 +45,12 @@ def _polar(G: Tensor) -> Look:
 def _lengths(came: Tensor, G: Tensor) -> str:
     if not came.isfinite().all():
         return "Your result holds NaN or infinity. Do not divide by a length that may be 0."
-    wanted = int(torch.linalg.matrix_rank(G))
+    rank = int(torch.linalg.matrix_rank(G))
     here = torch.linalg.svdvals(came)
     count = int((here > 1e-3).sum())
-    if count > wanted:
+    if count > rank:
         return (
-            f"G has {wanted} direction{'s' * (wanted != 1)}, your result {count}. Leave out those whose length "
+            f"G has {rank} direction{'s' * (rank != 1)}, your result {count}. Leave out those whose length "
             "is below a millionth of the longest: they are rounding."
         )
     return f"The lengths of your directions are {', '.join(f'{x:.3g}' for x in here)}; each is to be 1."

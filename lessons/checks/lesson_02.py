@@ -166,9 +166,9 @@ def e4(answer: Answer) -> str:
         raise Wrong(f"All values end in the band. The growth is {growth:.1f}: not above Jordan's 484.9. Make a larger.")
     ahead = [name for name, score in BOARD.items() if score > growth]
     behind = " and ".join(f"{name}, {BOARD[name]:.0f}" for name in ahead)
-    told = f"Behind {behind}." if ahead else "Nobody is ahead of you."
+    place = f"Behind {behind}." if ahead else "Nobody is ahead of you."
     breaks = next(e for e in range(1, 100) if not tolerates(tuple(triples), e / 100))
     return (
-        f"Growth {growth:.1f}, rank {len(ahead) + 1} of {len(BOARD) + 1}; Jordan's is 484.9. {told} If each step began "
+        f"Growth {growth:.1f}, rank {len(ahead) + 1} of {len(BOARD) + 1}; Jordan's is 484.9. {place} If each step began "
         f"with values {breaks} % too large, yours could grow without bound; Jordan's bear 4 %."
     )

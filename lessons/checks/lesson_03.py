@@ -50,7 +50,7 @@ def e1(answer: Answer) -> None:
     )
 
 
-def _in_place(answer: Answer, wanted: str | None) -> Answer:
+def _in_place(answer: Answer, which: str | None) -> Answer:
     """The learner's function as one that returns W or M after the step, or None when both stay."""
 
     @wraps(answer)
@@ -58,27 +58,27 @@ def _in_place(answer: Answer, wanted: str | None) -> Answer:
         after = {"W": W.clone(), "M": M.clone()}
         answer(after["W"], gradient, after["M"], *rates)
         moved = not (torch.equal(after["W"], W) and torch.equal(after["M"], M))
-        return after[wanted or "W"] if moved else None
+        return after[which or "W"] if moved else None
 
     return run
 
 
 def _piece(
-    number: int, answer: Answer, wanted: str, cases: list[Any], look: Callable[..., Look], otherwise: str = ""
+    number: int, answer: Answer, which: str, cases: list[Any], look: Callable[..., Look], otherwise: str = ""
 ) -> None:
     """Checks one piece of the step; says which, and how to try it."""
     try:
         otherwise = otherwise or "M ← μ M + (1 - μ) gradient: an average, in place."
-        compare(_in_place(answer, wanted), cases, look, returns=array, within=1e-3, otherwise=otherwise)
+        compare(_in_place(answer, which), cases, look, returns=array, within=1e-3, otherwise=otherwise)
     except Wrong as wrong:
-        told = wrong.example.partition("expected ")[2]
+        value = wrong.example.partition("expected ")[2]
         case = next((c for c in cases if as_call(answer, c) in wrong.example), cases[0])
         values = [v.tolist() if isinstance(v, Tensor) else v for v in case]
         rounded = [[[round(x, 1) for x in row] for row in v] if isinstance(v, list) else v for v in values]
         given = ", ".join(
             f"{n}={f'torch.tensor({v})' if isinstance(v, list) else v}" for n, v in zip(NAMES, rounded, strict=True)
         )
-        example = f"With `{given}`: expected {wanted} to become {told}" if told else wrong.example
+        example = f"With `{given}`: expected {which} to become {value}" if value else wrong.example
         raise Wrong(f"Piece {number} of 3: {wrong}", example) from wrong
 
 
@@ -306,7 +306,7 @@ def _missed(came: str, seen: dict[str, Any]) -> str:
 
 def _first_step(bug: str, seed: int, size: float = 1.0, axis: int = 1) -> dict[str, tuple[Tensor, Tensor, Tensor]]:
     """Gradient, update and average of a tall, a wide and a head's matrix after a first step."""
-    generator, found = torch.Generator().manual_seed(seed), {}
+    generator, made = torch.Generator().manual_seed(seed), {}
     for name, (m, n) in {"w_in": (64, 16), "w_out": (16, 64), "head": (48, 16)}.items():
         G = size * torch.randn(m, n, generator=generator)
         twice = bug == "momentum overwritten" and name != "head"
@@ -315,5 +315,5 @@ def _first_step(bug: str, seed: int, size: float = 1.0, axis: int = 1) -> dict[s
         update = 0.2 * ((m, n)[axis] if bug == "scale from one axis" else max(m, n)) ** 0.5 * ortho
         if name == "head" and bug != "head under Muon":  # as long as Muon's, so its size says nothing
             update = 0.18 * G.sign() * torch.rand(m, n, generator=generator).add(0.5)
-        found[name] = G, update, M
-    return found
+        made[name] = G, update, M
+    return made

@@ -37,9 +37,9 @@ def _pairs(read: Tensor, came: Tensor, a: int, f: Tensor, k: float) -> Look:
     size, f = len(f), f.double()
     after, before = came[read == a], read[came == a]
     n, back = torch.bincount(after, minlength=size).double(), torch.bincount(before, minlength=size).double()
-    n_a, some, borrowed = len(after), max(1, len(after)), n + k * f
+    n_a, at_least_one, borrowed = len(after), max(1, len(after)), n + k * f
     right = borrowed / (n_a + k)
-    few = n / some
+    few = n / at_least_one
     whole = "You divided by the number of all tokens. Only those that came after a count: divide by n_a + k."
     ones = "You added k to each pair. The k tokens are shared out by frequency: k · f."
     return right, [
@@ -48,7 +48,7 @@ def _pairs(read: Tensor, came: Tensor, a: int, f: Tensor, k: float) -> Look:
         (few, "The k borrowed tokens are missing: a pair that was never read gets probability 0."),
         (n / (n_a + k), "k stands in the denominator only. Add k · f to the counts."),
         (
-            borrowed / some,
+            borrowed / at_least_one,
             "k stands in the numerator only. It must stand below as well, or the sum is not 1.",
         ),
         (borrowed, "These are counts, with the borrowed ones. Divide them by n_a + k."),

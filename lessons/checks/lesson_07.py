@@ -134,7 +134,7 @@ def e4(answer: Answer) -> None:
 
 
 def _gradient(W: Tensor, E: Tensor, values: Tensor, p: Tensor) -> Look:
-    W, E, values, p = (each.double() for each in (W, E, values, p))
+    W, E, values, p = (part.double() for part in (W, E, values, p))
     K, logits = len(p), values.T @ W @ E
     eye, q = torch.eye(K).double(), logits.softmax(0)
     S = eye - q

@@ -92,12 +92,12 @@ def _three(value: Any) -> Any:
     if isinstance(value, Mapping):
         raise Wrong(f"A dictionary came. {listed}")
     try:
-        found = array(value)
+        three = array(value)
     except Wrong as reason:
         raise Wrong(f"{reason} {listed}") from reason
-    if found.shape != (3,):
-        raise Wrong(f"The shape {tuple(found.shape)} came. {listed}")
-    return found
+    if three.shape != (3,):
+        raise Wrong(f"The shape {tuple(three.shape)} came. {listed}")
+    return three
 
 
 def _parts(shapes: list[tuple[int, int]], gpus: int) -> tuple[list[float], Mistakes]:
@@ -191,8 +191,8 @@ def _ranks(order: list[int]) -> list[int]:
 
 
 def _least(order: list[int], costs: list[float], gpus: int) -> list[int]:
-    load, found = [0.0] * gpus, [0] * len(costs)
+    load, owners = [0.0] * gpus, [0] * len(costs)
     for i in order:
-        found[i] = load.index(min(load))
-        load[found[i]] += costs[i]
-    return found
+        owners[i] = load.index(min(load))
+        load[owners[i]] += costs[i]
+    return owners

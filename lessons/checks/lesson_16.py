@@ -120,19 +120,19 @@ def _tuned(plan: dict) -> None:
         raise Wrong(f"'search' must be a Search, such as hypothesis.search(trials=16); it is {described(search)}.")
     trials, named = _trials(plan), {*asked.better, *asked.shared}
     sides = {tuple(side.values()) for side in asked.settings}
-    found = [tuple(getattr(c, f) for f in asked.settings[0]) for c in trials]
-    if {*found} != sides:
+    sides_of_trials = [tuple(getattr(c, f) for f in asked.settings[0]) for c in trials]
+    if {*sides_of_trials} != sides:
         raise Wrong("The search is of other settings than the hypothesis. Make it by hypothesis.search(…).")
     if any(named & knob.options for side in asked.sides() for knob in search.knobs(side)):
         raise Wrong("A knob turns what the hypothesis names, so the sides would no longer be what they are called.")
-    each = [found.count(side) for side in sides]
-    if min(each) != max(each):
-        raise Wrong(f"One side has {min(each)} trials, the other {max(each)}. Give both as many.")
+    counts = [sides_of_trials.count(side) for side in sides]
+    if min(counts) != max(counts):
+        raise Wrong(f"One side has {min(counts)} trials, the other {max(counts)}. Give both as many.")
     few, *_, many = sorted(len(search.knobs(side)) for side in asked.sides())
     if few < min(many, 2) or not few:
         raise Wrong(f"One side turns {few} knobs, the other {many}. Each tunes what the other does: knobs=knobs_of.")
-    if min(each) < TRIALS:
-        raise Wrong(f"Each side has {min(each)} trials. Take {TRIALS} or more: few trials flatter one side.")
+    if min(counts) < TRIALS:
+        raise Wrong(f"Each side has {min(counts)} trials. Take {TRIALS} or more: few trials flatter one side.")
 
 
 def _trials(plan: dict) -> list:
