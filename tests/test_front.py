@@ -165,6 +165,8 @@ def test_muon_leads_most_in_large_batches_and_the_larger_model_gains_most_on_rar
     assert {race.config.batch * race.config.context for race in larger} == {1024, 8192}
     for race in larger:
         assert race.interval(lambda at: at["tail"] - at["head"]).low > 0
+    rare, frequent = (comparisons.GPU.saved(part) for part in ("tail", "head"))
+    assert rare.mean < frequent.mean, "in steps it saves no more on rare tokens"
 
 
 def test_the_larger_models_lead_grows_with_the_tokens_a_step_and_not_with_the_steps():

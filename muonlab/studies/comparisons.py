@@ -38,7 +38,6 @@ class Comparison:
 
     question: str
     phase: str  # of the final runs
-    search: str = ""  # that tuned both sides, in SEARCHES; "": that of the same name
     where: Mapping[str, Any] = field(default_factory=dict, hash=False)  # options of its runs
     rivals: tuple[str, str] = ("AdamW", "Muon")
     who: Callable[[Mapping[str, Any]], Any] = contestant
@@ -132,7 +131,7 @@ class Comparison:
 
     @property
     def _tuned(self) -> Search | None:
-        return SEARCHES.get(self.search or self.phase)
+        return SEARCHES.get(self.phase)
 
     def _recorded(self, phase: str, any_length: bool = False) -> list[Record]:
         where = {k: v for k, v in self.where.items() if not (any_length and k == "steps")}
@@ -175,7 +174,7 @@ CODE = (_to_code("AdamW"), _to_code("Muon"))
 RUNGS = (
     Comparison("the laptop's model, the GPU's tokens a step", "ladder-tokens"),
     Comparison("the GPU's model, the laptop's tokens a step", "ladder-small"),
-    Comparison("the same for 1,000 steps", "ladder-small-1000", search="ladder-small"),
+    Comparison("the same for 1,000 steps, nothing tuned again", "ladder-small-1000"),
     Comparison("the laptop's model, vocabulary 4,096, 500 steps", "ladder-tiny"),
     Comparison("half as wide again, vocabulary 4,096, 500 steps", "ladder-wide"),
 )
