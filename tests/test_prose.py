@@ -56,7 +56,7 @@ CITED: dict[str, dict[str, str]] = {
     "15": {
         "40 %": "where the explorer's slider stands",
         "3 %": "the same",
-        "57 %": "data/results/gpu-h200.json, which book/gpu.md shows",
+        **dict.fromkeys(("16 %", "57 %"), "data/results/gpu-h200.json, shown by book/gpu.md"),
         **dict.fromkeys(("0.1", "1.2", "1.4", "1.1"), "arXiv 2509.02046, section 4"),
     },
 }
