@@ -216,4 +216,4 @@ ON_A_CARD += [*[rung for rung in GPU_LADDER if rung != LONG], "paper-gpu", LONG]
 LEAD["gpu-list"] = Study((), {n: p for study in ON_A_CARD for n, p in LEAD[study].phases().items()})
 
 # Begun, the first waits for a GPU: these are marked where they are shown, and judge nothing.
-UNFINISHED = ("race-gpu-normuon-1", "ladder-tiny-1", "schedule-1")
+UNFINISHED = ("race-gpu-normuon-1", "schedule-1")
