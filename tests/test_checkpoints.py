@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from test_train import CONFIG, Cycle, make_small, small_model
 
 from muonlab.training import checkpoints
 from muonlab.training.run import Run, load_model, train
+from tests.test_train import CONFIG, Cycle, make_small, small_model
 
 small_model = small_model  # the fixture of test_train
 
@@ -89,7 +89,7 @@ def save_and_die(folder, place, name):
 @pytest.mark.parametrize(("place", "name"), STAGES)
 def test_a_kill_leaves_the_old_checkpoint_or_the_new_one(saved, place, name):
     clean = multiprocessing.get_context("forkserver")  # a copy of ours might wait for our threads
-    clean.set_forkserver_preload(["torch", "muonlab.training.checkpoints"])
+    clean.set_forkserver_preload(["torch.distributed.checkpoint", "tests.test_checkpoints"])
     process = clean.Process(target=save_and_die, args=(saved, place, name))
     process.start()
     process.join(300)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.optim.lr_scheduler import LinearLR
 
-from muonlab import Muon, NorMuon, newton_schulz, polar, route
+from muonlab import Muon, NorMuon, newton_schulz, route
 from muonlab.files import course
 from muonlab.models.gpt import GPT, GPTConfig
 from muonlab.optim.coefficients import COEFFICIENTS, FOUR_STEPS, POLAR_EXPRESS_SAFE, tolerates
@@ -127,11 +127,11 @@ def awkward_spectra(k, count):
     )
 
 
-@pytest.mark.parametrize("shape", [(16, 64), (96, 40)])
-def test_bf16_survives_awkward_spectra(shape):
+@pytest.mark.parametrize(("shape", "count"), [((16, 64), 60), ((96, 40), 20)])
+def test_bf16_survives_awkward_spectra(shape, count):
     """Polar Express on bf16 Gram matrices, good on Gaussians, ends at 1e6 for some of these."""
     rows, columns = shape
-    sigma = awkward_spectra(min(shape), count=60)
+    sigma = awkward_spectra(min(shape), count)
     U = torch.linalg.qr(random((len(sigma), rows, min(shape)), 1)).Q
     V = torch.linalg.qr(random((len(sigma), columns, min(shape)), 2)).Q
     G, exact = (U * sigma.unsqueeze(1)) @ V.mT, (U @ V.mT).flatten(1)
@@ -203,21 +203,15 @@ def losses(steps=40, **options):
     return torch.tensor(curve)
 
 
-@pytest.mark.parametrize(
-    ("options", "dtype", "tolerance"),  # of a loss that falls from 4.2
-    [
-        ({}, torch.float32, 0.02),
-        ({"ns_coefficients": "polar_express", "ns_norm": "schatten4"}, torch.bfloat16, 0.15),
-        ({"ns_coefficients": "polar_express_safe", "ns_norm": "schatten4"}, torch.bfloat16, 0.15),
-        ({"ns_coefficients": "four", "ns_steps": 4, "ns_norm": "schatten4"}, torch.float32, 0.02),
-    ],
-)
-def test_training_follows_the_same_curve(monkeypatch, options, dtype, tolerance):
-    fast = losses(**options, ns_dtype=dtype)
+@pytest.mark.parametrize("coefficients", ["polar_express", "polar_express_safe"])
+def test_training_in_bf16_follows_the_same_curve(monkeypatch, coefficients):
+    """What it does in float32 is compared in test_muon_step."""
+    options = {"ns_coefficients": coefficients, "ns_norm": "schatten4", "ns_dtype": torch.bfloat16}
+    fast = losses(**options)
     monkeypatch.setattr(Muon, "_muon_step", readable_step)
-    readable = losses(**options, ns_dtype=dtype)
+    readable = losses(**options)
     assert fast[-1] < 0.7 * fast[0]
-    assert (fast - readable).abs().max() < tolerance
+    assert (fast - readable).abs().max() < 0.15  # of a loss that falls from 4.2
 
 
 GROUP = {"kernels": False, "ns_coefficients": "jordan", "ns_dtype": None}
@@ -255,56 +249,38 @@ def test_a_step_needs_less_extra_memory_than_three_momenta(dtype):
     assert 0 < optimizer.scratch.nbytes < 3 * layers * 1536 * 384 * 4
 
 
-@pytest.mark.parametrize(("make", "lr"), [(Muon, 0.05), (NorMuon, torch.tensor(0.05))])
-def test_the_step_compiles_as_one_graph(make, lr):
-    """On a GPU, torch.compile removes the launches; here only the capture is tested."""
+@pytest.mark.filterwarnings("ignore:Detected call of `lr_scheduler.step")  # torch sees no step
+@pytest.mark.parametrize(("make", "number"), [(Muon, torch.tensor), (NorMuon, float)])
+def test_the_step_compiles_as_one_graph(make, number):
+    """On a GPU, torch.compile removes the launches; here only the capture is tested.
+
+    It chooses the precision of a large stack, and follows a schedule that is built after it.
+    """
     shapes = [(8, 8), (8, 8), (3, 8, 5), (24, 8), (5,)]
     params = [nn.Parameter(random(s, i)) for i, s in enumerate(shapes)]
+    params.append(nn.Parameter(random((256, 256)).float()))
     others = copy.deepcopy(params)
 
     def optimizer(params):
-        *matrices, fused, vector = params
-        for p in params:
-            p.grad = p.detach().sin()
-        matrices[-1].grad[1] = 0  # an expert that is idle
-        groups = [{"params": matrices}, {"params": [fused], "heads": 3}]
-        return make([*groups, {"params": [vector], "rule": "adamw"}], lr=lr)
+        *matrices, fused, vector, large = params
+        groups = [{"params": matrices}, {"params": [fused], "heads": 3}, {"params": [large]}]
+        return make([*groups, {"params": [vector], "rule": "adamw"}], lr=number(0.05))
 
     eager, compiled = optimizer(params), optimizer(others)
     torch.compiler.reset()  # it takes the step up to eight times in a process
     step = torch.compile(compiled.step, fullgraph=True, backend="eager")
-    for _ in range(2):
-        eager.step()
-        step()
-    torch.testing.assert_close(others, params)
-
-
-@pytest.mark.filterwarnings("ignore:Detected call of `lr_scheduler.step")  # torch sees no step
-def test_a_step_that_is_compiled_before_its_schedule_is_built_follows_it():
-    params = [nn.Parameter(random((8, 8))) for _ in range(2)]
-    eager, compiled = (Muon([p], lr=torch.tensor(0.1)) for p in params)
-    torch.compiler.reset()
-    step = torch.compile(compiled.step, fullgraph=True, backend="eager")
-    schedules = [LinearLR(optimizer, 1.0, 0.1, 3) for optimizer in (eager, compiled)]
-    for _ in range(3):
-        for p in params:
+    turned = [eager, compiled] if make is Muon else []  # a number, turned, compiles it again
+    schedules = [LinearLR(optimizer, 1.0, 0.1, 3) for optimizer in turned]
+    for _ in range(3 if turned else 1):  # the third has no momentum to make
+        for p in (*params, *others):
             p.grad = p.detach().sin()
+        params[2].grad[1] = others[2].grad[1] = 0  # an expert that is idle
         eager.step()
         step()
         for schedule in schedules:
             schedule.step()
-    torch.testing.assert_close(*params)
-    assert compiled.param_groups[0]["lr"] == pytest.approx(0.01)
-
-
-def test_a_compiled_step_chooses_the_precision_of_large_stacks_too():
-    p, other = (nn.Parameter(random((256, 256)).float()) for _ in range(2))
-    eager, compiled = Muon([p]), Muon([other])
-    p.grad = other.grad = p.detach().sin()
-    eager.step()
-    torch.compiler.reset()
-    torch.compile(compiled.step, fullgraph=True, backend="eager")()
-    torch.testing.assert_close(other, p)
+    torch.testing.assert_close(others, params)
+    assert not turned or compiled.param_groups[0]["lr"] == pytest.approx(0.005)
 
 
 # four steps instead of five
@@ -312,31 +288,31 @@ def test_a_compiled_step_chooses_the_precision_of_large_stacks_too():
 
 @pytest.fixture(scope="module")
 def matrices():
-    """Log-spaced singular values, Gaussians, low rank with three sizes of noise."""
+    """Log-spaced singular values, Gaussians, low rank with three sizes of noise: each as an SVD."""
 
     def low_rank(rank, noise, seed):
         left, right = random((384, rank), seed), random((rank, 1536), seed + 1)
         return left @ right / rank**0.5 + noise * random((384, 1536), seed + 2)
 
     U, V = (torch.linalg.qr(random((n, 384), n))[0] for n in (384, 1536))
-    return {
-        "singular values 1 … 0.001, log-spaced": U
-        * torch.logspace(0, -3, 384, dtype=torch.float64)
-        @ V.T,
+    spaced = torch.logspace(0, -3, 384, dtype=torch.float64)
+    others = {
         "Gaussian": random((384, 1536), 1),
         "Gaussian, square": random((768, 768), 2),
         "rank 38, noise 0.05": low_rank(38, 0.05, 3),
         "rank 64, noise 0.03": low_rank(64, 0.03, 6),
         "rank 38, noise 0.01": low_rank(38, 0.01, 9),
     }
+    svd = {name: torch.linalg.svd(G, full_matrices=False) for name, G in others.items()}
+    return {"singular values 1 … 0.001, log-spaced": (U, spaced, V.T), **svd}
 
 
 def test_four_steps_come_nearer_to_the_factor_than_jordans_five(matrices):
-    for name, G in matrices.items():
-        factor = polar(G).float().flatten()
+    for name, (U, S, Vh) in matrices.items():
+        G, factor = ((U * S) @ Vh).float(), (U @ Vh).float().flatten()
         for dtype in (torch.float32, torch.bfloat16):
             X, Y = (
-                fast_newton_schulz(G.float(), *schedule, norm=norm, dtype=dtype).flatten()
+                fast_newton_schulz(G, *schedule, norm=norm, dtype=dtype).flatten()
                 for *schedule, norm in ((4, "four", "schatten4"), (5, "jordan", "frobenius"))
             )
             four, five = (torch.cosine_similarity(x, factor, 0).item() for x in (X, Y))
@@ -348,7 +324,7 @@ def test_four_steps_come_nearer_to_the_factor_than_jordans_five(matrices):
 
 
 def test_the_four_triples_are_where_the_fit_ends(matrices):
-    values = [torch.linalg.svdvals(G) for G in matrices.values()]
+    values = [S for _, S, _ in matrices.values()]
     least = [cosine(scalar_map("jordan", 5)(s / s.norm())) for s in values]
     spectra = [s / s.pow(4).sum() ** 0.25 for s in values]
 
@@ -358,11 +334,11 @@ def test_the_four_triples_are_where_the_fit_ends(matrices):
 
     begun = lead(POLAR_EXPRESS_SAFE[:4])
     assert begun < -0.02
-    fitted = fit_schedule(POLAR_EXPRESS_SAFE[:4], spectra, least, 200)
+    fitted = fit_schedule(POLAR_EXPRESS_SAFE[:4], spectra, least, 100)
     assert lead(fitted) > begun + 0.012
     ends = torch.cat([scalar_map(fitted, 4)(s) for s in spectra])
     assert (ends.sum() / ends.square().sum()).item() == pytest.approx(1)  # no factor is better
-    assert lead(fit_schedule(FOUR_STEPS[:4], spectra, least, 100)) < lead(FOUR_STEPS) + 0.001
+    assert lead(fit_schedule(FOUR_STEPS[:4], spectra, least, 50)) < lead(FOUR_STEPS) + 0.001
     assert lead(FOUR_STEPS) > 0.004
 
 

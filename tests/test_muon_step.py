@@ -9,6 +9,7 @@ from muonlab.optim.muon_step import muon_step
 
 SHAPES = [(8, 8), (8, 8), (8, 32), (32, 8), (8, 32), (24, 8), (1, 9), (9, 1), (17, 5), (40, 40)]
 STEPS = 4
+OF_NEWTON_SCHULZ = ("steps", "coefficients", "norm")  # a group's options have a prefix
 
 
 def draw(shape, seed):
@@ -41,12 +42,18 @@ def device(request, monkeypatch):
 
 @pytest.mark.parametrize("name", ["original", "match_rms_adamw", "spectral"])
 @pytest.mark.parametrize(
-    "options", [{}, {"nesterov": False, "momentum": 0.5}, {"weight_decay": 0.0}, {"steps": 3}]
+    "options",
+    [
+        {"nesterov": False, "momentum": 0.5},
+        {"weight_decay": 0.0, "steps": 3},
+        {"coefficients": "polar_express", "norm": "schatten4"},
+        {"coefficients": "four", "steps": 4, "norm": "schatten4"},
+    ],
 )
 @pytest.mark.parametrize("shapes", [SHAPES, [(3, 8, 5), (3, 8, 5), (2, 5, 8), (8, 5)]])
 def test_the_optimizer_does_what_the_formulas_say(device, shapes, options, name):
     params = [nn.Parameter(draw(shape, seed)) for seed, shape in enumerate(shapes)]
-    own = {("ns_steps" if key == "steps" else key): value for key, value in options.items()}
+    own = {("ns_" if k in OF_NEWTON_SCHULZ else "") + k: value for k, value in options.items()}
     optimizer = Muon(params, lr=0.05, adjust_lr_fn=name, ns_dtype=torch.float32, **own)
     for step in range(STEPS):
         for seed, p in enumerate(params):
