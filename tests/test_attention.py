@@ -146,14 +146,18 @@ def test_one_matrix_for_queries_keys_and_values_computes_what_three_do():
     assert routed == {"qkv.weight": "group QKV", "o.weight": "group O"}
 
 
-def test_without_qk_norm_plain_attention_is_the_formula_written_out():
-    config = GPTConfig(context=6, width=16, heads=2, qk_norm=False)
+@pytest.mark.parametrize("qk_norm", [True, False])
+def test_plain_attention_is_the_formula_written_out(qk_norm):
+    config = GPTConfig(context=6, width=16, heads=2, qk_norm=qk_norm)
     torch.manual_seed(0)
     layer, x, tables = Attention(config), torch.randn(6, 16), rope_tables(6, 8, 10_000.0)
     heads = []
     for h in (slice(0, 8), slice(8, 16)):
-        q, k = (rotate(x @ matrix.weight[h].T, *tables) for matrix in (layer.q, layer.k))
-        logits = (q @ k.T / math.sqrt(8)).masked_fill(torch.ones(6, 6).triu(1).bool(), -math.inf)
+        q, k = (x @ matrix.weight[h].T for matrix in (layer.q, layer.k))
+        q, k = (rotate(norm(part) if qk_norm else part, *tables) for part in (q, k))
+        logits = q @ k.T / math.sqrt(8)
+        assert not qk_norm or logits.abs().max() <= math.sqrt(8) + 1e-5  # what it is for
+        logits = logits.masked_fill(torch.ones(6, 6).triu(1).bool(), -math.inf)
         heads.append(logits.softmax(-1) @ (x @ layer.v.weight[h].T))
     expected = torch.cat(heads, dim=-1) @ layer.o.weight.T
     torch.testing.assert_close(layer(x[None], *tables)[0], expected)

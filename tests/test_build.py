@@ -56,6 +56,13 @@ def test_one_factor_leaves_the_other_matrices_in_one_group():
         assert len({id(g) for name, g in groups.items() if "blocks" in name}) == number
 
 
+def test_matrices_whose_rate_is_0_have_no_decay_of_their_own():
+    groups = groups_of(matrix_lr_factors=(0, 1, 1, 1), matrix_decay=1e-4)
+    resting, moving = (groups[f"blocks.1.attention.{kind}.weight"] for kind in "qo")
+    assert (resting["lr"], resting["weight_decay"]) == (0, 0.1)
+    assert moving["weight_decay"] == pytest.approx(0.1 + 1e-4 / 0.01)
+
+
 def test_a_vocabulary_of_its_own_gives_the_same_text_in_other_tokens():
     small, usual = load_corpus("docs-512"), load_corpus("docs")
     assert small.vocab_size == small.shape(SIZES["tiny"]).vocab_size == 512

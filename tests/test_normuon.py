@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from muonlab import Muon, NorMuon, newton_schulz, polar, route
+from muonlab import Muon, NorMuon, newton_schulz, polar
 from muonlab.models.gpt import GPT, GPTConfig
 from muonlab.optim.normuon import ROWS
 from muonlab.optim.rules import RULES
@@ -91,17 +91,6 @@ def test_newton_schulz_in_float32_gives_rows_of_the_same_direction(shape):
         torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("shape", [(4, 9), (5, 5), (1, 6)])
-def test_where_the_rows_are_even_already_it_is_muon(shape):
-    """The polar factor of a wide matrix has rows of length 1, in every step."""
-    options = {"lr": 0.02, "ns_coefficients": "exact"}
-    for scale, adjust in (("paper", "update_rms"), ("released", "original")):
-        ours, theirs = parameters([shape]), parameters([shape])
-        result = run(NorMuon(ours, scale=scale, **options), ours, 10)
-        expected = run(Muon(theirs, adjust_lr_fn=adjust, **options), theirs, 10)
-        torch.testing.assert_close(result, expected, rtol=1e-7, atol=1e-9)
-
-
 def test_the_state_is_the_momentum_and_a_number_a_row():
     params = parameters([(7, 5), (2, 3, 4), (6, 2, 3, 3)], torch.float32)
     optimizer = NorMuon(params)
@@ -143,19 +132,7 @@ def test_statistics_of_half_precision_weights_are_float32_and_survive_a_checkpoi
     assert torch.equal(state[ROWS], optimizer.state[p][ROWS])
 
 
-def test_routed_it_learns_and_its_adamw_groups_are_muons():
-    torch.manual_seed(0)
-    model = nn.Sequential(nn.Embedding(7, 6), nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 7))
-    groups = route(model, muon=["1.weight", "3.weight"]).groups(0.02, 3e-3)
-    optimizer, losses = NorMuon(groups, scale="released"), []
-    for _ in range(150):
-        tokens = torch.randint(7, (16,))
-        loss = nn.functional.cross_entropy(model(tokens), (tokens * 3 + 1) % 7)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    assert losses[-1] < 0.3 * losses[0]
+def test_its_adamw_groups_are_muons():
     ours, theirs = parameters([(5,), (3, 4)]), parameters([(5,), (3, 4)])
     result = run(NorMuon([{"params": ours, "rule": "adamw"}]), ours, 5)
     expected = run(Muon([{"params": theirs, "rule": "adamw"}]), theirs, 5)

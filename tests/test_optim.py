@@ -38,21 +38,21 @@ OPTIONS = [
 
 
 @pytest.mark.parametrize("options", OPTIONS)
-def test_fifty_steps_equal_torch_in_float32(monkeypatch, options):
+def test_twenty_steps_equal_torch_in_float32(monkeypatch, options):
     """torch.optim.Muon casts with Tensor.bfloat16(); here that method gives a float32 copy."""
     ours, theirs = parameters(), parameters()
-    result = run(Muon(ours, ns_dtype=torch.float32, **options), ours, 50)
+    result = run(Muon(ours, ns_dtype=torch.float32, **options), ours, 20)
     monkeypatch.setattr(torch.Tensor, "bfloat16", torch.Tensor.clone)
-    expected = run(torch.optim.Muon(theirs, **options), theirs, 50)
+    expected = run(torch.optim.Muon(theirs, **options), theirs, 20)
     for mine, reference in zip(result, expected, strict=True):
         torch.testing.assert_close(mine, reference, rtol=1e-4, atol=1e-5)
 
 
-def test_fifty_steps_equal_torch_within_bf16():
+def test_twenty_steps_equal_torch_within_bf16():
     ours, theirs = parameters(), parameters()
     start = [p.detach().clone() for p in ours]
-    result = run(Muon(ours, ns_dtype=torch.bfloat16), ours, 50)
-    expected = run(torch.optim.Muon(theirs), theirs, 50)
+    result = run(Muon(ours, ns_dtype=torch.bfloat16), ours, 20)
+    expected = run(torch.optim.Muon(theirs), theirs, 20)
     for mine, reference, p in zip(result, expected, start, strict=True):
         assert (mine - reference).norm() < 0.03 * (reference - p).norm()
 
@@ -149,25 +149,6 @@ def train(m, optimizer, steps, scheduler=None, first=0):
             scheduler.step()
         losses.append(loss.item())
     return losses
-
-
-def test_a_learning_rate_converted_by_the_table_takes_the_same_step():
-    steps = {}
-    for name in ("original", "match_rms_adamw", "spectral"):
-        [p] = parameters([(12, 48)])
-        before = p.detach().clone()
-        p.grad = torch.randn(12, 48, generator=torch.Generator().manual_seed(1))
-        lr = 0.02 * lr_scale("original", 12, 48) / lr_scale(name, 12, 48)
-        Muon([p], lr=lr, adjust_lr_fn=name, weight_decay=0.0).step()
-        steps[name] = before - p.detach()
-    torch.testing.assert_close(steps["match_rms_adamw"], steps["original"])
-    torch.testing.assert_close(steps["spectral"], steps["original"])
-
-
-def test_one_optimizer_learns_with_both_rules():
-    m = model()
-    losses = train(m, routed(m, weight_decay=0.0), 150)
-    assert losses[-1] < 0.2 * losses[0]
 
 
 def test_resuming_is_bit_exact(tmp_path):
@@ -270,18 +251,6 @@ def test_a_convolution_is_scaled_by_its_flattened_matrix():
     torch.testing.assert_close(update, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_a_stack_is_many_matrices_not_one():
-    [stack] = parameters([(3, 8, 5)])
-    singles = [nn.Parameter(matrix.detach().clone()) for matrix in stack]
-    stack.grad = torch.randn(3, 8, 5, generator=torch.Generator().manual_seed(1))
-    stack.grad[0, 0, 0] = 0  # it has seen tokens all the same
-    for single, grad in zip(singles, stack.grad, strict=True):
-        single.grad = grad.clone()
-    Muon([stack], ns_dtype=torch.float32).step()
-    Muon(singles, ns_dtype=torch.float32).step()
-    torch.testing.assert_close(stack.detach(), torch.stack([s.detach() for s in singles]))
-
-
 def test_the_learning_rate_scales_are_not_swapped():
     assert lr_scale(None, 256, 1024) == lr_scale("original", 256, 1024) == 1.0
     assert lr_scale("original", 1024, 256) == 2.0
@@ -291,21 +260,18 @@ def test_the_learning_rate_scales_are_not_swapped():
     assert lr_scale("spectral", 1024, 256) == 2.0
 
 
-def test_match_rms_adamw_gives_entries_of_rms_one_fifth():
-    [p] = parameters([(48, 96)])
-    before = p.detach().clone()
-    p.grad = torch.randn(48, 96, generator=torch.Generator().manual_seed(1))
-    options = {"ns_coefficients": "quintic", "ns_steps": 20, "weight_decay": 0.0}
-    Muon([p], lr=1.0, adjust_lr_fn="match_rms_adamw", ns_dtype=torch.float32, **options).step()
-    assert (p.detach() - before).square().mean().sqrt() == pytest.approx(0.2, rel=1e-3)
-
-
-@pytest.mark.parametrize("coefficients", ["exact", "jordan", "polar_express"])
-def test_update_rms_is_one_fifth_whatever_newton_schulz_left(coefficients):
+@pytest.mark.parametrize(
+    ("name", "coefficients"),
+    [("match_rms_adamw", "exact")]
+    + [("update_rms", known) for known in ("exact", "jordan", "polar_express")],
+)
+def test_entries_have_rms_one_fifth_and_of_update_rms_whatever_newton_schulz_left(
+    name, coefficients
+):
     [p] = parameters([(24, 48)])
     before = p.detach().clone()
     p.grad = torch.randn(24, 48, generator=torch.Generator().manual_seed(1))
-    options = {"ns_coefficients": coefficients, "adjust_lr_fn": "update_rms", "weight_decay": 0.0}
+    options = {"ns_coefficients": coefficients, "adjust_lr_fn": name, "weight_decay": 0.0}
     Muon([p], lr=1.0, **options).step()
     assert (p.detach() - before).square().mean().sqrt() == pytest.approx(0.2, rel=1e-4)
 
@@ -316,14 +282,6 @@ def test_update_rms_of_a_zero_gradient_is_zero():
     p.grad = torch.zeros(4, 6)
     Muon([p], adjust_lr_fn="update_rms", weight_decay=0.0).step()
     assert torch.equal(p, before)
-
-
-def test_exact_moves_along_the_polar_factor():
-    [p] = parameters([(6, 9)])
-    before = p.detach().clone()
-    p.grad = torch.randn(6, 9, generator=torch.Generator().manual_seed(1))
-    Muon([p], lr=1.0, weight_decay=0.0, ns_coefficients="exact").step()
-    torch.testing.assert_close(before - p.detach(), polar(p.grad))
 
 
 def test_exact_is_computed_in_float64_whatever_the_parameters_are():
@@ -360,25 +318,6 @@ def test_a_parameter_without_gradient_is_skipped():
     optimizer.step()
     assert torch.equal(idle, before)
     assert idle not in optimizer.state
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
-def test_every_parameter_dtype_works(dtype):
-    params = parameters([(8, 6)], dtype)
-    [after] = run(Muon(params, lr=0.1), params, 3)
-    assert after.dtype == dtype
-    assert after.isfinite().all()
-
-
-def test_the_update_is_orthogonal():
-    """Silent SGD under Muon's name is the commonest public bug: the loss goes down all the same."""
-    [p] = parameters([(40, 40)])
-    before = p.detach().clone()
-    p.grad = torch.randn(40, 40, generator=torch.Generator().manual_seed(1))
-    Muon([p], lr=1.0, weight_decay=0.0, ns_coefficients="polar_express", ns_steps=8).step()
-    values = torch.linalg.svdvals((before - p.detach()).double())
-    assert values.min() > 0.9
-    assert values.max() < 1.1
 
 
 def test_conv1d_kernels_are_flattened_as_other_convolutions_are():
@@ -523,7 +462,9 @@ def test_an_unknown_rule_is_refused_and_leaves_the_optimizer_whole():
     assert len(optimizer.param_groups) == 1
 
 
-@pytest.mark.parametrize("key", [{"use_muon": False}, {"algorithm": "adamw"}, {"kind": "AdamW"}])
+@pytest.mark.parametrize(
+    "key", [{"use_muon": False}, {"algorithm": "adamw"}, {"kind": "AdamW"}, {"rule": "AdamW"}]
+)
 def test_a_group_of_another_library_is_stepped_by_the_rule_that_its_key_names(key):
     ours, theirs = parameters([(10, 4)]), parameters([(10, 4)])
     options = {"lr": 3e-4, "betas": (0.9, 0.95), "eps": 1e-10}

@@ -37,7 +37,12 @@ def named(group: Group, number: int) -> list[tuple[str, Tensor]]:
 
 
 def with_rule(group: Group) -> Group:
-    """Returns a group with the rule that another library's key gives it, such as use_muon=False."""
+    """Returns a group with the rule that another library's key gives it, such as use_muon=False.
+
+    Of a name, as "AdamW", capitals do not count.
+    """
+    if isinstance(group.get("rule"), str):
+        group = group | {"rule": group["rule"].lower()}
     for key in group.keys() - {"params", "param_names"}:
         rule = group[key]
         if key == "use_muon":

@@ -78,7 +78,7 @@ def _apart(group: dict[str, Any], config: TrainConfig) -> Iterator[dict[str, Any
         part = group | own | {"params": params}
         if factor != 1:
             part |= {"lr": part["lr"] * factor, "factor": factor}
-        if config.matrix_decay:  # the rule multiplies it by the rate
+        if config.matrix_decay and part["lr"]:  # the rule multiplies it by the rate
             part["weight_decay"] += config.matrix_decay / part["lr"]
         yield part
 
