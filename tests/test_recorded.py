@@ -15,9 +15,9 @@ from muonlab.training.run import Run
 
 STEPS, TOKENS = 8, 2**12  # at most; a whole run, below, passes through the whole schedule
 # Other processors, and other orders of the same sums, round otherwise, and training makes the
-# differences grow: on one other processor to 0.0014 at most (lesson-03-seeds), and to 0.010 with
-# experts (once, 75 steps), whose choice of tokens jumps.
-TOLERANCE = 0.02
+# differences grow: on one other processor to 0.0014 at most (lesson-03-seeds). An optimizer that
+# stands still makes 0.0026 or more: in a warm-up, the first steps are small.
+TOLERANCE = 0.002
 # the last phase of a study stands for its searches: they are the same code with other numbers
 LAST = [[p for p in study.phases() if path_of(p).exists()][-1:] for study in STUDIES.values()]
 FOUND = {phase: recorded(phase) for phases in LAST for phase in phases}
@@ -40,10 +40,11 @@ def test_the_beginning_of_a_run_of_each_kind_comes_out_again(name):
     assert found == pytest.approx(record.train_loss[:steps], rel=TOLERANCE)
 
 
-def test_another_seed_would_be_noticed():
-    record = recorded("lesson-04-seeds")[0]
-    other = dataclasses.replace(record, config=record.config | {"seed": 99})
-    assert begin(other, 3) != pytest.approx(record.train_loss[:3], rel=TOLERANCE / 10)
+@pytest.mark.parametrize("change", [{"seed": 99}, {"lr": 0.0, "adamw_lr": 0.0}])
+def test_another_seed_or_an_optimizer_that_stands_still_would_be_noticed(change):
+    record = next(r for r in SWEEPS.values() if r.config["muon"])
+    other = dataclasses.replace(record, config=record.config | change)
+    assert begin(other, 4) != pytest.approx(record.train_loss[:4], rel=TOLERANCE)
 
 
 @pytest.mark.slow  # half a minute
