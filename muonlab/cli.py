@@ -7,7 +7,8 @@ import shlex
 import subprocess
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +33,9 @@ from muonlab.studies.hypothesis import Hypothesis
 from muonlab.studies.ladder import UNFINISHED
 from muonlab.studies.verdicts import judge
 from muonlab.sweeps import pool
-from muonlab.sweeps.results import problems, read_runs, recorded
+from muonlab.sweeps.results import known, problems, read_runs, recorded
 from muonlab.sweeps.search import outcome
-from muonlab.sweeps.study import Place
+from muonlab.sweeps.study import Place, Unrecorded
 from muonlab.sweeps.sweep import sweep
 from muonlab.teaching import command, corpus
 from muonlab.training.config import IDLE, TrainConfig
@@ -292,18 +293,29 @@ def _ablate(options: argparse.Namespace) -> int:
         configs, path = grid(at), prepare_file(at.path(phase))
         # refuses wrong options before time is spent on an estimate; nothing runs yet
         runs = sweep(configs, path, engine=options.engine, workers=options.workers)
-        if not configs:  # such as seeds that judge a best that did not move
-            continue
-        print(f"{path.name}: {cost.on_one_card(configs)}, {cost.hours_here(configs)}", flush=True)
-        if options.engine == "local":  # another machine has another memory
-            cost.check_memory(max(configs, key=cost.bytes_needed))
-        longest = max(configs, key=lambda config: config.steps * config.batch * config.context)
-        print(cost.passes(longest), end="", flush=True)
-        for record in tqdm(runs, phase, len(configs), unit="run"):
-            tqdm.write(record.summary())
+        if missing := [config for config in configs if config not in known(path).read()]:
+            hours = f"{cost.on_one_card(missing)}, {cost.hours_here(missing)}"
+            print(f"{path.name}, what is left: {hours}", flush=True)
+            if options.engine == "local":  # another machine has another memory
+                cost.check_memory(max(missing, key=cost.bytes_needed))
+            longest = max(missing, key=lambda config: config.steps * config.batch * config.context)
+            print(cost.passes(longest), end="", flush=True)
+        with _in_manifest(at):
+            for record in tqdm(runs, phase, len(configs), unit="run"):
+                tqdm.write(record.summary())
+                if pool.orphaned():
+                    return 1
+    return 0
+
+
+@contextmanager
+def _in_manifest(at: Place) -> Iterator[None]:
+    """Lists what is written to the course's results in their manifest, also where it is stopped."""
+    try:
+        yield
+    finally:
         if at.folder.resolve() == RESULTS.resolve():
             write_manifest()
-    return 0
 
 
 def _ablate_together(options: argparse.Namespace, at: Place) -> int:
@@ -311,18 +323,16 @@ def _ablate_together(options: argparse.Namespace, at: Place) -> int:
     if options.engine != "local":
         raise ValueError(f"--minutes is for this machine: a run on {options.engine} may still wait")
     chosen, status = phases(options.name), 0
-    if options.workers is None:
-        for record in pool.work(chosen, at, options.minutes):
-            tqdm.write(record.summary())
-    else:
-        line = [sys.executable, "-m", *shlex.split(at.command(options.name))]
-        line += [] if options.minutes is None else ["--minutes", str(options.minutes)]
-        status = pool.run_workers(
-            line, options.workers, lambda: pool.count(chosen, at), options.minutes
-        )
+    line = [sys.executable, "-m", *shlex.split(at.command(options.name))]
+    line += [] if options.minutes is None else ["--minutes", str(options.minutes)]
+    with _in_manifest(at):
+        if options.workers is None:
+            for record in pool.work(chosen, at, options.minutes):
+                tqdm.write(record.summary())
+        else:
+            progress = lambda: pool.count(chosen, at)  # noqa: E731
+            status = pool.run_workers(line, options.workers, progress, options.minutes)
     print(f"{options.name}: {pool.count(chosen, at)} runs are recorded")
-    if at.folder.resolve() == RESULTS.resolve():
-        write_manifest()
     return status
 
 
@@ -358,10 +368,11 @@ def _results(options: argparse.Namespace) -> int:
 
 def _counted(name: str, folder: Path) -> str:
     """Returns how many runs of a phase a folder has: of how many, where some may be missing."""
-    runs = recorded(name, folder)
-    if name in UNFINISHED and len(runs) < (expected := len(PHASES[name](Place(folder)))):
-        return f"{name}: {len(runs)} of {expected} runs, unfinished"
-    return f"{name}: {len(runs)} runs"
+    runs, of_all = len(recorded(name, folder)), ""
+    with suppress(Unrecorded):  # a folder without its trials, where nobody can say
+        if name in UNFINISHED and runs < (expected := len(PHASES[name](Place(folder)))):
+            of_all = f" of {expected}"
+    return f"{name}: {runs}{of_all} runs{', unfinished' if of_all else ''}"
 
 
 def _names(folder: Path) -> list[str]:

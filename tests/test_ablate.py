@@ -1,14 +1,16 @@
 """`muonlab ablate` and `muonlab results`: a study runs whole, on one text, in one folder."""
 
 from collections import Counter
+from unittest.mock import Mock
 
 import pytest
 
 from muonlab import cli
 from muonlab.records import record as records
+from muonlab.records import store
 from muonlab.records.store import RESULTS
 from muonlab.studies import grids
-from muonlab.sweeps import engines
+from muonlab.sweeps import engines, pool
 from muonlab.sweeps.study import Study, Tuning, cross
 from muonlab.training.config import TrainConfig
 
@@ -97,6 +99,26 @@ def test_a_plan_lists_what_is_left_and_runs_nothing(there, results, capsys, monk
         ["3", "small-seeds", "after", "its", "trials"],
     ]
     assert not results.exists()
+
+
+def test_a_study_that_is_stopped_is_in_the_manifest_and_the_next_call_tells_what_is_left(
+    there, results, capsys, monkeypatch
+):
+    monkeypatch.setattr(cli, "RESULTS", results)
+    monkeypatch.setattr(cli, "write_manifest", lambda: store.write_manifest(results))
+    call = ["ablate", "small-tuning", *there]
+    monkeypatch.setenv(pool.PARENT, "1")  # a worker whose driver is gone ends after its run
+    assert cli.main(call) == 1
+    assert store.changed(results) == []
+    monkeypatch.delenv(pool.PARENT)
+    (results / "manifest.json").unlink()
+    monkeypatch.setattr(engines, "train", Mock(side_effect=KeyboardInterrupt))
+    assert cli.main(call) == 130
+    assert store.changed(results) == []
+    assert "what is left: 1 runs of" in capsys.readouterr().out
+    (results / "schedule-1.jsonl").write_bytes((RESULTS / "schedule-1.jsonl").read_bytes())
+    assert cli.main(["results", *there[2:]]) == 0  # nobody knows of how many, without the trials
+    assert "schedule-1: " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("verb", ["ablate", "results"])

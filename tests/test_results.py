@@ -47,7 +47,8 @@ def test_only_a_grid_that_is_finished_has_no_problem_or_one_that_is_known_not_to
 def test_a_changed_a_lost_and_an_unlisted_file_are_problems(folder):
     path = folder / "some.jsonl"
     path.write_text(path.read_text().replace("1.0", "2.0", 1))
-    changed = "its checksum is not that of the manifest"
+    changed = "its checksum is not that of the manifest: run its phase to the end, or restore it"
+    changed += " from git"
     assert results.problems({}, folder) == [f"some.jsonl: {changed}"]
     path.rename(folder / "other.jsonl")
     lost = "some.jsonl: in the manifest, but not there"

@@ -1,5 +1,6 @@
 """Text to executed notebook, one way: `python book/_ext/release.py [NN ...]`."""
 
+import argparse
 import json
 import math
 import os
@@ -107,4 +108,9 @@ def write(notebook: NotebookNode, path: Path) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("ids", nargs="*", metavar="NN", help="04, or race, of evidence; none: all")
+    try:
+        sys.exit(main(parser.parse_args().ids))
+    except FileNotFoundError as error:
+        sys.exit(str(error))

@@ -38,7 +38,8 @@ def changed(folder: Path = RESULTS) -> list[str]:
     missing = sorted(manifest.keys() - checksums)
     lost = [f"{name}: in the manifest, but not there" for name in missing]
     other = [name for name in checksums if manifest.get(name, {}).get("sha256") != checksums[name]]
-    return lost + [f"{name}: its checksum is not that of the manifest" for name in other]
+    again = "run its phase to the end, or restore it from git"
+    return lost + [f"{name}: its checksum is not that of the manifest: {again}" for name in other]
 
 
 def _checksum(path: Path) -> str:

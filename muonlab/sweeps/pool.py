@@ -44,7 +44,7 @@ def work(
     Any number of processes may work on the same phases: each run is done by one.
     """
     end, engine = _end(minutes), Here(progress)
-    while not _orphaned():
+    while not orphaned():
         waits, records = False, _recorded(phases, at)
         paces = _paces(records)
         for name, config in _ready(phases, at, records):
@@ -140,7 +140,8 @@ def _end(minutes: float | None) -> float:
     return float(os.environ.get(UNTIL, time.time() + 60 * minutes))
 
 
-def _orphaned() -> bool:
+def orphaned() -> bool:
+    """Returns whether this process is a worker whose `run_workers` is gone."""
     return os.environ.get(PARENT, str(os.getppid())) != str(os.getppid())
 
 
