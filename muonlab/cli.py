@@ -23,7 +23,7 @@ from muonlab.cost import formulas as cost
 from muonlab.cost.measured import left
 from muonlab.distributed import parallel
 from muonlab.files import prepare_file
-from muonlab.records.provenance import unchanged
+from muonlab.records.provenance import code_version, unchanged
 from muonlab.records.record import Record, append, line_of, prepare_records
 from muonlab.records.store import RESULTS, path_of, write_manifest
 from muonlab.records.table import runs_table
@@ -286,6 +286,9 @@ def _ablate(options: argparse.Namespace) -> int:
         print(left(phases(options.name), at), flush=True)
     if options.plan:
         return 0
+    if code_version().endswith("-dirty") and pool.PARENT not in os.environ:
+        uncommitted = "the code differs from its commit, so no record can name it: commit first"
+        print(f"note: {uncommitted}", file=sys.stderr)
     own = options.engine == "local" and options.workers is not None
     if own or options.minutes is not None:
         return _ablate_together(options, at)

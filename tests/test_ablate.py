@@ -49,8 +49,11 @@ def test_a_study_runs_its_phases_in_order_on_the_text_and_in_the_folder(
     assert cli.main(["ablate", "small-seeds", *there]) == 2
     assert f"2 of the trials are not in {results}" in (error := capsys.readouterr().err)
     assert f"run `muonlab ablate small-tuning {' '.join(there)}` first" in error
+    monkeypatch.setattr(cli, "code_version", lambda: "0123456789ab-dirty")
     assert cli.main(["ablate", "small", *there]) == 0
-    assert capsys.readouterr().out.count("held-out") == 4
+    said, noted = capsys.readouterr()
+    assert said.count("held-out") == 4
+    assert "commit first" in noted
     files = sorted(path.name for path in results.glob("*.jsonl"))
     assert files == ["small-seeds-text.jsonl", "small-tuning-text.jsonl"]
     seeds, tuning = (records.read_records(results / name) for name in files)
