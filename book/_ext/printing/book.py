@@ -37,6 +37,7 @@ from printing.refresher import drawn
 from printing.released import lessons, pages, text_of
 
 PART = re.compile(r"<!-- made: (\w+) ?([^>]*?) -->")
+INTERVAL = re.compile(r"(?<=\d \[)([-+]?[\d.]+), (?=[-+]?[\d.]+\])")  # its lower end
 TITLE = re.compile(r"^# (.*)$", re.MULTILINE)
 HEADER = re.compile(r"^> Read (\d+) min · do (\d+) min · needs ([^·]*)", re.MULTILINE)
 THEBE = ("init_thebe_core", "update_thebe_context")
@@ -238,6 +239,7 @@ def _add_source(app: Any, page: str, template: str, context: dict[str, Any], tre
         context["body"] = context["body"].replace('<div role="list" class="cit', '<div class="cit')
         # the theme's words for a folded cell hide ours from a screen reader
         context["body"] = context["body"].replace(' aria-label="Toggle hidden content"', "")
+        context["body"] = INTERVAL.sub("\\1,\N{NO-BREAK SPACE}", context["body"])  # on one line
         if page.startswith("lessons/") and not page.startswith(f"lessons/{EVIDENCE_FOLDER}/"):
             context["body"] += SLIDES.format(page.removeprefix("lessons/"))
         context["body"] += source_line(page, os.environ.get("MUONLAB_REPOSITORY", ""))
