@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from test_muon_step import STEPS, draw
+from test_muon_step import STEPS, device, draw
 from test_sharded import one_process, sharded_linear
 from torch import nn
 
@@ -11,15 +11,9 @@ from muonlab.benchmark.launches import launches
 from muonlab.optim.fused import at_once
 from muonlab.optim.rules import RULES, Controlled
 
+device = device  # the fixture of test_muon_step
 WIDTH, ROWS = 8, (8, 4, 12)
 WAYS = {"uneven": ({"split": ROWS}, ROWS), "heads": ({"heads": 3}, (8, 8, 8))}
-
-
-@pytest.fixture(params=["as on a CPU", "as on a GPU"])
-def device(request, monkeypatch):
-    if request.param == "as on a GPU":
-        for name in ("fast", "muon", "stacks"):
-            monkeypatch.setattr(f"muonlab.optim.{name}.launches_cost", lambda device: True)
 
 
 def steps(optimizer, params):
