@@ -263,21 +263,20 @@ def test_what_was_timed_once_stands_in_the_book_as_it_was_recorded():
         assert f"| {row['name']} | {row['matrix']} | {row['mean']:.3f} |" in page
 
 
-@pytest.fixture(scope="module")
-def fresh():
-    """What a new process says: whether it has the compiler, and page faults before and after."""
+def test_a_new_process_loads_no_compiler_and_keeps_freed_memory_without_page_faults():
+    """torch._dynamo alone takes 0.7 s to import, which a learner would wait for in every lesson."""
     code = """
 import json, sys, muonlab
 answers = {"compiler": "torch._dynamo" in sys.modules, "faults": []}
-if sys.platform == "linux":
+if sys.platform == "linux":  # which counts them so
     import resource, torch
     from muonlab.machine import keep_freed_memory
     count = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     for keep in (False, True):
         if keep:
             assert keep_freed_memory()
-        for block in range(20):
-            if block == 10:
+        for block in range(12):
+            if block == 6:
                 before = count()
             torch.ones(2**23)
         answers["faults"].append(count() - before)
@@ -285,17 +284,9 @@ print(json.dumps(answers))
 """
     own = os.environ | {"MALLOC_ARENA_MAX": "1"}
     answer = subprocess.run([sys.executable, "-c", code], env=own, capture_output=True, check=True)
-    return json.loads(answer.stdout)
-
-
-def test_importing_muonlab_does_not_load_the_compiler(fresh):
-    """torch._dynamo alone takes 0.7 s to import, which a learner would wait for in every lesson."""
-    assert not fresh["compiler"]
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="counts page faults as Linux does")
-def test_kept_memory_costs_no_page_faults(fresh):
-    returned, kept = fresh["faults"]
+    answers = json.loads(answer.stdout)
+    assert not answers["compiler"]
+    returned, kept = answers["faults"] or (1, 0)
     assert kept < min(100, returned)
 
 

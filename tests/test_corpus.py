@@ -270,7 +270,7 @@ def tokenizer():
     return tokenization.train_tokenizer(["def f(x):\n    return x + 1\n" * 20, "Ünï 42 ☃"], 300)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(st.text(max_size=60))
 def test_encoding_by_pieces_equals_encoding_whole(tokenizer, text):
     for whole in (text, f" {text}\n\n  {text}\t{tokenization.EOT}x  "):

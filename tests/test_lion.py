@@ -6,11 +6,9 @@ import pytest
 import torch
 from torch import nn
 
-from muonlab.models.gpt import GPT, GPTConfig
 from muonlab.optim.rules import RULES, Controlled, Rule
 from muonlab.records.record import contestant
 from muonlab.studies.evidence import knobs_of
-from muonlab.training.build import build_optimizer
 from muonlab.training.config import TrainConfig
 
 
@@ -53,13 +51,3 @@ def test_one_entry_gives_it_a_name_knobs_and_what_it_leaves_unread(entry):
     assert config.told_idle() == ""
     assert "momentum" in replace(config, momentum=0.8).told_idle()
     assert "ns_steps" in replace(config, ns_steps=3).told_idle()
-
-
-def test_a_run_is_built_with_it(entry):
-    model = GPT(GPTConfig(vocab_size=64, context=8, layers=1, width=16, heads=2))
-    optimizer = build_optimizer(TrainConfig(rule="lion"), model)
-    tokens = torch.zeros(1, 8, dtype=torch.long)
-    model(tokens, tokens).backward()
-    optimizer.step()
-    state = optimizer.state[model.blocks[0].attention.o.weight]
-    assert set(state) == {"momentum_buffer", "number"}

@@ -119,7 +119,9 @@ def bytes_needed(config: TrainConfig) -> float:
 
     A process on a CPU held half as much again (measured on Linux).
     """
-    counts, bf16 = _counts(config), picks_bf16(config, pick_device("auto"))
+    own = config.device in ("cpu", "mps")  # a GPU may be that of another machine
+    device = torch.device(config.device) if own else pick_device("auto")
+    counts, bf16 = _counts(config), picks_bf16(config, device)
     tokens = config.batch * config.context / config.pieces
     return counts.states() + counts.activations(tokens, "bf16" if bf16 else "fp32")
 
