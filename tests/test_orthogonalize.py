@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from muonlab import machine, newton_schulz, polar
 from muonlab.machine import fast_bf16, work_dtype
 from muonlab.optim.coefficients import COEFFICIENTS, POLAR_EXPRESS, schedule, tolerates
+from muonlab.optim.fast import fast_newton_schulz
 from muonlab.theory import derive_schedule, minimax_quintic, scalar_map
 
 SHAPES = [(1, 1), (1, 7), (7, 1), (5, 5), (12, 30), (30, 12), (3, 8, 5), (2, 3, 4, 6)]
@@ -62,14 +63,14 @@ def test_polar_needs_no_good_conditioning():
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1e-12, 1.0, 1e12, 1e30])
-@pytest.mark.parametrize("function", [polar, newton_schulz])
+@pytest.mark.parametrize("function", [polar, newton_schulz, fast_newton_schulz])
 def test_the_scale_of_the_input_does_not_matter(function, scale):
     G = random((24, 40), dtype=torch.float32)
     torch.testing.assert_close(function(G * scale), function(G), rtol=0, atol=0.01)
     assert torch.linalg.matrix_norm(function(G * scale).double(), ord=2) > 0.9
 
 
-@pytest.mark.parametrize("function", [polar, newton_schulz])
+@pytest.mark.parametrize("function", [polar, newton_schulz, fast_newton_schulz])
 def test_zero_stays_zero_even_inside_a_stack(function):
     G = torch.stack([torch.zeros(4, 6), random((4, 6), dtype=torch.float32)])
     X = function(G)
@@ -78,13 +79,13 @@ def test_zero_stays_zero_even_inside_a_stack(function):
     assert X[1].norm() > 1
 
 
-@pytest.mark.parametrize("function", [polar, newton_schulz])
+@pytest.mark.parametrize("function", [polar, newton_schulz, fast_newton_schulz])
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 3, 4)])
 def test_empty_matrices_pass_through(function, shape):
     assert function(torch.empty(shape)).shape == shape
 
 
-@pytest.mark.parametrize("function", [polar, newton_schulz])
+@pytest.mark.parametrize("function", [polar, newton_schulz, fast_newton_schulz])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
 def test_input_is_untouched_and_dtype_kept(function, dtype):
     for G in (random((8, 5)).to(dtype), random((5, 8)).to(dtype).T):  # a transposed view too

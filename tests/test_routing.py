@@ -115,10 +115,3 @@ def test_groups_carry_their_own_rates_into_one_optimizer():
     optimizer = Muon(route(Model()).groups(lr=0.05, adamw_lr=0.001, weight_decay=0.0))
     found = {group["rule"]: (group["lr"], group["eps"]) for group in optimizer.param_groups}
     assert found == {"muon": (0.05, 1e-7), "adamw": (0.001, 1e-8)}
-
-
-def test_the_numbers_of_each_rule_are_counted():
-    routing = route(Model(), ("QK",))
-    assert routing.count("muon") == 2 * 2 * 16  # two blocks, q and k, 4 × 4
-    assert routing.count("frozen") == 0
-    assert routing.count("adamw") == sum(p.numel() for p in Model().parameters()) - 64
