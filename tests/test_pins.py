@@ -18,6 +18,7 @@ from muonlab.records import record
 from muonlab.records.store import RESULTS, path_of
 from muonlab.studies.grids import PRESETS, STUDIES
 from muonlab.studies.ladder import UNFINISHED
+from muonlab.sweeps.results import known
 from muonlab.training.config import TrainConfig
 
 FILE = Path(__file__).parent / "pins.json"
@@ -54,7 +55,7 @@ def grid(name):
 
 def preset(name):
     try:
-        found = [chosen(dataclasses.asdict(config)) for config in grid(name)]
+        found = [chosen(vars(config)) for config in grid(name)]
     except ValueError:  # its trials are not recorded yet
         return None
     return digest(found)
@@ -76,9 +77,11 @@ def test_a_preset_names_the_same_runs_in_the_same_order(name):
 
 @pytest.mark.parametrize("file", sorted(RESULTS.glob("*.jsonl")), ids=lambda file: file.stem)
 def test_the_numbers_of_a_record_stay_and_every_grid_is_whole_and_from_committed_code(file):
-    runs, name = record.read_records(file), file.stem
+    runs_by_config, name = known(file).read(), file.stem
+    runs = [*reversed(runs_by_config.values())]
+    assert len(runs) == len(file.read_text(encoding="utf-8").splitlines())
     assert name in UNFINISHED or records(runs) == PINS["records"][file.name]
-    configs = {TrainConfig(**run.config) for run in runs}
+    configs = runs_by_config.keys()
     assert configs < {*grid(name)} if name in UNFINISHED else configs == {*grid(name)}
     for run in runs:
         assert not run.failure

@@ -1,8 +1,8 @@
 """Studies: what is tried, whose best is taken, and from which records."""
 
-import dataclasses
 import json
 from dataclasses import replace
+from functools import cache
 from zlib import crc32
 
 import pytest
@@ -10,6 +10,7 @@ import pytest
 from muonlab.records.record import Record
 from muonlab.records.store import path_of
 from muonlab.studies.grids import STUDIES
+from muonlab.sweeps.results import Known
 from muonlab.sweeps.study import HERE, Place, Study, Tuning, best_trial, cross
 from muonlab.training.config import TrainConfig
 
@@ -24,7 +25,7 @@ STUDY = Study((TUNING,), {"some": 3, "more": TUNING.at_new_seeds(1, steps=4)})
 
 def run(config, loss=1.0, **changes):
     last = {"step": 2, "seconds": 1.0, "overall": loss, "accuracy": [-loss] * 15}
-    return Record(dataclasses.asdict(config), [9.0], [1.0], [last], 128, **changes)
+    return Record({**vars(config)}, [9.0], [1.0], [last], 128, **changes)
 
 
 def write(configs, path, losses):
@@ -95,28 +96,31 @@ def test_a_diverged_trial_is_never_the_best():
         best_trial([broken])
 
 
-# Studies that are tuned alike, with the first one's name: what comes before is the same. "beyond"
-# comes after all searches; tests/test_ladder.py does the list for a card.
-TUNED_ALIKE = {}
-for name, study in STUDIES.items():
-    if name not in ("beyond", "gpu-list"):
-        TUNED_ALIKE.setdefault(tuple(t.name for t in study.tunings), []).append(name)
+def test_each_phase_of_a_study_needs_no_records_but_those_of_the_phases_before_it(
+    tmp_path, monkeypatch
+):
+    """A phase that studies share is asked for once: what it reads must stand before it in each.
 
-
-@pytest.mark.parametrize("names", TUNED_ALIKE.values(), ids=lambda names: names[0])
-def test_each_phase_of_a_study_needs_no_records_but_those_of_the_phases_before_it(names, tmp_path):
-    # these compare texts, or go on from docs
-    several = names[0] in ("pilot", "imbalance", "finetuning")
-    at = Place(tmp_path, None if several else "/a/text")
-    for study in map(STUDIES.get, names):
+    "beyond" comes after all searches; tests/test_ladder.py does the list for a card.
+    """
+    read, needs, known = set(), {}, cache(Known)
+    monkeypatch.setattr("muonlab.sweeps.study.known", lambda path: read.add(path) or known(path))
+    for name, study in STUDIES.items():
+        if name in ("beyond", "gpu-list"):
+            continue
+        # these compare texts, or go on from docs
+        several = name.removesuffix("-shorter") in ("pilot", "imbalance", "finetuning")
+        at, before = Place(tmp_path, None if several else "/a/text"), set()
         for phase, grid in study.phases().items():
-            if at.path(phase).exists():  # a tuning of an earlier study, which is this one's too
-                continue
-            configs = grid(at)
-            assert len(set(configs)) == len(configs)
-            assert configs or phase == "race-gpu-again"  # runs only where a best has moved
-            assert several or all(c.corpus.startswith("/a/text") for c in configs)
-            # losses that differ, so that the bests differ too: a phase may run what another lost by
-            write(configs, at.path(phase), [1 + crc32(repr(c).encode()) / 2**32 for c in configs])
-        for phase in study.finals:
-            at.path(phase).unlink()
+            path = at.path(phase)
+            if path not in needs:
+                read.clear()
+                configs = grid(at)
+                needs[path] = {*read}
+                assert len(set(configs)) == len(configs)
+                assert configs or phase == "race-gpu-again"  # runs only where a best has moved
+                assert several or all(c.corpus.startswith("/a/text") for c in configs)
+                # losses that differ, and so the bests: a phase may run what another lost by
+                write(configs, path, [1 + crc32(repr(c).encode()) / 2**32 for c in configs])
+            assert needs[path] <= before, f"{name}: {phase}"
+            before.add(path)

@@ -26,7 +26,11 @@ def read_runs(path: Path | str) -> list[Record]:
     A record that is older than an option has its default: what was done before there was a choice.
     ValueError names a broken line, or an option that this code does not know.
     """
-    runs = read_records(path) if Path(path).exists() else []
+    return [run for _, run in _with_configs(path)]
+
+
+def _with_configs(path: Path | str) -> list[tuple[TrainConfig, Record]]:
+    runs, configs = read_records(path) if Path(path).exists() else [], []
     defaults = json.loads(json.dumps(dataclasses.asdict(TrainConfig())))  # tuples as lists
     for run in runs:
         if unknown := sorted(run.config.keys() - defaults.keys()):
@@ -34,10 +38,10 @@ def read_runs(path: Path | str) -> list[Record]:
             raise ValueError(f"{message} the options {', '.join(unknown)}, which this code lacks")
         run.config = defaults | run.config
         try:
-            TrainConfig(**run.config)
+            configs.append(TrainConfig(**run.config))
         except ValueError as error:
             raise ValueError(f"{path}: a run has a setting that none can have: {error}") from error
-    return runs
+    return [*zip(configs, runs, strict=True)]
 
 
 class Known:
@@ -53,7 +57,7 @@ class Known:
         status = self.path.stat() if self.path.exists() else None
         version = status and (status.st_ino, status.st_size, status.st_mtime_ns)
         if version != self.version:
-            self.runs, self.version = by_config(read_runs(self.path)), version
+            self.runs, self.version = dict(reversed(_with_configs(self.path))), version
         return self.runs
 
 
@@ -78,7 +82,7 @@ def problems(
     messages = store.changed(folder)
     for path in sorted(folder.glob("*.jsonl")):
         try:
-            runs_by_config = by_config(runs := read_runs(path))
+            runs_by_config = dict(runs := _with_configs(path))
             grid = set(presets.get(path.stem, list)())  # from the trials in other files
         except ValueError as error:
             messages.append(f"{path.name}: {error}")

@@ -220,7 +220,7 @@ class Search:
         else:
             sides = self.sides(at) if callable(self.sides) else self.sides
         trials, near = self.rounds[number], where != "all"
-        grids = [self._around(side, trials, near, tried) for side in sides]
+        grids = [self._around(side, trials, near, tried) for side in at.on_its_text(sides)]
         return [*chain(*(zip(*grids, strict=True) if self.in_turns else grids))]
 
     def _around(self, side: TrainConfig, trials: int, near: bool, tried: set[TrainConfig]) -> Grid:
