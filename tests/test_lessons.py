@@ -18,6 +18,7 @@ from muonlab.classroom.widget import LESSONS, Widget
 from muonlab.notebooks import STATE, evidence_texts, notebook_path, page_id, read, texts
 
 TEXTS = {path.name[:2]: path for path in texts(LESSONS)}
+EVIDENCE = evidence_texts(LESSONS)
 SECONDS = 60
 WIDTH = 84  # characters: what the book's column holds
 LIMITS = {  # what a lesson holds, from least to most
@@ -42,8 +43,13 @@ def text_of(lesson):
 
 
 @cache
-def stored(lesson):
-    return nbformat.read(notebook_path(TEXTS[lesson]), as_version=4)
+def stored(text):
+    return nbformat.read(notebook_path(text), as_version=4)
+
+
+@cache
+def stored_claims(text):
+    return claims.collect(notebook_path(text))
 
 
 def sources(notebook, kind):
@@ -97,9 +103,9 @@ def measure(notebook):
     }
 
 
-@pytest.mark.parametrize("text", [*TEXTS.values(), *evidence_texts(LESSONS)], ids=page_id)
+@pytest.mark.parametrize("text", [*TEXTS.values(), *EVIDENCE], ids=page_id)
 def test_the_notebook_is_fresh_and_was_run_from_top_to_bottom(text):
-    notebook = nbformat.read(notebook_path(text), as_version=4)
+    notebook = stored(text)
     fresh = {cell.id: (cell.cell_type, cell.source, cell.metadata) for cell in read(text).cells}
     kept = {cell.id: (cell.cell_type, cell.source, cell.metadata) for cell in notebook.cells}
     assert [*kept] == [*fresh], "run `make lessons`"
@@ -197,13 +203,13 @@ def test_every_figure_has_a_text_alternative_and_nothing_is_installed(lesson):
 @lessons
 def test_every_claim_of_the_stored_notebook_holds_and_an_open_one_is_open(lesson):
     """With more seeds an open one may say something: then it needs a sentence, and a bound."""
-    path = notebook_path(TEXTS[lesson])
-    assert claims.missing(path) == []
-    kept = claims.collect(path)
+    kept = stored_claims(TEXTS[lesson])
+    everywhere = {c.id for text in (TEXTS[lesson], *EVIDENCE) for c in stored_claims(text)}
+    assert claims.defined(lesson).keys() <= everywhere
     assert [c.id for c in kept if not c.holds or (c.open and c.sign != "open")] == []
     assert len({c.id for c in kept}) == len(kept)
-    data = [o.data for c in stored(lesson).cells for o in c.get("outputs", []) if "data" in o]
-    shown = [d["text/plain"] for d in data if claims.CLAIM in d]
+    outputs = [o for c in stored(TEXTS[lesson]).cells for o in c.get("outputs", [])]
+    shown = [o.data["text/plain"] for o in outputs if claims.CLAIM in o.get("data", {})]
     assert shown == [repr(c) for c in kept], "the words have changed: run `make lessons`"
 
 
@@ -214,7 +220,7 @@ def claimed(notebook):
 
 @cache
 def claimed_as_evidence():
-    return set().union(*(claimed(read(text)) for text in evidence_texts(LESSONS)))
+    return set().union(*(claimed(read(text)) for text in EVIDENCE))
 
 
 @lessons
@@ -307,4 +313,4 @@ def used(source):
 
 @lessons
 def test_its_last_release_took_at_most_a_minute_on_two_threads(lesson):
-    assert 0 < stored(lesson).metadata.muonlab.seconds <= SECONDS
+    assert 0 < stored(TEXTS[lesson]).metadata.muonlab.seconds <= SECONDS

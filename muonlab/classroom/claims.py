@@ -277,12 +277,6 @@ def evidence(lessons: Path) -> list[Path]:
     return sorted(lessons.glob(f"{EVIDENCE_FOLDER}/*.ipynb"))
 
 
-def missing(path: Path) -> list[str]:
-    """Returns the ids of a lesson's claims that no output fills, of its notebook or of evidence."""
-    stored = {claim.id for page in (path, *evidence(path.parent)) for claim in collect(page)}
-    return [id for id in defined(path.name[:2], path.parent) if id not in stored]
-
-
 def print_stored(folder: Path, lesson: str | None = None) -> int:
     """Prints the stored claims, all or one lesson's; returns 1 when one fails or is missing."""
     if lesson is not None:
@@ -296,7 +290,8 @@ def print_stored(folder: Path, lesson: str | None = None) -> int:
     claims = [c for path in pages for c in collect(path) if c.id.startswith(own)]
     print(as_table(claims).text)
     unbuilt = {p.stem for p in folder.glob(f"text/{name}.md")} - {p.stem for p in notebooks}
-    lost = [f"claim {id}" for path in notebooks for id in missing(path)]
+    stored = {claim.id for claim in claims}
+    lost = [f"claim {id}" for n in own for id in defined(n, folder) if id not in stored]
     lost += [f"lesson {stem}" for stem in sorted(unbuilt)]
     for what in lost:
         print(f"{what} has no stored result: run `make lessons`")
