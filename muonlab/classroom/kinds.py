@@ -81,8 +81,8 @@ def word(*known: str) -> Kind:
 
 def plain(value: Any) -> Any:
     """Returns tensors, arrays and other ordered collections as nested lists of what they hold."""
-    if isinstance(value, Tensor) and value.layout != torch.strided:
-        value = value.to_dense()
+    if isinstance(value, Tensor):
+        return (value if value.layout == torch.strided else value.to_dense()).tolist()
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, Collection) and not isinstance(value, str | bytes | Mapping | Set):
@@ -117,10 +117,11 @@ def rounded(came: Any, value: Any, digits: int, within: float) -> bool:
 
 def shape(value: Any) -> tuple[int, ...]:
     """Returns how many entries stand along each dimension of a plain or other value."""
-    in_lists = plain(value)
-    if not isinstance(in_lists, list):
-        return ()
-    return (len(in_lists), *(shape(in_lists[0]) if in_lists else ()))
+    inner, sizes = plain(value), []
+    while isinstance(inner, list):
+        sizes.append(len(inner))
+        inner = inner[0] if inner else None
+    return tuple(sizes)
 
 
 def described(value: Any) -> str:
