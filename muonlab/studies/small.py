@@ -76,7 +76,10 @@ def _suspect(corpus: Any, bug: str, rate: float, seed: int, steps: int) -> float
 
 
 def tail(
-    seeds: int = 2, steps: int = 150, rates: Sequence[float] = (1, 2, 4, 8, 16, 32, 64)
+    seeds: int = 2,
+    steps: int = 150,
+    rates: Sequence[float] = (1, 2, 4, 8, 16, 32, 64),
+    tokens: int = 2**15,
 ) -> Parts:
     """Lesson 06's run: held-out loss on all tokens, head and tail, along training, by the rate.
 
@@ -87,7 +90,7 @@ def tail(
     for rate in rates:
         runs = []
         for seed in range(seeds):
-            one = replace(config, adamw_lr=0.00125 * rate, seed=seed, eval_tokens=2**15)
+            one = replace(config, adamw_lr=0.00125 * rate, seed=seed, eval_tokens=tokens)
             measured = _along(one, corpus, steps, (0, 10, 20, 30, 50, 100, 150), Run.evaluate)
             parts = ("overall", "head", "tail")
             losses = [[step, *(loss[part] for part in parts)] for step, loss in measured.items()]
