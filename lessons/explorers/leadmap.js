@@ -18,17 +18,17 @@ const UNKNOWN = [NaN, NaN, NaN];
 
 const number = (v, digits) => v.toFixed(digits).replace("-", "−");
 
-let drawn = []; // the races as last drawn, from the left
-const format = { race: (v) => (v ? `${v} of ${drawn.length}` : "none") };
+const format = { race: (v, { races }) => (v ? `${v} of ${races.length}` : "none") };
 
 function ordered(races, sort) {
   const { of } = SCALES[sort];
   return races.toSorted((a, b) => of(a) - of(b) || a.size - b.size || a.tokens - b.tokens || a.steps - b.steps);
 }
 
-function changed(name, values) { // another order: the same race
-  const race = name === "sort" ? ordered(drawn, values.sort).indexOf(drawn[values.race - 1]) + 1 : values.race;
-  return { ...values, race: Math.min(race, drawn.length) };
+function changed(name, values, before, { races }) { // another order: the same race
+  const chosen = ordered(races, before.sort)[values.race - 1];
+  const race = name === "sort" ? ordered(races, values.sort).indexOf(chosen) + 1 : values.race;
+  return { ...values, race: Math.min(race, races.length) };
 }
 
 // Rising places as near to their own as a gap between them allows: those too close share their room around their mean.
@@ -90,7 +90,7 @@ function finding(races, all, rare, { digits, unit, most, least, more }) {
 
 function view({ sort, measure, race }, data) {
   const words = MEASURES[measure], { key, times } = words;
-  const races = (drawn = ordered(data.races, sort)), x = across(SCALES[sort], races), range = reach(x, races.at(-1));
+  const races = ordered(data.races, sort), x = across(SCALES[sort], races), range = reach(x, races.at(-1));
   const chosen = Math.min(race, races.length) - 1; // of none, -1
   const [all, rare] = ["overall", "tail"].map((part) => races.map((one) => (one[key][part] ?? UNKNOWN).map((v) => times * v)));
   const ends = [...all, ...rare].flat().filter((v) => !Number.isNaN(v)), top = Math.max(0, ...ends), bottom = Math.min(0, ...ends);

@@ -4,9 +4,10 @@ NAME.toml declares the controls, in order: a slider has a label, min, max, step 
 with; a list has a label, options and a value; a map has a label, cells (how many) and the number of
 one. NAME.js draws: `view(values, data)` returns the picture and a sentence (widgets/plot.js says
 how), points that can be dragged (handles.js) and maps (explorer.js); `format`, if there is one,
-says a control's value in words; `changed(name, values)`, if there is one, sets controls that depend
-on another. A cell shows it by `lesson.explore(NAME, data)`; data that come from records are made in
-`explorer_data`. `tests/explorer_oracles.py` must hold an oracle and points for each.
+says a control's value in words, from it and the data; `changed(name, values, before, data)`, if
+there is one, sets controls that depend on another. A cell shows it by `lesson.explore(NAME, data)`;
+data that come from records are made in `explorer_data`. `tests/explorer_oracles.py` must hold an
+oracle and points for each.
 """
 
 import json

@@ -1,20 +1,20 @@
 // Draws one explorer: controls, maps, a picture, a sentence. Its file declares `controls` and
 // `view(values, data)`; nothing here asks Python for a number, so a static page works too.
 
-function control(spec, values, changed) {
+function control(spec, values, data, changed) {
   const show = spec.format ?? ((value) => short(value));
   const output = element("span", { class: "muonlab-value", "aria-hidden": "true" }); // the input says its value itself
   const input = spec.options
     ? element("select", { "aria-label": spec.label }, ...spec.options.map((option) => element("option", { value: option }, option)))
     : element("input", { type: "range", "aria-label": spec.label, min: spec.min, max: spec.max, step: spec.step });
-  const sync = (now, idle) => {
+  const sync = (now, idle, data) => {
     input.value = now[spec.name];
     input.disabled = idle.includes(spec.name); // the picture says which controls move nothing now
-    output.textContent = spec.options ? "" : input.disabled ? "–" : show(now[spec.name]);
+    output.textContent = spec.options ? "" : input.disabled ? "–" : show(now[spec.name], data);
     if (!spec.options) input.setAttribute("aria-valuetext", output.textContent);
   };
   input.addEventListener("input", () => changed({ [spec.name]: spec.options ? input.value : Number(input.value) }));
-  sync(values, []);
+  sync(values, [], data);
   return { node: element("label", {}, element("span", {}, spec.label), output, input), sync };
 }
 
@@ -70,12 +70,13 @@ function explorer({ controls, view, changed: adjust }) {
     const state = () => ({ ...defaults, ...model.get("values") });
     const changed = (some) => {
       const fitting = Object.fromEntries(Object.entries(some).map(fit));
-      const now = Object.keys(some).reduce((values, name) => (adjust ? adjust(name, values) : values), { ...state(), ...fitting });
+      const before = state(), adjusted = (values, name) => (adjust ? adjust(name, values, before, model.get("data")) : values);
+      const now = Object.keys(some).reduce(adjusted, { ...before, ...fitting });
       model.set("values", now);
       model.save_changes();
       draw();
     };
-    const inputs = controls.filter((c) => !c.cells).map((c) => control(c, state(), changed));
+    const inputs = controls.filter((c) => !c.cells).map((c) => control(c, state(), model.get("data"), changed));
     const title = element("p", { class: "muonlab-title" });
     const maps = element("div", { class: "muonlab-maps" });
     const figure = element("div", { class: "muonlab-figure" });
@@ -91,7 +92,7 @@ function explorer({ controls, view, changed: adjust }) {
         return;
       }
       const place = frame(picture, Math.max(280, Math.min(el.clientWidth || 680, 720)));
-      inputs.forEach((input) => input.sync(state(), picture.idle ?? []));
+      inputs.forEach((input) => input.sync(state(), picture.idle ?? [], model.get("data")));
       title.textContent = picture.title ?? "";
       const focused = [...maps.children].findIndex((node) => node.contains(document.activeElement));
       maps.replaceChildren(...(picture.maps ?? []).map((one) => (one.matrix ? heat(one) : map(one, state(), changed))));
