@@ -8,6 +8,7 @@ import resource
 import signal
 import socket
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -203,9 +204,12 @@ def read(path):
         return ""
 
 
-@pytest.fixture
-def attacked(tmp_path):
-    """Tries attacks; of each it returns what came of it, and what was outside before and after."""
+@contextmanager
+def attacker(tmp_path):
+    """Gives what tries attacks: of each, what came of it, and what was outside before and after.
+
+    Other codes run before them in the same process, for to start one takes seconds.
+    """
     home = tmp_path / "home"
     places = {way: tmp_path / str(number) for number, way in enumerate(ATTACKS)}
     for place in (home, *places.values()):
@@ -236,7 +240,7 @@ def attacked(tmp_path):
             "COURSE": str(course()),
         }
 
-        def tried(ways):
+        def tried(ways, others):
             codes = [
                 "\n".join(f"{name} = {value!r}" for name, value in facts.items())
                 + f"\nFILE = {str(places[way] / 'gradebook.db')!r}\n"
@@ -244,25 +248,16 @@ def attacked(tmp_path):
                 for way in ways
             ]
             before = {way: outside(places[way]) for way in ways}
-            outcomes = dict(zip(ways, verdicts(codes), strict=True))
-            return {
-                way: (repr(v), before[way], outside(places[way])) for way, v in outcomes.items()
-            }
+            outcomes = verdicts([*others, *codes])
+            came = dict(zip(ways, outcomes[len(others) :], strict=True))
+            of_ways = {w: (repr(v), before[w], outside(places[w])) for w, v in came.items()}
+            return of_ways, outcomes[: len(others)]
 
         usual = signal.signal(signal.SIGUSR1, lambda *_: SIGNALS.append(1))
         try:
             yield tried
         finally:
             signal.signal(signal.SIGUSR1, usual)
-
-
-@CLOSED
-def test_a_hand_in_reaches_nothing_outside(attacked):
-    for way, (said, before, after) in attacked(ATTACKS).items():
-        touched = ATTACKS[way][1]
-        assert touched is None or after[touched] == before[touched], way
-        stopped = "got refused" in said or touched == "signals"
-        assert stopped or (touched and "got done" in said), (way, said)
 
 
 LIVE = (  # what may be done for once
@@ -272,18 +267,69 @@ LIVE = (  # what may be done for once
 )
 
 
-def test_the_attacks_are_such_where_nothing_contains_them(attacked, monkeypatch):
-    monkeypatch.setattr(confined, "uncontained", lambda: "as where there is none")
-    for way, (said, before, after) in attacked(LIVE).items():
+LIMITED = """
+import tempfile, threading
+assert tempfile.gettempdir()  # as libraries do
+try:
+    bytearray(8 * 2**30)
+except MemoryError:
+    thread = threading.Thread(target=print)
+    thread.start()
+    thread.join()
+else:
+    raise SystemExit
+"""
+
+
+DIAGNOSED = (
+    FRAME + "def step_towards(X): raise ValueError(found('asked').code)",
+    "def step_towards(X):\n    nothing = 1 / 0",
+    "def step_towards(X): return {1}",
+    LIMITED + ASKED.code,
+)
+SPOILT = "import os, resource\nresource.prlimit(os.getppid(), resource.RLIMIT_NOFILE, (3, 3))\n"
+
+
+@pytest.fixture(scope="module")
+def contained(tmp_path_factory):
+    with attacker(tmp_path_factory.mktemp("contained")) as tried:
+        return tried(ATTACKS if CONTAINED else (), DIAGNOSED)
+
+
+@pytest.fixture(scope="module")
+def uncontained(tmp_path_factory):
+    place = tmp_path_factory.mktemp("uncontained")
+    with attacker(place) as tried, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(confined, "uncontained", lambda: "as where there is none")
+        return tried(LIVE, (SPOILT + ASKED.code, ASKED.code))
+
+
+@CLOSED
+def test_a_hand_in_reaches_nothing_outside(contained):
+    for way, (said, before, after) in contained[0].items():
+        touched = ATTACKS[way][1]
+        assert touched is None or after[touched] == before[touched], way
+        stopped = "got refused" in said or touched == "signals"
+        assert stopped or (touched and "got done" in said), (way, said)
+
+
+def test_the_attacks_are_such_where_nothing_contains_them(uncontained):
+    for way, (said, before, after) in uncontained[0].items():
         touched = ATTACKS[way][1]
         assert "got done" in said, (way, said)
         assert touched is None or after[touched] != before[touched], way
 
 
-def test_who_spoils_what_starts_processes_harms_nobody_else(monkeypatch):
-    monkeypatch.setattr(confined, "uncontained", lambda: "as where there is none")
-    spoilt = "import os, resource\nresource.prlimit(os.getppid(), resource.RLIMIT_NOFILE, (3, 3))\n"
-    assert [v.status for v in verdicts([spoilt + ASKED.code, ASKED.code])] == ["right"] * 2
+def test_who_spoils_what_starts_processes_harms_nobody_else(uncontained):
+    assert [verdict.status for verdict in uncontained[1]] == ["right"] * 2
+
+
+def test_a_diagnosis_tells_nothing_of_the_task_and_memory_has_an_end(contained):
+    sought, raised, returned, limited = contained[1]
+    assert "has no attribute 'code'" in sought.message
+    assert "`nothing = 1 / 0`, raised ZeroDivisionError" in repr(raised)
+    assert "returned set '{1}'" in repr(returned)
+    assert limited.status == "right"
 
 
 def test_where_the_solution_fails_nobody_is_graded(monkeypatch):
@@ -311,34 +357,6 @@ def test_without_bubblewrap_a_teacher_is_told(monkeypatch):
             verdicts([])
     finally:
         bubblewrap.uncontained.cache_clear()
-
-
-LIMITED = """
-import tempfile, threading
-assert tempfile.gettempdir()  # as libraries do
-try:
-    bytearray(8 * 2**30)
-except MemoryError:
-    thread = threading.Thread(target=print)
-    thread.start()
-    thread.join()
-else:
-    raise SystemExit
-"""
-
-
-def test_a_diagnosis_tells_nothing_of_the_task_and_memory_has_an_end():
-    codes = (
-        FRAME + "def step_towards(X): raise ValueError(found('asked').code)",
-        "def step_towards(X):\n    nothing = 1 / 0",
-        "def step_towards(X): return {1}",
-        LIMITED + ASKED.code,
-    )
-    sought, raised, returned, limited = verdicts(codes)
-    assert "has no attribute 'code'" in sought.message
-    assert "`nothing = 1 / 0`, raised ZeroDivisionError" in repr(raised)
-    assert "returned set '{1}'" in repr(returned)
-    assert limited.status == "right"
 
 
 def test_an_argument_arrives_as_what_it_is_and_no_other_kind_is_sent():

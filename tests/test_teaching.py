@@ -4,6 +4,9 @@ import os
 import re
 import subprocess
 import sys
+from copy import deepcopy
+from functools import cache
+from unittest.mock import Mock
 
 import nbformat
 import pytest
@@ -19,6 +22,7 @@ from muonlab.teaching.export import assignment
 from muonlab.teaching.variants import BY_A_PERSON, answers, book_tasks, task
 
 MUTANTS = course() / "tests" / "mutants"
+TASKS_02 = {id: task(id, "a") for id in book_tasks("02")}
 DESERVING = ("right", "copied", "unmarked")
 KINDS = ("blank", "patching", "endless", *DESERVING)
 PATCH = """
@@ -130,14 +134,18 @@ def test_a_link_is_nobodys_work(linked, tmp_path):
         PutRight().preprocess(nbformat.v4.new_notebook(), at)
 
 
+@cache
+def exercises_02():
+    return export.exercises_notebook("02", TASKS_02, "a")
+
+
 def test_a_helper_may_stand_right_below_its_exercise():
-    tasks = {id: task(id, "a") for id in book_tasks("02")}
-    notebook = export.exercises_notebook("02", tasks, "a")
+    notebook = deepcopy(exercises_02())
     cells = [cell.metadata.nbgrader.grade_id for cell in notebook.cells]
     below = nbformat.v4.new_code_cell("helper = 1")
     notebook.cells.insert(cells.index("02-e1") + 1, below)
-    assert grading.written(notebook, "02-e1") == [tasks["02-e1"].code, "helper = 1"]
-    assert grading.written(notebook, "02-e3")[-1] == tasks["02-e3"].code
+    assert grading.written(notebook, "02-e1") == [TASKS_02["02-e1"].code, "helper = 1"]
+    assert grading.written(notebook, "02-e3")[-1] == TASKS_02["02-e3"].code
     unmarked = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
     assert {*grading.written(notebook, "02-e9")} <= {*unmarked}
 
@@ -274,8 +282,7 @@ def test_what_nbgrader_cannot_do_leaves_no_half_assignment(monkeypatch, tmp_path
 
 
 def test_a_source_has_set_up_answers_and_tests_apart():
-    tasks = {id: task(id, "a") for id in book_tasks("02")}
-    cells = export.exercises_notebook("02", tasks, "a").cells
+    cells, tasks = exercises_02().cells, TASKS_02
     ids = [cell.metadata.nbgrader.grade_id for cell in cells]
     assert ids[:5] == ["02-start", "02-setup", "02-e1-text", "02-e1", "02-e1-test"]
     for cell in cells:
@@ -298,9 +305,12 @@ def test_a_hidden_test_grades_in_a_kernel_of_another_course_too(tmp_path, monkey
     notebook = export.exercises_notebook("00", {"00-e2": task("00-e2", "a")}, "a")
     nbformat.write(notebook, tmp_path / "00-a.ipynb")
     monkeypatch.chdir(tmp_path)
+    asked = task("00-e2", "a")
+    graded = Mock(return_value=[Verdict("00-e2", "right", "Yes.")])
+    monkeypatch.setattr(grading, "graded", graded)
     grading.grade("00-e2", "a")
-    wrong = Verdict("00-e2", "not right", "No.")
-    monkeypatch.setattr(grading, "graded", lambda handed_in: [wrong])
+    graded.assert_called_once_with([(asked, [asked.code])])
+    graded.return_value = [Verdict("00-e2", "not right", "No.")]
     with pytest.raises(NotRight, match="00-e2: not right"):
         grading.grade("00-e2", "a")
 
