@@ -27,7 +27,7 @@ Runs = list[Record]
 def trials_data(search: Search, at: Place = HERE) -> dict[str, Any]:
     """Returns what a search tried: each trial's five knobs and losses, in the order of trials.
 
-    Of each of NAMES "knobs", five lists of values (1 - it of an average), and the final loss
+    Of each of PAIR "knobs", five lists of values (1 - it of an average), and the final loss
     "overall", of "head" and of "tail". ValueError when trials are missing.
     """
     search.best(at)  # it says what is missing

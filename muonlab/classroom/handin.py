@@ -6,7 +6,7 @@
 
 `learner` is drawn by chance, and says only that two files come from one place. The book's pages
 write the same (book/assets/live/widgets.js), without checks. Whoever reads such a file does not
-trust it: `parse` takes these fields and nothing else.
+trust it: `read_hand_in` takes these fields and nothing else.
 """
 
 import json

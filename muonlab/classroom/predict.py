@@ -101,8 +101,7 @@ class Prediction(Widget):
             first = f"You predicted: *{self.options[self.choice]}*."
         if self.choice == answer:
             first = "Your prediction came true."
-        first = first.replace("<", "&lt;")
-        id, shown = escape(self.id), escape(right)
-        span = f'<span data-prediction="{id}" data-right="{shown}">{first}</span>'
+        id, shown, said = escape(self.id), escape(right), first.replace("<", "&lt;")
+        span = f'<span data-prediction="{id}" data-right="{shown}">{said}</span>'
         rest = f"What happened: **{right}**. {because}"
         return f"{first} {rest}", f"{span} {rest.replace('<', '&lt;')}"

@@ -53,7 +53,7 @@ def page(
         tuned: the search that chose what the hypothesis leaves open, and the place of its records.
         conclusion: the experimenter's own words.
 
-    ValueError: the runs cannot answer (see `finding.judge`).
+    ValueError: the runs cannot answer (see `verdicts.judge`).
     """
     finding = judge(hypothesis, runs := list(runs))
     axes.style()
@@ -82,7 +82,7 @@ def page(
 
 
 def prepare_page(path: Path) -> None:
-    """Raises OSError unless a page can be written there; FileNotFoundError for a missing folder."""
+    """Raises OSError unless a page can be written there; ValueError unless it is called .html."""
     if path.suffix != ".html":  # records, notes: nothing of another kind is overwritten
         raise ValueError(f"a page is called like 'report.html'; got {path.name!r}")
     if not path.parent.is_dir():
@@ -91,7 +91,7 @@ def prepare_page(path: Path) -> None:
 
 
 def write(html: str, path: Path) -> None:
-    """Puts a page at `path`, whole or not at all; OSError as in `prepare`."""
+    """Puts a page at `path`, whole or not at all; errors as `prepare_page`."""
     prepare_page(path := Path(path))
     replace_file(path, html.encode())
 
@@ -127,7 +127,7 @@ def differences(finding: Finding) -> Figure:
 
 
 def tuning(hypothesis: Hypothesis, search: Search, at: Place) -> list[list[str]]:
-    """Returns the rows below KNOBS: each side's best values, and where they lie in their ranges.
+    """Returns the rows below TUNED: each side's best values, and where they lie in their ranges.
 
     Of a range, 0 % is the end that is named first, of an average the longest memory; near an end a
     wider one might do better. What a fair search of such a side would tune too has a row without.
