@@ -126,12 +126,14 @@ def rate_of_pace(state, side):
     return 1.00001 * brentq(above, low, high, rtol=1e-6)  # so that it is reached
 
 
-def paced(state, **changed):
-    """The state with the step sizes of its pace."""
+def paced(state, *sides, **changed):
+    """The state with the step sizes of its pace, of both sides or of these."""
     state = {**state, **changed}
     if not state["pace"]:
         return state
-    return state | {f"{side}-rate": rate_of_pace(state, side) for side in ("left", "right")}
+    return state | {
+        f"{side}-rate": rate_of_pace(state, side) for side in sides or ("left", "right")
+    }
 
 
 def first(p, share=0.9):
@@ -173,7 +175,7 @@ def adam_and_muon(state):
     for pace in (5, 60):  # nor this pace
         other = paced(state, pace=pace)
         assert known(correct(other, "left")[pace]) < 5 < 24 == known(correct(other, "right")[pace])
-    own = correct(paced(state, axes=0), "left")
+    own = correct(paced(state, "left", axes=0), "left")
     assert gap(own) < 1e-9
     assert gap(own) < gap(muon), "in their own axes Adam is the more level of the two"
     long = correct(state, "left", **{"left-rate": 10 * state["left-rate"]})
@@ -219,10 +221,10 @@ def too_many_facts(state):
 
 
 def the_axes_turn(state):
-    own, turned = (gap(correct(paced(state, axes=axes), "left")) for axes in (0, 2))
+    own, turned = (gap(correct(paced(state, "left", axes=axes), "left")) for axes in (0, 2))
     assert own < 1e-9
     for draw in (2, 3):
-        assert gap(correct(paced(state, draw=draw), "left")) > 0.7
+        assert gap(correct(paced(state, "left", draw=draw), "left")) > 0.7
     return (
         "Sign descent, which is Adam without its memory, keeps all facts level in their own axes: "
         f"the largest gap is {own:.2f}. Where the axes are turned at random it is {turned:.2f}. "
