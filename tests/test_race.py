@@ -97,7 +97,10 @@ def test_who_stops_the_cell_stops_the_processes(folder, shown, instead, monkeypa
     monkeypatch.setattr(race, "time", SimpleNamespace(sleep=stop, monotonic=time.monotonic))
     with pytest.raises(KeyboardInterrupt):
         race.watch(STUDY, folder, minutes=1)
-    assert (folder / f"{LAST}.stopped").exists()
+    deadline = time.monotonic() + 60  # a stopped cell does not wait for what it has told to stop
+    while not (stopped := (folder / f"{LAST}.stopped").exists()) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert stopped
 
 
 def test_processes_that_end_badly_say_why(folder, shown, instead):

@@ -353,6 +353,9 @@ def test_pretraining_for_a_corpus_with_other_tokens_is_refused(corpus):
 def test_a_pretraining_has_the_shape_of_its_model():
     config = TrainConfig(corpus="code", pretraining=5, attention="latent", qk_norm=False)
     assert not first_run(config).qk_norm
+    matrices = "QKV", "O", "FFN"
+    fused = replace(config, attention="multi-head", fused_qkv=True, muon=matrices)
+    assert first_run(replace(fused, pretrained_by="Muon")).muon == matrices
 
 
 def test_a_pretraining_that_diverges_is_no_record_of_another_run(pretraining, monkeypatch):

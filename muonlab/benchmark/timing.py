@@ -74,5 +74,6 @@ def _sample(run: Callable[[], object], calls: int) -> list[float]:
 def _others() -> float:
     """Returns the processor seconds that all other processes have used since the start."""
     times = psutil.cpu_times()._asdict()
-    idle = ("idle", "iowait", "guest")  # Linux counts a guest's time twice, once as user time
+    # Linux counts a guest's time twice, once as a user's
+    idle = ("idle", "iowait", "guest", "guest_nice")
     return sum(times.values()) - sum(times.get(n, 0.0) for n in idle) - time.process_time()

@@ -19,5 +19,7 @@ def first_run(config: TrainConfig) -> TrainConfig:
     """Returns the run on docs whose weights a config with `pretraining` starts from."""
     _, *vocabulary = config.corpus.split("-")
     kept = {name: getattr(config, name) for name in CARRIED} | SETTINGS[config.pretrained_by]
+    if config.fused_qkv:
+        kept.setdefault("muon", ("QKV", "O", "FFN"))
     text = "-".join(["docs", *vocabulary])
     return TrainConfig(corpus=text, steps=config.pretraining, batch=16, **kept)
