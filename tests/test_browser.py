@@ -135,7 +135,7 @@ def ours(message):
     return message.type == "error" and any(w in message.text for w in ("muonlab", "anywidget"))
 
 
-def scroll_to(page, selector, seconds=60):
+def scroll_to(page, selector, seconds=240):
     """Scrolls the notebook until the element exists: JupyterLab draws only what is near."""
     scroller = page.locator(".jp-WindowedPanel-outer").first
     scroller.evaluate("node => node.scrollTo(0, 0)")
