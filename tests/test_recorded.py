@@ -17,7 +17,7 @@ STEPS, TOKENS = 8, 2**12  # at most; a whole run, below, passes through the whol
 # Other processors, and other orders of the same sums, round otherwise, and training makes the
 # differences grow: on one other processor to 0.0014 at most (lesson-03-seeds). An optimizer that
 # stands still makes 0.0026 or more: in a warm-up, the first steps are small.
-TOLERANCE = 0.002
+TOLERANCE, IN_BF16 = 0.002, 0.01  # no other processor has been asked about bf16
 # the last phase of a study stands for its searches: they are the same code with other numbers
 LAST = [[p for p in study.phases() if path_of(p).exists()][-1:] for study in STUDIES.values()]
 FOUND = {phase: recorded(phase) for phases in LAST for phase in phases}
@@ -36,8 +36,8 @@ SWEEPS = dict(KINDS.values())
 def test_the_beginning_of_a_run_of_each_kind_comes_out_again(name):
     record = SWEEPS[name]
     steps = min(STEPS, TOKENS // (record.config["batch"] * record.config["context"]))
-    found = begin(record, steps)
-    assert found == pytest.approx(record.train_loss[:steps], rel=TOLERANCE)
+    tolerance = IN_BF16 if record.config["precision"] == "bf16" else TOLERANCE
+    assert begin(record, steps) == pytest.approx(record.train_loss[:steps], rel=tolerance)
 
 
 @pytest.mark.parametrize("change", [{"seed": 99}, {"lr": 0.0, "adamw_lr": 0.0}])
