@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -333,7 +334,7 @@ def _ablate_together(options: argparse.Namespace, at: Place) -> int:
             for record in pool.work(chosen, at, options.minutes):
                 tqdm.write(record.summary())
         else:
-            progress = lambda: pool.count(chosen, at)  # noqa: E731
+            progress = partial(pool.count, chosen, at)
             status = pool.run_workers(line, options.workers, progress, options.minutes)
     print(f"{options.name}: {pool.count(chosen, at)} runs are recorded")
     return status
