@@ -353,7 +353,7 @@ def test_what_is_left_of_a_study_stands_in_its_order_with_the_minutes_that_are_k
     append(Record(vars(timed), [1.0], [0.1], [], 1), tmp_path / "made-1.jsonl")
     *lines, last = measured.left(phases, Place(tmp_path)).splitlines()
     assert [line.split() for line in lines] == [
-        ["phase", "runs", "missing", "minutes"],
+        ["phase", "runs", "missing", *"minutes on an NVIDIA H200".split()],
         ["1", "made-finals", "after", "its", "trials"],
         ["2", "made-1", "2", "1", f"{half:.1f}"],
         ["3", "made-both", "2", "2", "not", "timed"],
@@ -362,4 +362,4 @@ def test_what_is_left_of_a_study_stands_in_its_order_with_the_minutes_that_are_k
     assert last.startswith(f"{2 * half:.1f} minutes on an NVIDIA H200, one run after")
     assert last.endswith("Not timed: 1 runs, and what follows from trials.")
     del phases["made-1"], phases["made-both"]
-    assert "minutes on" not in measured.left(phases, Place(tmp_path))
+    assert "minutes on an NVIDIA H200," not in measured.left(phases, Place(tmp_path))

@@ -42,9 +42,9 @@ def left(phases: Mapping[str, Phase], at: Place) -> str:
         untimed += unknown
         shown = "not timed" if unknown else f"{sum(timed):.1f}" if missing else ""
         rows.append([place, name, str(len(grid)), str(len(missing)), shown])
-    lines = [table(["", "phase", "runs", "missing", "minutes"], rows)]
+    card, code = (_timings()["provenance"][key] for key in ("device", "code"))
+    lines = [table(["", "phase", "runs", "missing", f"minutes on an {card}"], rows)]
     if total:
-        card, code = (_timings()["provenance"][key] for key in ("device", "code"))
         how = f"one run after the other: their steps alone, as timed with code {code}"
         rest = f"Not timed: {untimed} runs, and what follows from trials."
         lines.append(f"{total:.1f} minutes on an {card}, {how}. {rest}")
