@@ -119,9 +119,9 @@ def test_a_study_that_is_stopped_is_in_the_manifest_and_the_next_call_tells_what
     assert cli.main(call) == 130
     assert store.changed(results) == []
     assert "what is left: 1 runs of" in capsys.readouterr().out
-    (results / "schedule-1.jsonl").write_bytes((RESULTS / "schedule-1.jsonl").read_bytes())
+    (results / "race-gpu-normuon-1.jsonl").write_bytes((RESULTS / "race-gpu-normuon-1.jsonl").read_bytes())
     assert cli.main(["results", *there[2:]]) == 0  # nobody knows of how many, without the trials
-    assert "schedule-1: " in capsys.readouterr().out
+    assert "race-gpu-normuon-1: " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("verb", ["ablate", "results"])

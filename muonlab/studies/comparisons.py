@@ -21,6 +21,7 @@ from muonlab.studies.facts import learner
 from muonlab.studies.protocol import MATTERS
 from muonlab.sweeps.results import known, recorded
 from muonlab.sweeps.search import Search
+from muonlab.sweeps.study import HERE
 from muonlab.training.config import TrainConfig
 
 OVERALL: Measure = itemgetter("overall")
@@ -56,7 +57,9 @@ class Comparison:
     @property
     def trials(self) -> str:
         """How many trials each side had, or "none", where another study tuned them."""
-        return str(sum(self._tuned.rounds)) if self._tuned else "none"
+        if not self._tuned:
+            return "none"
+        return str(min(sum(map(len, rounds)) for rounds in self._tuned.trials(HERE).values()))
 
     def interval(self, measure: Measure = OVERALL) -> Interval:
         """Returns the difference with its 95 % interval over seeds."""

@@ -215,5 +215,5 @@ ON_A_CARD = ["race-gpu-again", "table-gpu", "race-gpu-shorter", "normuon-gpu"]
 ON_A_CARD += [*[rung for rung in GPU_LADDER if rung != LONG], "paper-gpu", LONG]
 LEAD["gpu-list"] = Study((), {n: p for study in ON_A_CARD for n, p in LEAD[study].phases().items()})
 
-# Begun, the first waits for a GPU: these are marked where they are shown, and judge nothing.
-UNFINISHED = ("race-gpu-normuon-1", "schedule-1")
+# Begun, it waits for a GPU: it is marked where it is shown, and judges nothing.
+UNFINISHED = ("race-gpu-normuon-1",)
