@@ -127,9 +127,9 @@ def said(**fields):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "no JSON"),
-        (b"[" * 60_000, "no JSON"),
-        (b"9" * 60_000, "no JSON"),
+        (b"", "it is cut off, or no file of"),
+        (b"[" * 60_000, "it is cut off, or no file of"),
+        (b"9" * 60_000, "it is cut off, or no file of"),
         (b"[]", "its format is not"),
         (changed(format="muonlab answers 2"), "its format is not 'muonlab answers 1'"),
         (changed(score=100), "other fields"),
@@ -190,6 +190,7 @@ def test_what_is_no_hand_in_is_named_and_left_out(folder, tmp_path, monkeypatch)
     for name, cells in (("run.ipynb", [cell]), ("blank.ipynb", [])):
         nbformat.write(nbformat.v4.new_notebook(cells=cells), folder / name)
     put(folder, "picture.png", b"\x89PNG")
+    put(folder, "all.zip", b"PK")
     put(folder, "future.json", answers(lesson="02").content.replace(b"02", b"77"))
     put(folder, ".hidden/x.json", b"{")
     put(folder, ".DS_Store", b"{")
@@ -208,7 +209,8 @@ def test_what_is_no_hand_in_is_named_and_left_out(folder, tmp_path, monkeypatch)
         "large.json": "it has 50,000,000 bytes; a hand-in has 65,536 at most",
         **dict.fromkeys(("link.json", "linked", "loop", "pipe.json"), link),
         **dict.fromkeys(("run.ipynb", "blank.ipynb"), notebook),
-        "picture.png": "it is no JSON, or not the whole file",
+        "picture.png": "it is cut off, or no file of lesson.hand_in(): ask for it again",
+        "all.zip": "it is an archive: unpack it there",
         "future.json": "there is no lesson 77 here",
         "mine.json": "Permission denied",
     }
@@ -219,7 +221,7 @@ def test_a_folder_without_a_hand_in_is_refused_with_the_first_reason(folder, mon
     with pytest.raises(ValueError, match=r"holds no file of lesson.hand_in\(\); it is empty"):
         collect(folder)
     put(folder, "a.json", b"{")
-    with pytest.raises(ValueError, match=r"a\.json: it is no JSON"):
+    with pytest.raises(ValueError, match=r"a\.json: it is cut off.*: ask for it again"):
         collect(folder)
     assert cli.main(["teach", "class", str(folder / "nowhere")]) == 2
     assert "expected a folder with the files of a class, got" in capsys.readouterr().err

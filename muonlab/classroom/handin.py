@@ -87,7 +87,9 @@ def read_hand_in(content: bytes) -> HandIn:
     try:
         fields = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise ValueError("it is no JSON, or not the whole file") from error
+        raise ValueError(
+            "it is cut off, or no file of lesson.hand_in(): ask for it again"
+        ) from error
     if not isinstance(fields, dict) or fields.get("format") != SIGN:
         raise ValueError(f"it is not a file of lesson.hand_in(): its format is not {SIGN!r}")
     _expect(

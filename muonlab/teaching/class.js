@@ -63,7 +63,8 @@
   function exercises(lesson) {
     const heads = ["exercise", ...data.statuses, "not checked"];
     const place = "Lesson " + lesson.id + " · exercises · " + many(lesson.learners, "learner");
-    const note = lesson.unknown ? many(lesson.unknown, "file") + " with questions or exercises of another version of the lesson." : "";
+    const note = "Not yet: the code was still missing when the check ran. Not checked: the cell did not run, or the file comes from the book." +
+      (lesson.unknown ? " " + many(lesson.unknown, "file") + " with questions or exercises of another version of the lesson." : "");
     const section = page(place, "Exercises: " + lesson.title, table("Exercises by status", heads, lesson.exercises), element("p", { class: "small" }, note));
     pages.push({ section });
   }
@@ -72,10 +73,10 @@
     const left = data.left_out.length;
     const parts = [];
     parts.push(element("p", {}, many(data.who.length, "file") + " of " + many(data.learners, "learner") + " counted, " + left + " left out."));
-    if (left) parts.push(table("Files that were left out", ["left out", "why"], data.left_out));
+    if (left) parts.push(element("div", { class: "small" }, table("Files that were left out", ["left out", "why"], data.left_out)));
     const names = table("Who handed in", ["lesson", "name", "predictions", "exercises right", "made (UTC)"], data.who);
     parts.push(element("details", {}, element("summary", {}, "Names: not for the projector"), names));
-    pages.push({ section: page("The class", "The files", ...parts) });
+    pages.push({ section: page("For the teacher", "The files of the class", ...parts) });
   }
 
   for (const lesson of data.lessons) {

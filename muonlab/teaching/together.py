@@ -150,7 +150,8 @@ def _who(hand_in: HandIn) -> list[str]:
     right = sum(status == "right" for status in hand_in.checks.values())
     name = printable(hand_in.name) or f"no name ({hand_in.learner[:8]})"
     counts = [str(len(hand_in.predictions)), f"{right} of {len(hand_in.checks)}"]
-    return [hand_in.lesson, name, *counts, hand_in.made]
+    made = hand_in.made[:16].replace("T", " ")
+    return [hand_in.lesson, name, *counts, made]
 
 
 def _learners(these: Sequence[HandIn]) -> int:
