@@ -3,8 +3,10 @@
 import json
 import os
 import stat
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from muonlab.checks import printable
@@ -56,6 +58,13 @@ def collect(folder: Path) -> Collected:
         first = ": ".join(left_out[0]) if left_out else "it is empty"
         raise ValueError(f"{folder} holds no file of lesson.hand_in(); {first}")
     return Collected(counted, left_out)
+
+
+@cache  # nbgrader reads its configuration three times: once is enough
+def name_unreadable(submitted: Path) -> None:
+    """Prints what `unreadable` yields."""
+    for line in unreadable(submitted):
+        print(line, file=sys.stderr)
 
 
 def unreadable(submitted: Path) -> Iterator[str]:

@@ -22,17 +22,15 @@ from muonlab.teaching.variants import BY_A_PERSON, Task, book_tasks, task, templ
 
 STAMP = "# Made by `muonlab teach export`."
 CONFIG = f"""{STAMP} Times are in seconds, and hold on a slow machine.
-import sys
 from pathlib import Path
 
 from nbgrader.converters import Autograde
 from nbgrader.preprocessors import Execute
 
 from muonlab.teaching.apart import GradeApart, PutRight
-from muonlab.teaching.collected import unreadable
+from muonlab.teaching.collected import name_unreadable
 
-for line in unreadable(Path("submitted")):  # before a traceback says less
-    print(line, file=sys.stderr)
+name_unreadable(Path("submitted"))  # before a traceback says less
 
 c = get_config()
 c.CourseDirectory.course_id = "muonlab"
