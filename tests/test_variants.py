@@ -160,6 +160,15 @@ def test_a_students_copy_has_no_solution_and_a_teachers_has_all(lesson, monkeypa
     assert "believes “" in teacher
 
 
+@pytest.mark.parametrize("lesson", [path.name[:2] for path in texts(LESSONS)])
+def test_a_copy_has_no_link_to_a_file_that_is_not_beside_it(lesson):
+    prose = "\n".join(c.source for c in copies.student(lesson).cells if c.cell_type == "markdown")
+    assert not re.search(r"\]\((?!https?:|#)", prose)
+    paths = re.findall(r"\(in the course: `(.+?)`\)", prose)
+    assert paths
+    assert all((course() / path).is_file() for path in paths)
+
+
 def test_a_teachers_copy_tries_answers_under_the_name_that_students_see():
     teacher = words(copies.teacher("02"))
     assert "Try `my_newton_schulz(" in teacher

@@ -1,5 +1,6 @@
 """A lesson as students get it, without solutions, and as its teacher does, with notes."""
 
+import posixpath
 import re
 from collections.abc import Callable
 from functools import wraps
@@ -17,6 +18,7 @@ from muonlab.teaching.variants import answers, book_tasks
 
 SOLVED = re.compile(r"<details>\s*<summary>Solution \d\d-e\d+</summary>.*?</details>\s*", re.DOTALL)
 CHECKED = re.compile(r'^lesson\.check\("(\d\d-e\d+)"', re.MULTILINE)
+LINKED = re.compile(r"\[([^]]+)\]\(((?:\.\./)?[\w/-]+\.(?:ipynb|md))[^)]*\)")  # in the course
 ASKED = re.compile(r'lesson\.predict\(\s*"(\d\d-p\d+)"')
 SPLIT = (
     "**When the class splits.** Count the hands for each option and write the numbers on the "
@@ -28,7 +30,7 @@ FITS = 300  # characters of an example
 
 def student(lesson: str) -> NotebookNode:
     """Returns a lesson's notebook without the solutions of its exercises, and without outputs."""
-    notebook = read(_text(lesson))
+    notebook = _lesson(lesson)
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             cell.source = SOLVED.sub("", cell.source).strip()
@@ -41,7 +43,7 @@ def teacher(lesson: str) -> NotebookNode:
 
     What happened after a prediction is read from the stored notebook of the lesson.
     """
-    notebook = read(_text(lesson))
+    notebook = _lesson(lesson)
     stored = released(notebook_path(_text(lesson)))
     happened = {id: HAPPENED + said.replace("<", "&lt;") for id, said in outcomes(stored).items()}
     cells: list[NotebookNode] = []
@@ -63,6 +65,19 @@ def teacher(lesson: str) -> NotebookNode:
 
 def _text(lesson: str) -> Path:
     return texts(course() / "lessons", [lesson])[0]
+
+
+def _lesson(lesson: str) -> NotebookNode:
+    """Returns the notebook; a link to a file of the course is a path: the copy stands elsewhere."""
+    notebook = read(_text(lesson))
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = LINKED.sub(_path, cell.source)
+    return notebook
+
+
+def _path(link: re.Match[str]) -> str:
+    return f"{link[1]} (in the course: `{posixpath.normpath(f'lessons/{link[2]}')}`)"
 
 
 def _exercise(id: str) -> str:
