@@ -45,7 +45,7 @@ def answer() -> str:
         else:
             cells += [f"at least {stopped(race, x, part).mean:.2f}" for x in TIMES]
         rows.append((f"in the race on {name}", *cells))
-    return classed(LEADS, rows, "cards")
+    return classed(LEADS, rows, "cards leads")
 
 
 def ended(name: str) -> str:
