@@ -150,4 +150,7 @@ def picture(name: str) -> str:
         halves = zip(in_two(), (LOSS_ALT, LEAD_ALT), strict=True)
         parts = "".join(svg.inline(figure, alt) for figure, alt in halves)
         return f'<div class="cell_output"><div class="muonlab-halves">{parts}</div></div>'
-    return f'<div class="cell_output">{svg.inline(*PICTURES[name]())}</div>'
+    inline = svg.inline(*PICTURES[name]())
+    if name not in COURSE:  # may scroll
+        inline = f'<div class="output text_html">{inline}</div>'
+    return f'<div class="cell_output">{inline}</div>'
