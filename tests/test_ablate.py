@@ -96,7 +96,7 @@ def test_a_plan_lists_what_is_left_and_runs_nothing(there, results, capsys, monk
     monkeypatch.setattr(engines, "train", lambda *_, **__: pytest.fail("it trains"))
     assert cli.main(["ablate", "small", *there, "--plan"]) == 0
     assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
-        ["phase", "runs", "missing", *"minutes on an NVIDIA H200".split()],
+        ["phase", "runs", "missing", "minutes", "on", "an", "NVIDIA", "H200"],
         ["1", "small-tuning", "2", "2", "not", "timed"],
         ["2", "small-none", "0", "0"],
         ["3", "small-seeds", "after", "its", "trials"],
@@ -119,7 +119,9 @@ def test_a_study_that_is_stopped_is_in_the_manifest_and_the_next_call_tells_what
     assert cli.main(call) == 130
     assert store.changed(results) == []
     assert "what is left: 1 runs of" in capsys.readouterr().out
-    (results / "race-gpu-normuon-1.jsonl").write_bytes((RESULTS / "race-gpu-normuon-1.jsonl").read_bytes())
+    (results / "race-gpu-normuon-1.jsonl").write_bytes(
+        (RESULTS / "race-gpu-normuon-1.jsonl").read_bytes()
+    )
     assert cli.main(["results", *there[2:]]) == 0  # nobody knows of how many, without the trials
     assert "race-gpu-normuon-1: " in capsys.readouterr().out
 

@@ -353,7 +353,7 @@ def test_what_is_left_of_a_study_stands_in_its_order_with_the_minutes_that_are_k
     append(Record(vars(timed), [1.0], [0.1], [], 1), tmp_path / "made-1.jsonl")
     *lines, last = measured.left(phases, Place(tmp_path)).splitlines()
     assert [line.split() for line in lines] == [
-        ["phase", "runs", "missing", *"minutes on an NVIDIA H200".split()],
+        ["phase", "runs", "missing", "minutes", "on", "an", "NVIDIA", "H200"],
         ["1", "made-finals", "after", "its", "trials"],
         ["2", "made-1", "2", "1", f"{half:.1f}"],
         ["3", "made-both", "2", "2", "not", "timed"],

@@ -299,9 +299,11 @@ def _outcome(output: NotebookNode) -> str:
 def main() -> int:
     """Writes the decks into the built book; returns Sphinx's exit status, 0 without a warning."""
     with tempfile.TemporaryDirectory() as folder:
+        decks = []
         for path in lessons():
-            nbformat.write(deck(released(path)), f"{folder}/{path.name}")
-        decks = [f"{path.stem.replace('-', ' ')} <{path.stem}>" for path in lessons()]
+            question, _, _ = (lesson := released(path)).cells[0].source.partition("\n")
+            nbformat.write(deck(lesson), f"{folder}/{path.name}")
+            decks.append(f"{path.stem[:2]} {question.strip('# ')} <{path.stem}>")
         Path(folder, "index.md").write_text(INDEX.format("\n".join(decks)), encoding="utf-8")
         names = [f"{folder}/{kind}" for kind in ("", ".doctrees")]
         made = ["-b", "revealjs", "-q", "-W", "--keep-going", "-c", str(SETTINGS), "-d", names[1]]
