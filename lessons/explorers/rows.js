@@ -51,6 +51,7 @@ function view({ rows, columns, spread, steps, factor }) {
       { label: "orthogonalized", who: "Muon", x, y: after, marker: true },
     ],
     marks: [{ y: 1, label: "NorMuon's first step" }],
+    idle: exact ? ["steps"] : [],
     sentence: `The longest row of the momentum is ${ratio(before)} times as long as the shortest; after ${how}, ${ratio(after)} times.`,
   };
 }

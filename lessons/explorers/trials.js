@@ -13,8 +13,12 @@ function rounds({ who, x, y }) {
   return both.filter((series) => series.x.length);
 }
 
-function view({ steps, knob, part, trials: asked }, data) {
-  const found = data[steps], trials = Math.min(asked, found.Muon[part].length); // some lengths had fewer
+function changed(name, values, before, data) { // some lengths had fewer
+  return { ...values, trials: Math.min(values.trials, data[values.steps].Muon.overall.length) };
+}
+
+function view({ steps, knob, part, trials }, data) {
+  const found = data[steps];
   const column = KNOBS.indexOf(knob), average = knob.startsWith("average");
   const made = Object.entries(found).map(([who, all]) => ({ who, x: all.knobs[column].slice(0, trials), y: all[part].slice(0, trials) }));
   const best = made.map(({ y }) => Math.min(...y));

@@ -191,7 +191,7 @@ def lead_map(races: Sequence[Mapping[str, Any]]) -> Figure:
     for panel, (scale, label) in zip(panels, scales.items(), strict=True):
         panel.axhline(0, color=INK, linewidth=1)
         stops = [race[scale] for race in races]
-        x = [stop * 1.09 ** stops[:number].count(stop) for number, stop in enumerate(stops)]
+        x = [stop * 1.07 ** stops[:number].count(stop) for number, stop in enumerate(stops)]
         panel.vlines(x, *leads[:, :, 0].T, color=INK, linewidth=0.7, alpha=0.5)
         for number, (part, look) in enumerate(zip(parts.values(), drawn, strict=True)):
             mean, low, high = leads[:, number].T
