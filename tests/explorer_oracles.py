@@ -833,8 +833,8 @@ def leadmap(x, sort, measure, race):
     joined = [f(*means).tolist() for f in (np.minimum, np.maximum)]
     found = Expected(
         x=[places.tolist()] * 3,
-        y=[*means, [math.nan] * len(races)],
-        ranges=[[low[0], high[0]], [low[1], high[1]], joined],
+        y=[means[0], [math.nan] * len(races), means[1]],
+        ranges=[[low[0], high[0]], joined, [low[1], high[1]]],
         phrases=[],
     )
 

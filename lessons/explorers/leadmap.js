@@ -105,9 +105,9 @@ function view({ sort, measure, race }, data) {
     y: { label: words.axis, range: [bottom - 0.05 * (top - bottom), top + 0.15 * (top - bottom)] },
     series: [
       series("all tokens", "circle", all),
-      series("rare tokens", "square", rare),
       // without a y: nothing to read off, only the bar between the two marks
       { label: "one race; short bars: 95 % intervals", x, y: x.map(() => NaN), low: joined(Math.min), high: joined(Math.max), width: 1.2, dash: "" },
+      series("rare tokens", "triangle", rare),
     ],
     marks: [{ y: 0, label: "" }, ...(chosen < 0 ? [] : [{ x: x[chosen], label: "" }]), ...named(races, x)],
     handles: [{ label: races[chosen]?.name ?? "no race", x: x[chosen] ?? range[0], sets: ["race"], move: (at) => ({ race: nearby(x, at) + 1 }) }],
