@@ -26,7 +26,8 @@ with open(sys.argv[2], "a") as file:
     file.writelines(others)
 """
 WAITS = """
-import pathlib, sys, time
+import pathlib, signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a test begun with & ignores it
 try:
     pathlib.Path(sys.argv[2] + ".begun").touch()
     time.sleep(600)
