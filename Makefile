@@ -8,9 +8,6 @@ SLOW := pool launches train engines race use_it recorded
 
 .PHONY: lab test quick lessons format slides book pdf bundle browser slow grades lesson clean
 
-# Several processes share the cores there: a second thread of each would only wait.
-test quick: export OMP_NUM_THREADS := 1
-
 lab: .venv/lab
 	$(BIN)/muonlab lab
 
