@@ -9,8 +9,7 @@ import re
 import struct
 import warnings
 import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -19,7 +18,7 @@ from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 from muonlab import checks
 from muonlab.files import cache_folder, replace_file
 
-CEILING = 200_000_000  # bytes, of an archive and of a text: ten times what the lessons need
+CEILING = 200_000_000  # bytes, of an archive, packed or not: ten times what the lessons need
 TEXT_NAME = re.compile(r"(?:docs|code)(?:-[1-9]\d{2,4})?")
 MEMBER = re.compile(rf"({TEXT_NAME.pattern})\.([0-9a-f]{{64}})")
 BROKEN = (BadZipFile, EOFError, NotImplementedError, OverflowError, RuntimeError, struct.error)
@@ -30,13 +29,13 @@ def place() -> Path:
     return cache_folder() / "class.zip"
 
 
-def pack(texts: Mapping[str, bytes]) -> bytes:
+def pack(contents: Mapping[str, bytes]) -> bytes:
     """Returns an archive; equal texts give equal bytes."""
     with ZipFile(buffer := BytesIO(), "w") as archive:
-        for name in sorted(texts):
-            entry = ZipInfo(f"{name}.{sha256(texts[name]).hexdigest()}")  # dated 1 January 1980
+        for name, digest in sorted(hashes(contents).items()):
+            entry = ZipInfo(f"{name}.{digest}")  # dated 1 January 1980
             entry.create_system = 3  # on every system
-            archive.writestr(entry, texts[name], ZIP_DEFLATED, 9)
+            archive.writestr(entry, contents[name], ZIP_DEFLATED, 9)
     return buffer.getvalue()
 
 
@@ -47,35 +46,37 @@ def read_archive(path: Path) -> bytes:
     return checks.content(path, "an archive that `muonlab corpus export` wrote")
 
 
-def hashes(archive: bytes) -> dict[str, str]:
-    """Returns the hash of each text by its name; ValueError where it is no whole archive."""
-    with _opened(archive) as opened:
-        entries = opened.infolist()
-    named = [MEMBER.fullmatch(entry.filename) for entry in entries]
-    if odd := [e.filename for e, n in zip(entries, named, strict=True) if not n]:
-        raise ValueError(f"expected texts like docs.HASH in the archive, got {odd[0][:80]!r}")
-    if large := [e.filename for e in entries if e.file_size > CEILING]:
-        raise ValueError(f"{large[0]} has more than {CEILING:,} bytes unpacked")
-    texts = {match[1]: match[2] for match in named if match}
-    if not texts or len(texts) < len(entries):
-        raise ValueError(f"expected each text once, got {len(entries)} members in the archive")
-    return texts
-
-
-def content_of(archive: bytes, name: str) -> bytes:
-    """Returns the content of one text; ValueError unless it has the hash of its name."""
-    digest = hashes(archive)[name]
-    with _opened(archive) as opened:
-        content = opened.read(f"{name}.{digest}")  # reads no more than the size checked above
-    if sha256(content).hexdigest() != digest:
-        raise ValueError(f"the text {name} is not the one that its hash names")
-    return content
-
-
-def kept() -> bytes | None:
-    """Returns the archive of this machine's class; None where there is none."""
+def texts(archive: bytes) -> dict[str, bytes]:
+    """Returns the content of each text by its name; ValueError unless all are whole."""
+    contents = {}
     try:
-        return read_archive(place())
+        with ZipFile(BytesIO(archive)) as opened:
+            entries = opened.infolist()
+            if sum(entry.file_size for entry in entries) > CEILING:
+                raise ValueError(f"the archive has more than {CEILING:,} bytes unpacked")
+            for entry in entries:
+                if not (named := MEMBER.fullmatch(entry.filename)):
+                    raise ValueError(f"expected texts like docs.HASH, got {entry.filename[:80]!r}")
+                name, digest = named.groups()
+                contents[name] = opened.read(entry)  # no more than the size checked above
+                if sha256(contents[name]).hexdigest() != digest:
+                    raise ValueError(f"the text {name} is not the one that its hash names")
+    except (*BROKEN, zlib.error) as error:
+        raise ValueError(f"the archive is cut short or changed ({error}): copy it again") from error
+    if not contents or len(contents) < len(entries):
+        raise ValueError(f"expected each text once, got {len(entries)} members in the archive")
+    return contents
+
+
+def hashes(contents: Mapping[str, bytes]) -> dict[str, str]:
+    """Returns the hash of each text by its name, which a class can compare."""
+    return {name: sha256(content).hexdigest() for name, content in contents.items()}
+
+
+def kept() -> dict[str, bytes] | None:
+    """Returns the texts of this machine's class by name; None where there is no archive."""
+    try:
+        return texts(read_archive(place()))
     except FileNotFoundError:
         return None
 
@@ -86,17 +87,17 @@ def of_class(name: str) -> tuple[bytes, str] | None:
     An archive without this text is named in a warning, a broken one in a ValueError: nobody is to
     train on another text than the class without being told.
     """
-    if (archive := kept()) is None:
-        return None
     try:
-        texts = hashes(archive)
-        if name in texts:
-            return content_of(archive, name), texts[name]
+        contents = kept()
     except ValueError as error:
         again = "import it again, or delete it to use this machine's own text"
         raise ValueError(f"{place()}: {error}; {again}") from error
+    if contents is None:
+        return None
+    if name in contents:
+        return contents[name], sha256(contents[name]).hexdigest()
     own = f"{name} is made from this machine's own packages"
-    message = f"your class has {', '.join(texts)}; {own}, and may differ from that of others"
+    message = f"your class has {', '.join(contents)}; {own}, and may differ from that of others"
     warnings.warn(message, stacklevel=4)  # points at the caller of load_corpus
     return None
 
@@ -106,17 +107,8 @@ def put_in_place(archive: bytes, replace: bool = False) -> None:
 
     ValueError: another one lies there, and `replace` is False.
     """
-    if not replace and kept() not in (None, archive):
+    if not replace and place().exists() and place().read_bytes() != archive:
         message = f"another archive is there already, {place()}"
         raise ValueError(f"{message}: keep it, or exchange it with --replace")
     place().parent.mkdir(parents=True, exist_ok=True)
     replace_file(place(), archive)
-
-
-@contextmanager
-def _opened(archive: bytes) -> Iterator[ZipFile]:
-    try:
-        with ZipFile(BytesIO(archive)) as opened:
-            yield opened
-    except (*BROKEN, zlib.error) as error:
-        raise ValueError(f"the archive is cut short or changed ({error}): copy it again") from error

@@ -116,17 +116,14 @@ def _cache() -> Fact:
 
 def _text() -> Fact:
     try:
-        if (kept := archive.kept()) is None:
-            own = "made here on first use, unless `muonlab corpus import` brings one"
-            return Fact("text", own)
-        texts = archive.hashes(kept)
-        for name in texts:
-            archive.content_of(kept, name)  # raises where its content has another hash
+        texts = archive.kept()
     except (OSError, ValueError) as error:
         advice = f"{error}: `muonlab corpus import FILE --replace` puts a whole one in place"
         return Fact("text", _short(archive.place()), advice)
-    names = ", ".join(f"{name} {digest[:12]}" for name, digest in texts.items())
-    return Fact("text", f"of a class: {names}")
+    if texts is None:
+        return Fact("text", "made here on first use, unless `muonlab corpus import` brings one")
+    hashes = archive.hashes(texts).items()
+    return Fact("text", f"of a class: {', '.join(f'{name} {h[:12]}' for name, h in hashes)}")
 
 
 def _grading() -> Fact:

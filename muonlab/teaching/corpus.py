@@ -24,9 +24,8 @@ def export_texts(file: Path, names: Sequence[str] = TEXTS) -> dict[str, str]:
         raise ValueError(f"{file} is there already: name a new file, or delete the old one")
     prepare_file(file)  # rather now than after the work
     texts = {name: _content(name) for name in names}
-    packed = archive.pack(texts)
-    replace_file(file, packed)
-    return archive.hashes(packed)
+    replace_file(file, archive.pack(texts))
+    return archive.hashes(texts)
 
 
 def import_texts(file: Path, replace: bool = False) -> dict[str, str]:
@@ -39,18 +38,19 @@ def import_texts(file: Path, replace: bool = False) -> dict[str, str]:
         OSError: it cannot be read, or not be put in place; the old one stays.
     """
     archived = archive.read_archive(file)
-    texts = archive.hashes(archived)
-    for name, digest in texts.items():
-        _check(name, archive.content_of(archived, name), digest)
+    texts = archive.texts(archived)
+    for name, content in texts.items():
+        _check(name, content)
     archive.put_in_place(archived, replace)
-    return texts
+    return archive.hashes(texts)
 
 
 def _content(name: str) -> bytes:
+    of_class = archive.kept() or {}
+    if name in of_class:
+        return of_class[name]
     load = load_code if name.startswith("code") else load_docs
     digest = load(name).sha256
-    if (kept := archive.kept()) and digest in archive.hashes(kept).values():
-        return archive.content_of(kept, name)
     for path in cache_folder().glob(f"{name.partition('-')[0]}-*.corpus"):
         content, actual = cache.checked_content(path.read_bytes())
         if actual == digest:
@@ -58,10 +58,10 @@ def _content(name: str) -> bytes:
     raise FileNotFoundError(f"{name} is no longer in {cache_folder()}: try again")
 
 
-def _check(name: str, content: bytes, digest: str) -> None:
+def _check(name: str, content: bytes) -> None:
     """Raises ValueError unless a model can train on it: what somebody made by hand may not fit."""
     try:
-        corpus = unpacked(name, content, digest)
+        corpus = unpacked(name, content, digest="")
         most = max(int(half.max()) for half in (corpus.train, corpus.held_out))
         fits = most < corpus.vocab_size <= words_of(name)
     except Exception as error:  # the tokenizers library raises nothing more special
