@@ -36,7 +36,7 @@ VERDICTS = ("reproduced", "partly", "not", "open", "other experiment")
 COLUMNS = ("claim", "verdict", "sentence", "measured", "in the paper")
 WORDS = ("sentence", "unit", "source", "paper", "verdict")
 BOUNDS = ("at_least", "at_most", "within")
-KEYS = dict.fromkeys(WORDS, str) | dict.fromkeys(("size", *BOUNDS), int | float) | {"within": list}
+KEYS = (*WORDS, "size", *BOUNDS)
 
 
 class ClaimDoesNotHold(AssertionError):
@@ -174,15 +174,10 @@ def _defined(lesson: str, id: str, table: dict[str, Any]) -> Claim:
     where = f"lessons/claims/{lesson}.toml, {id}"
     if not (isinstance(table, dict) and re.fullmatch(rf"{lesson}-c\d+", id)):
         raise ValueError(f"{where}: expected a table with an id like [{lesson}-c1]")
-    if odd := [key for key, value in table.items() if not isinstance(value, KEYS.get(key, ()))]:
-        message = f"{odd[0]!r} is no key, or takes no such value: {', '.join(KEYS)}"
-        raise ValueError(f"{where}: {message}")
+    for key in table:
+        checks.choice(f"{where}: a key", key, KEYS)
     words = {key: table[key] for key in WORDS if key in table}
-    checks.choice(f"{where}: verdict", words.get("verdict", ""), ("", *VERDICTS))
     size, bounds, within = table.get("size", 0), table.keys() & BOUNDS, table.get("within", [])
-    numbers = [*table.values(), *within]
-    if not all(math.isfinite(number) for number in numbers if isinstance(number, float)):
-        raise ValueError(f"{where}: a number is finite")
     if len(bounds) > 1 or not (bounds or size):
         needed = f"one bound of {', '.join(BOUNDS)}, or, if it is open, a size"
         raise ValueError(f"{where}: it needs {needed}")
@@ -279,20 +274,11 @@ def evidence(lessons: Path) -> list[Path]:
 
 def print_stored(folder: Path, lesson: str | None = None) -> int:
     """Prints the stored claims, all or one lesson's; returns 1 when one fails or is missing."""
-    if lesson is not None:
-        checks.word("a lesson", lesson, "02", r"\d\d")
-    name = f"{lesson or '[0-9][0-9]'}-*"
-    notebooks = sorted(folder.glob(f"{name}.ipynb"))
-    if not notebooks:
-        raise FileNotFoundError(f"no notebook {name}.ipynb in {folder}: run `make lessons`")
-    own = tuple(path.name[:2] for path in notebooks)
-    pages = [*notebooks, *evidence(folder)]
-    claims = [c for path in pages for c in collect(path) if c.id.startswith(own)]
-    print(as_table(claims).text)
-    unbuilt = {p.stem for p in folder.glob(f"text/{name}.md")} - {p.stem for p in notebooks}
-    stored = {claim.id for claim in claims}
-    lost = [f"claim {id}" for n in own for id in defined(n, folder) if id not in stored]
-    lost += [f"lesson {stem}" for stem in sorted(unbuilt)]
-    for what in lost:
-        print(f"{what} has no stored result: run `make lessons`")
-    return int(bool(lost) or not all(claim.holds for claim in claims))
+    lessons = [lesson] if lesson else sorted(path.stem for path in folder.glob("claims/*.toml"))
+    known = [id for number in lessons for id in defined(number, folder)]
+    stored = {id: claim for id, (claim, _) in stored_claims(folder).items() if id in known}
+    print(as_table(stored.values()).text)
+    for id in known:
+        if id not in stored:
+            print(f"claim {id} has no stored result: run `make lessons`")
+    return int(len(stored) < len(known) or not all(claim.holds for claim in stored.values()))
