@@ -13,15 +13,12 @@ from IPython.display import display
 
 from muonlab import checks
 from muonlab.classroom.output import Output
-from muonlab.cost.plans import estimate, speed
-from muonlab.data.load import load_corpus
 from muonlab.drawing import figures, svg
 from muonlab.records.record import Record
 from muonlab.records.runs import curves, grouped
 from muonlab.studies.grids import phases
 from muonlab.sweeps.results import read_runs
 from muonlab.sweeps.study import Place
-from muonlab.training.config import TrainConfig
 
 POLL = 1.0  # seconds between two looks at what has ended
 
@@ -29,9 +26,9 @@ POLL = 1.0  # seconds between two looks at what has ended
 def watch(study: str, folder: Path | str, minutes: float) -> list[Record]:
     """Runs a study in two processes of its own, and returns the runs of its last phase.
 
-    Their held-out losses appear as they end, and a line says how long the others will take. No run
-    begins that would end after the minutes; the next call goes on. Who stops the cell stops the
-    processes, too.
+    Their held-out losses appear as they end; from the first on, a line says how long the others
+    will take. No run begins that would end after the minutes; the next call goes on. Who stops the
+    cell stops the processes, too.
 
     Args:
         study: such as "race-gpu"; the trials of its phases before the last must lie in the folder.
@@ -44,9 +41,8 @@ def watch(study: str, folder: Path | str, minutes: float) -> list[Record]:
     name, phase = list(phases(study).items())[-1]
     configs = phase(at)
     ended = read_runs(at.path(name))
-    before = _before(configs, ended)
     command = _command(study, at.folder, minutes)
-    shown = display(_progress(ended, len(configs), before), display_id=True)
+    shown = display(_progress(ended, len(configs)), display_id=True)
     began, first = time.monotonic(), len(ended)
     with tempfile.TemporaryFile() as log, subprocess.Popen(command, stdout=log, stderr=log) as own:
         try:
@@ -74,16 +70,7 @@ def _command(study: str, folder: Path, minutes: float) -> list[str]:
     return [*command, "--workers", "2", "--minutes", str(minutes)]
 
 
-def _before(configs: Sequence[TrainConfig], ended: Sequence[Record]) -> str:
-    """Returns how long what is missing will take, from seven steps taken here."""
-    if len(ended) >= len(configs):
-        return ""
-    one = configs[0]
-    cost = estimate(configs[len(ended) :], speed(one, load_corpus(one.corpus)))
-    return f"The others need about {60 * cost.hours:.0f} minutes of one process here."
-
-
-def _progress(ended: Sequence[Record], runs: int, line: str) -> Output:
+def _progress(ended: Sequence[Record], runs: int, line: str = "") -> Output:
     """Returns what the cell shows: how many runs have ended, and their losses along the steps."""
     text = f"{len(ended)} of {runs} runs have ended. {line}".strip()
     html = f"<p>{escape(text)}</p>"
