@@ -18,7 +18,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from muonlab import checks as given
 from muonlab.classroom.exercise import LOOK
 from muonlab.classroom.predict import Prediction, home
 from muonlab.files import replace_file
@@ -62,7 +61,8 @@ def write_hand_in(
     Predictions without a choice are left out. ValueError: there is nothing to hand in yet, or the
     name is too long. OSError: the folder cannot be written; an older file stays.
     """
-    given.kind("a name as a text", name, str)
+    if not isinstance(name, str) or len(name) > NAME_LETTERS:
+        raise ValueError(f"expected a name of {NAME_LETTERS} characters at most; got {name!r}")
     said = {
         id: {"question": p.question, "options": p.options, "choice": p.choice}
         for id, p in predictions.items()
@@ -73,8 +73,6 @@ def write_hand_in(
             "nothing to hand in: choose a prediction or check an exercise, and run the cells of "
             "the lesson once more if you have just opened it"
         )
-    if len(name) > NAME_LETTERS:
-        raise ValueError(f"expected a name of {NAME_LETTERS} characters at most; {len(name)} came")
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     new = HandIn(lesson, _learner(), name, now, said, dict(checks))
     path = Path(f"muonlab-{lesson}-{new.learner[:8]}.json")
@@ -92,20 +90,18 @@ def read_hand_in(content: bytes) -> HandIn:
         ) from error
     if not isinstance(fields, dict) or fields.get("format") != SIGN:
         raise ValueError(f"it is not a file of lesson.hand_in(): its format is not {SIGN!r}")
-    _expect(
-        fields.keys() == {*FIELDS, "predictions", "checks"}, "it has other fields than it should"
-    )
-    for field, pattern in FIELDS.items():
-        right = isinstance(fields[field], str) and re.fullmatch(pattern, fields[field])
-        _expect(right, f"its {field} is not as it should be")
-    for field, letter in (("predictions", "p"), ("checks", "e")):
+    if fields.keys() != {*FIELDS, "predictions", "checks"}:
+        raise ValueError("it has other fields than it should")
+    fits: dict[str, Any] = {
+        field: isinstance(fields[field], str) and re.fullmatch(pattern, fields[field])
+        for field, pattern in FIELDS.items()
+    }
+    for field, letter, whole in (("predictions", "p", _is_prediction), ("checks", "e", _is_status)):
         entries, id = fields[field], re.compile(rf"{fields['lesson']}-{letter}\d{{1,3}}")
         short = isinstance(entries, dict) and len(entries) <= ENTRIES
-        _expect(short, f"its {field} are no short list by id")
-        _expect(all(map(id.fullmatch, entries)), f"an id in its {field} is not of this lesson")
-    _expect(all(map(_is_prediction, fields["predictions"].values())), "a prediction is not whole")
-    statuses = fields["checks"].values()
-    _expect(all(isinstance(s, str) and s in LOOK for s in statuses), "a check has no known status")
+        fits[field] = short and all(id.fullmatch(k) and whole(v) for k, v in entries.items())
+    if odd := [field for field, fit in fits.items() if not fit]:
+        raise ValueError(f"its {odd[0]} should look otherwise")
     return HandIn(**{field: value for field, value in fields.items() if field != "format"})
 
 
@@ -119,9 +115,8 @@ def _is_prediction(said: Any) -> bool:
     return texts and type(choice) is int and 0 <= choice < len(options)
 
 
-def _expect(right: Any, otherwise: str) -> None:
-    if not right:
-        raise ValueError(otherwise)
+def _is_status(said: Any) -> bool:
+    return isinstance(said, str) and said in LOOK
 
 
 def _learner() -> str:
