@@ -23,7 +23,7 @@ from muonlab.classroom.widget import LESSONS
 from muonlab.cost import formulas as cost
 from muonlab.cost.measured import left
 from muonlab.distributed import parallel
-from muonlab.files import prepare_file
+from muonlab.files import prepare_file, prepare_page
 from muonlab.records.provenance import code_version, unchanged
 from muonlab.records.record import Record, append, line_of, prepare_records
 from muonlab.records.store import RESULTS, path_of, write_manifest
@@ -397,15 +397,11 @@ def _runs(name: str, folder: Path = RESULTS) -> list[Record]:
 
 
 def _report(options: argparse.Namespace) -> int:
-    pairs = options.better, options.than, options.where, options.change
-    better, than, where, change = (dict(map(_typed, fields)) for fields in pairs)
-    asked = options.by, options.metric, where, change, options.longer
-    hypothesis = Hypothesis(better, than, *asked)
-    report.prepare_page(options.out)  # rather now than after the work
-    named = options.runs.endswith(".jsonl")
-    if named and not Path(options.runs).is_file():
-        raise FileNotFoundError(f"there is no file of records {options.runs}")
-    runs = read_runs(options.runs) if named else _runs(options.runs)
+    better, than = dict(options.better), dict(options.than)
+    where, change = dict(options.where), dict(options.change)
+    hypothesis = Hypothesis(better, than, options.by, options.metric, where, change, options.longer)
+    prepare_page(options.out)  # rather now than after the work
+    runs = _runs(options.runs)
     tuned = (SEARCHES[options.search], Place()) if options.search else None
     report.write(report.page(hypothesis, runs, tuned=tuned), options.out)
     finding = judge(hypothesis, runs)

@@ -105,6 +105,18 @@ def prepare_file(path: Path | str) -> Path:
     checks.kind("the path of a file", path, str, Path)
     path = Path(path)
     if path.parts and path.parts[0].startswith("~"):
+def prepare_page(path: Path, starts: bytes = b"") -> Path:
+    """Returns the path of a page, as `prepare_file`; ValueError unless it is called .html.
+
+    starts: how the page begins; one that begins otherwise is somebody else's, and a ValueError.
+    """
+    if path.suffix != ".html":  # records, notes: nothing of another kind is overwritten
+        raise ValueError(f"a page is called like 'report.html'; got {path.name!r}")
+    if path.is_file() and not path.read_bytes().startswith(starts):
+        raise ValueError(f"{path} is there, and this command made no such page: name another file")
+    return prepare_file(path)
+
+
         raise ValueError(f"a shell knows what ~ is, this program not; write {path} out")
     try:
         path = _behind(path)

@@ -63,7 +63,6 @@ def test_what_looks_like_html_is_escaped():
         (["--ticket", "99"], "lesson 99 has no quiz"),
         (["--out", "sheet.pdf"], "called like"),
         (["--out", "thesis.html"], "name another file"),
-        (["--out", "nowhere/sheet.html"], "no folder"),
     ],
 )
 def test_bad_input_is_named_and_nothing_is_written(arguments, message, tmp_path, capsys):

@@ -330,7 +330,8 @@ def test_only_a_page_of_a_class_is_written_over(folder, tmp_path, capsys):
     mine.write_text("<!doctype html>years of work")
     notes, wrong = folder / "of.html", "this command made no such page: name another file"
     notes.mkdir()
-    for out, told in ((mine, wrong), (notes, wrong), (folder, "called like 'class.html'")):
+    folders = "a folder, a device or a pipe is there"
+    for out, told in ((mine, wrong), (notes, folders), (folder, "a page is called like")):
         assert cli.main(["teach", "class", str(folder), "--out", str(out)]) == 2
         assert told in capsys.readouterr().err
     assert mine.read_text() == "<!doctype html>years of work"

@@ -16,7 +16,7 @@ from muonlab.classroom.output import Table
 from muonlab.classroom.widget import script
 from muonlab.drawing import axes, figures, svg
 from muonlab.drawing.looks import INK
-from muonlab.files import prepare_file, replace_file
+from muonlab.files import prepare_page, replace_file
 from muonlab.optim.own import own_step, text_of
 from muonlab.optim.rules import OWN
 from muonlab.records import table as tables
@@ -81,19 +81,9 @@ def page(
     )
 
 
-def prepare_page(path: Path) -> None:
-    """Raises OSError unless a page can be written there; ValueError unless it is called .html."""
-    if path.suffix != ".html":  # records, notes: nothing of another kind is overwritten
-        raise ValueError(f"a page is called like 'report.html'; got {path.name!r}")
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {path.parent}: make it, or name another file")
-    prepare_file(path)
-
-
 def write(html: str, path: Path) -> None:
     """Puts a page at `path`, whole or not at all; errors as `prepare_page`."""
-    prepare_page(path := Path(path))
-    replace_file(path, html.encode())
+    replace_file(prepare_page(Path(path)), html.encode())
 
 
 def told(finding: Finding) -> str:

@@ -12,8 +12,7 @@ import mistune
 from matplotlib.mathtext import math_to_image
 
 from muonlab.classroom.quiz import questions
-from muonlab.files import replace_file
-from muonlab.teaching.together import demand_page
+from muonlab.files import prepare_page, replace_file
 from muonlab.teaching.variants import BEGIN, task
 
 STARTS = b"<!doctype html><!-- muonlab teach sheet -->"
@@ -39,7 +38,7 @@ def write_sheet(exercises: Sequence[str], ticket: Sequence[str], out: Path) -> s
         ValueError: no such exercise or quiz, or `out` is a file of another kind.
         OSError: the page cannot be written; an older one stays.
     """
-    demand_page(out, STARTS)
+    out = prepare_page(out, STARTS)
     asked = [questions(lesson)[0] for lesson in ticket]
     content = Template((Path(__file__).parent / "sheet.html").read_text(encoding="utf-8"))
     page = content.substitute(

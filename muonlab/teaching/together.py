@@ -14,7 +14,7 @@ from typing import Any
 from muonlab.checks import printable
 from muonlab.classroom.exercise import LOOK, checks
 from muonlab.classroom.handin import HandIn
-from muonlab.files import course, replace_file
+from muonlab.files import course, prepare_page, replace_file
 from muonlab.notebooks import STATE, VIEW, outcomes, released
 from muonlab.teaching.collected import Collected, collect
 
@@ -50,19 +50,11 @@ def write_page(folder: Path, out: Path) -> str:
             of another kind.
         OSError: the page cannot be written; an older one stays.
     """
-    demand_page(out, STARTS)
+    out = prepare_page(out, STARTS)
     collected = collect(folder)
     replace_file(out, page(collected).encode())
     lines = [f"{out}: {len(collected.counted)} hand-ins of {_learners(collected.counted)} learners"]
     return "\n".join([*lines, *(f"left out {name}: {why}" for name, why in collected.left_out)])
-
-
-def demand_page(out: Path, starts: bytes) -> None:
-    """Raises ValueError unless `out` can be a page that begins so: new, or one made before."""
-    if out.suffix != ".html":
-        raise ValueError(f"a page is called like 'class.html'; got {out.name!r}")
-    if out.exists() and (not out.is_file() or out.read_bytes()[: len(starts)] != starts):
-        raise ValueError(f"{out} is there, and this command made no such page: name another file")
 
 
 def page(collected: Collected) -> str:
