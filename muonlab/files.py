@@ -2,27 +2,19 @@
 
 import errno
 import os
-import platform
-import re
 import secrets
 import shutil
 import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from hashlib import sha256
 from pathlib import Path
 
 import platformdirs
-import psutil
-
-from muonlab import checks
 
 RECORDS = "data/results/manifest.json"
-ENDING = ".part"  # how the name of a file ends while it is being written
-MACHINE = sha256(platform.node().encode()).hexdigest()[:8]  # this machine, among those that share
-LEFT = re.compile(rf".+-([0-9a-f]{{8}})-(\d+)-[0-9a-f]{{8}}\{ENDING}")  # machine, process
-MINUTE = 60  # seconds without a byte: a process of another machine is gone
+ENDING = ".muonlab-part"  # how the name of a file ends while it is being written
+LONG = 600  # seconds without a byte: its writer was killed
 
 
 def cache_folder() -> Path:
@@ -53,14 +45,14 @@ def replace_file(path: Path, content: bytes) -> None:
         OSError: the folder cannot be written, the disk is full, no file can be there, or what was
             written does not read back. The old file is untouched, and nothing is left beside it.
 
-    What a link points to is replaced. What a killed process had begun in its folder is removed.
+    What a link points to is replaced. What a killed process had begun in its folder is removed, ten
+    minutes later.
     """
     path = _behind(path)
     if not path.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {path.parent}: make it, or name another file")
     _remove_abandoned(path.parent)
-    own = f"{MACHINE}-{os.getpid()}-{secrets.token_hex(4)}{ENDING}"
-    beside = path.with_name(f"{path.name}-{own}")
+    beside = path.with_name(f"{path.name}-{secrets.token_hex(8)}{ENDING}")
     try:
         with beside.open("xb") as file:
             file.write(content)
@@ -80,13 +72,10 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def _remove_abandoned(folder: Path) -> None:
-    for old in folder.glob(f"*{ENDING}"):
-        match = LEFT.fullmatch(old.name)
-        with suppress(OSError):  # another process was faster, or still holds it
-            idle = time.time() - old.lstat().st_mtime > MINUTE
-            gone = match and (not psutil.pid_exists(int(match[2])) if match[1] == MACHINE else idle)
-            if gone:
-                old.unlink()
+    for part in folder.glob(f"*{ENDING}"):
+        with suppress(OSError):  # another process was faster
+            if time.time() - part.lstat().st_mtime > LONG:
+                part.unlink()
 
 
 def _behind(path: Path) -> Path:
@@ -102,21 +91,8 @@ def prepare_file(path: Path | str) -> Path:
     Of a link it is the path of the file that it points to. OSError: a folder, a device or a file is
     in the way, or writing is forbidden.
     """
-    checks.kind("the path of a file", path, str, Path)
     path = Path(path)
     if path.parts and path.parts[0].startswith("~"):
-def prepare_page(path: Path, starts: bytes = b"") -> Path:
-    """Returns the path of a page, as `prepare_file`; ValueError unless it is called .html.
-
-    starts: how the page begins; one that begins otherwise is somebody else's, and a ValueError.
-    """
-    if path.suffix != ".html":  # records, notes: nothing of another kind is overwritten
-        raise ValueError(f"a page is called like 'report.html'; got {path.name!r}")
-    if path.is_file() and not path.read_bytes().startswith(starts):
-        raise ValueError(f"{path} is there, and this command made no such page: name another file")
-    return prepare_file(path)
-
-
         raise ValueError(f"a shell knows what ~ is, this program not; write {path} out")
     try:
         path = _behind(path)
@@ -127,6 +103,18 @@ def prepare_page(path: Path, starts: bytes = b"") -> Path:
         message = f"expected a file that can be written, got: {error.strerror}; name another"
         raise OSError(error.errno, message, str(path)) from error
     return path
+
+
+def prepare_page(path: Path, starts: bytes = b"") -> Path:
+    """Returns the path of a page, as `prepare_file`; ValueError unless it is called .html.
+
+    starts: how the page begins; one that begins otherwise is somebody else's, and a ValueError.
+    """
+    if path.suffix != ".html":  # records, notes: nothing of another kind is overwritten
+        raise ValueError(f"a page is called like 'report.html'; got {path.name!r}")
+    if path.is_file() and not path.read_bytes().startswith(starts):
+        raise ValueError(f"{path} is there, and this command made no such page: name another file")
+    return prepare_file(path)
 
 
 def course() -> Path:

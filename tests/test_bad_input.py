@@ -305,8 +305,7 @@ OPTIMIZER = [
     ("route(gpt()).groups(momentm=0.9)", "momentum 'momentm'"),
     ("record.read_records(None)", "path None"),
     ("record.append(run(provenance={'utc': 'noon'}), 'new.jsonl')", "isoformat 'noon'"),
-    ("claims.claim(NAN, 1.0)", "claim nan"),
-    ("prepare_file(5)", "path 5"),
+    ("claims.claim('../x', 1.0)", "lesson '..'"),
 ]
 MODELS = [
     ("GPTConfig(vocab_size=0)", "vocab_size 0"),
