@@ -1,6 +1,7 @@
 """The command `muonlab`: it parses and prints; the work is done by the modules it calls."""
 
 import argparse
+import ast
 import dataclasses
 import os
 import shlex
@@ -42,7 +43,6 @@ from muonlab.teaching import command, corpus
 from muonlab.training.config import IDLE, TrainConfig
 from muonlab.training.run import train
 
-TIMEOUT = 10.0  # minutes
 LINE = 10_000  # characters in a line of an error
 DEFAULTS = Path(__file__).parent / "jupyter"  # of JupyterLab: its first start asks nothing
 SPOILERS = ("checks", "claims", "explorers", "quizzes", "text", "variants")  # beside the lessons
@@ -82,8 +82,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"muonlab {muonlab.__version__}")
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     file: dict[str, Any] = {"type": Path, "metavar": "FILE"}
-    folder: dict[str, Any] = {"type": _folder, "metavar": "FOLDER", "default": RESULTS}
-    values: dict[str, Any] = {"nargs": "+", "type": _pair, "metavar": "FIELD=VALUE", "default": []}
+    folder: dict[str, Any] = {"type": Path, "metavar": "FOLDER", "default": RESULTS}
+    values: dict[str, Any] = {"nargs": "+", "type": _field, "metavar": "FIELD=VALUE", "default": []}
 
     lab = _verb(verbs, "lab", _lab, "open JupyterLab at lesson 00")
     text = "show what notebooks have stored, also in those that did not come with this package"
@@ -105,7 +105,7 @@ def _parser() -> argparse.ArgumentParser:
     text = "with --shard: copies of the weights, each divided among neighbours"
     one.add_argument("--replicas", type=int, default=1, metavar="N", help=text)
     text = "minutes that a process of torchrun waits for another that stands still"
-    one.add_argument("--timeout", type=float, default=TIMEOUT, metavar="MINUTES", help=text)
+    one.add_argument("--timeout", type=float, default=10.0, metavar="MINUTES", help=text)
     text = "run the phases of a study one after the other, and keep going; no name: list them all"
     ablate = _verb(verbs, "ablate", _ablate, text)
     ablate.add_argument("name", nargs="?", help="a study, such as lesson-04, or one of its phases")
@@ -186,45 +186,29 @@ def _add_config(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(flag, default=default, help=field.metadata["help"], **read)
 
 
-def _folder(text: str) -> Path:
-    path = Path(text)
-    if not text or path.suffix == ".jsonl" or path.is_file():
-        raise argparse.ArgumentTypeError(
-            f"expected a folder, in which each phase has a file of its own; got {text!r}"
-        )
-    return path
-
-
-def _pair(text: str) -> tuple[str, str]:
+def _field(text: str) -> tuple[str, Any]:
+    """Returns a field and its value as TrainConfig holds it; `table.shown` writes it so."""
     name, sign, value = text.partition("=")
     if not sign:
         raise argparse.ArgumentTypeError(f"expected FIELD=VALUE, such as gated=True; got {text!r}")
-    return name, value
+    if isinstance(vars(TrainConfig()).get(name), tuple):
+        parts = [] if value in ("none", "None") else value.split("+")
+        return name, tuple(map(_value, parts))
+    return name, _value(value)
 
 
-def _typed(pair: tuple[str, str]) -> tuple[str, Any]:
-    """Returns a field with its value as TrainConfig holds it; `table.shown` writes it so."""
-    name, text = pair
-    default = vars(TrainConfig()).get(name, "")  # no such field: whoever takes the pair says so
-    if isinstance(default, bool) or (text == "None" and not isinstance(default, tuple)):
-        known = {"True": True, "False": False, "None": None}
-        return name, known.get(text, text)
+def _value(text: str) -> Any:
     try:
-        if isinstance(default, tuple):
-            parts = [] if text in ("none", "None") else text.split("+")
-            return name, tuple(map(type(default[0]), parts))
-        return name, (float if default is None else type(default))(text)
-    except ValueError:  # TrainConfig says it, with the field's name
-        return name, text
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):  # a word, such as normuon
+        return text
 
 
 def _lab(options: argparse.Namespace) -> int:
     notebooks = sorted(LESSONS.glob("*.ipynb"))
     if not notebooks:
-        raise FileNotFoundError(
-            f"no lessons in {LESSONS}: set MUONLAB_COURSE to the unpacked bundle, or work from a "
-            "clone of the repository, installed with pip install -e ."
-        )
+        course = "the folder of the course, an unpacked bundle or a clone of the repository"
+        raise FileNotFoundError(f"no lessons in {LESSONS}: set MUONLAB_COURSE to {course}")
     jupyter = [sys.executable, "-P", "-m", "jupyter"]  # -P: no code of the working folder
     # stored figures and widgets show only in trusted notebooks
     ours = notebooks if options.trust else unchanged(LESSONS, notebooks)
@@ -248,22 +232,18 @@ def _lab(options: argparse.Namespace) -> int:
 
 def _train(options: argparse.Namespace) -> int:
     values = {field.name: getattr(options, field.name) for field in dataclasses.fields(TrainConfig)}
-    names, config = ("checkpoint", "shard", "replicas", "timeout"), TrainConfig(**values)
-    if parallel.size() == 1 and (options.shard or options.timeout != TIMEOUT):
-        several = "--shard and --timeout are for several processes"
-        raise ValueError(f"{several}, got one: start with torchrun")
+    config = TrainConfig(**values)
     if (idle := config.told_idle()) and not parallel.rank():
         print(idle, file=sys.stderr)
         warnings.filterwarnings("ignore", IDLE)  # it is said
     if options.record:
-        if options.checkpoint and options.checkpoint.resolve() == options.record.resolve():
-            raise ValueError(f"--record needs a file beside the checkpoint, got {options.record}")
         prepare_records(options.record)  # rather now than after the work
     if parallel.size() == 1:
         cost.check_memory(config)
     if not parallel.rank():
         print(cost.passes(config), end="", flush=True)
-    record = train(config, **{name: getattr(options, name) for name in names})
+    several = {"shard": options.shard, "replicas": options.replicas, "timeout": options.timeout}
+    record = train(config, checkpoint=options.checkpoint, **several)
     if parallel.rank():  # under torchrun one process speaks for all
         return 0
     print(record.summary())
@@ -362,11 +342,10 @@ def _results(options: argparse.Namespace) -> int:
         _refuse(options, "where", "against", since="--search tells of all trials")
         print(outcome(SEARCHES[options.name], Place(folder)))
         return 0
-    where, against = (dict(map(_typed, pairs)) for pairs in (options.where, options.against))
     runs = _runs(options.name, folder)
     if options.name in UNFINISHED:
         print(_counted(options.name, folder))
-    print(runs_table(runs, where, against))
+    print(runs_table(runs, dict(options.where), dict(options.against)))
     return 0
 
 
@@ -386,14 +365,15 @@ def _names(folder: Path) -> list[str]:
 
 
 def _runs(name: str, folder: Path = RESULTS) -> list[Record]:
-    if runs := read_runs(path_of(name, folder=folder)):
+    """Returns the runs of a phase, or of a file of records; ValueError where there are none."""
+    path = Path(name) if name.endswith(".jsonl") else path_of(name, folder=folder)
+    if runs := read_runs(path):
         return runs
     if name in PHASES:
         raise ValueError(f"{name} has no runs yet: `{Place(folder).command(name)}` makes them")
     if name in STUDIES:
         raise ValueError(f"{name} has the phases {', '.join(STUDIES[name].phases())}: name one")
-    names = ", ".join(_names(folder)) or "nothing"
-    raise ValueError(f"no runs in {path_of(name, folder=folder)}; recorded: {names}")
+    raise ValueError(f"no runs in {path}; recorded: {', '.join(_names(folder)) or 'nothing'}")
 
 
 def _report(options: argparse.Namespace) -> int:

@@ -126,14 +126,6 @@ def test_a_study_that_is_stopped_is_in_the_manifest_and_the_next_call_tells_what
     assert "race-gpu-normuon-1: " in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("verb", ["ablate", "results"])
-def test_a_file_is_no_folder_of_results(verb, tmp_path, capsys):
-    with pytest.raises(SystemExit) as stopped:
-        cli.main([verb, "small", "--results", str(tmp_path / "runs.jsonl")])
-    assert stopped.value.code == 2
-    assert "expected a folder, in which each phase has a file of its own" in capsys.readouterr().err
-
-
 def test_without_a_name_the_studies_and_their_phases_are_listed(capsys):
     assert cli.main(["ablate"]) == 0
     printed = capsys.readouterr().out.splitlines()
