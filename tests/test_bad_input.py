@@ -541,7 +541,7 @@ CLASSROOM = [
     ("asked().claim('02-c1', [])", "number 02-c1"),
     ("asked().claim('02-c1', NAN)", "02-c1 nan"),
     ("asked().check('02-e99', len)", "02-e1 '02-e99'"),
-    ("asked().compare({}, unit='nats', alt='Nothing at all is shown here.')", "effect {}"),
+    ("asked().compare({}, unit='nats', alt='Nothing at all is shown here.')", "series []"),
     (
         "asked().compare({'a': [1.0, 2.0]}, unit='nats', alt='Two of them.', matters=-1)",
         "matters -1",
