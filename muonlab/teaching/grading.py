@@ -22,9 +22,6 @@ from muonlab.teaching.variants import Task, fluent, task
 
 SECONDS = 20.0  # for one call; a right answer takes milliseconds
 DIAGNOSIS, SHORT = 2_000, 80  # characters of a diagnosis, and of a name in it
-LATE = (
-    "Your code had not ended after {:g} seconds, and was stopped. Does each loop come to its end?"
-)
 OVER = "Your code ended the program."
 HandedIn = Sequence[tuple[Task, list[str]]]  # what each task was answered with: cells of code
 
@@ -105,7 +102,7 @@ def verdicts(handed_in: HandedIn, seconds: float = SECONDS) -> list[Verdict]:
             try:
                 its_verdicts.append(_judged(process, asked, seconds))
             except ENDED as error:
-                message = LATE.format(seconds) if isinstance(error, TimeoutError) else OVER
+                message = asking.LATE.format(seconds) if isinstance(error, TimeoutError) else OVER
                 its_verdicts.append(Verdict(asked.exercise, "not right", message))
                 process.close()
                 process = None
