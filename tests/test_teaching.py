@@ -6,18 +6,16 @@ import subprocess
 import sys
 from copy import deepcopy
 from functools import cache
-from unittest.mock import Mock
 
 import nbformat
 import pytest
 from nbgrader.api import Gradebook
 
-from muonlab.classroom.exercise import NotRight, Verdict
 from muonlab.cli import main
 from muonlab.files import course
 from muonlab.notebooks import texts
 from muonlab.teaching import collected, export, grading, variants
-from muonlab.teaching.apart import PutRight
+from muonlab.teaching.apart import GradeApart, PutRight
 from muonlab.teaching.export import assignment
 from muonlab.teaching.variants import BY_A_PERSON, answers, book_tasks, task
 
@@ -304,18 +302,19 @@ def test_a_study_of_ones_own_is_graded_by_a_person():
     assert last.metadata.nbgrader.points == tasks["16-e4"].minutes
 
 
-def test_a_hidden_test_grades_in_a_kernel_of_another_course_too(tmp_path, monkeypatch):
-    notebook = export.exercises_notebook("00", {"00-e2": task("00-e2", "a")}, "a")
-    nbformat.write(notebook, tmp_path / "00-a.ipynb")
-    monkeypatch.chdir(tmp_path)
-    asked = task("00-e2", "a")
-    graded = Mock(return_value=[Verdict("00-e2", "right", "Yes.")])
-    monkeypatch.setattr(grading, "graded", graded)
-    grading.grade("00-e2", "a")
-    graded.assert_called_once_with([(asked, [asked.code])])
-    graded.return_value = [Verdict("00-e2", "not right", "No.")]
-    with pytest.raises(NotRight, match="00-e2: not right"):
-        grading.grade("00-e2", "a")
+def test_where_a_kernel_would_grade_nobody_is_graded():
+    """A hand-in could patch the grader there."""
+    hidden = export.hidden("00-e2", "a")
+    with pytest.raises(RuntimeError, match="00-e2 is not graded"):
+        exec(hidden, {})
+    own = nbformat.v4.new_code_cell("assert f(1)", metadata=own_marks("f-test"))
+    ours = nbformat.v4.new_code_cell(hidden, metadata=own_marks("00-e2-test"))
+    with pytest.raises(ValueError, match="put them in another notebook"):
+        GradeApart().preprocess(nbformat.v4.new_notebook(cells=[own, ours]), {})
+
+
+def own_marks(id):
+    return {"nbgrader": {"grade": True, "solution": False, "grade_id": id}}
 
 
 WRONG = {

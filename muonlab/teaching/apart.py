@@ -50,9 +50,9 @@ class PutRight(NbGraderPreprocessor):
 
 
 class GradeApart(Execute):
-    """Grades the test cells as `grading.grade` would, so that what was handed in meets no kernel.
+    """Grades our test cells in processes that learners' code cannot reach, and not in a kernel.
 
-    The test cells are read, not run. A notebook with another graded test runs as nbgrader does it.
+    They are read, not run. A notebook without such a cell runs as nbgrader does it.
     """
 
     seconds = Float(grading.SECONDS, help="the longest that one call may take").tag(config=True)
@@ -62,8 +62,10 @@ class GradeApart(Execute):
         graded = [c for c in nb.cells if c.metadata.get("nbgrader", {}).get("grade")]
         tests = [c for c in graded if not c.metadata.nbgrader.get("solution")]  # else by a person
         calls = [match[1] for cell in tests if (match := TEST.search(cell.source))]
-        if len(calls) < len(tests):
+        if not calls:
             return super().preprocess(nb, resources, km)
+        if len(calls) < len(tests):
+            raise ValueError("tests of your own run in a kernel: put them in another notebook")
         tasks = [task(*ast.literal_eval(call)) for call in calls]
         answers = [(asked, grading.written(nb, asked.exercise)) for asked in tasks]
         verdicts = grading.graded(answers, self.seconds)

@@ -7,18 +7,16 @@ none into the diagnosis. Which functions were called it says itself: that can on
 
 import warnings
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-import nbformat
 from nbformat import NotebookNode
 from torch import Tensor, tensor
 
 from muonlab.bubblewrap import uncontained
 from muonlab.classroom import asking
-from muonlab.classroom.exercise import NotRight, Verdict
+from muonlab.classroom.exercise import Verdict
 from muonlab.teaching.confined import ENDED, STARTS_IN, Confined
-from muonlab.teaching.variants import Task, fluent, task
+from muonlab.teaching.variants import Task, fluent
 
 SECONDS = 20.0  # for one call; a right answer takes milliseconds
 DIAGNOSIS, SHORT = 2_000, 80  # characters of a diagnosis, and of a name in it
@@ -26,30 +24,12 @@ OVER = "Your code ended the program."
 HandedIn = Sequence[tuple[Task, list[str]]]  # what each task was answered with: cells of code
 
 
-def grade(exercise: str, seed: str | None = None, notebook: NotebookNode | None = None) -> None:
-    """Raises NotRight, with what is wrong, unless the notebook's answer to the task is right.
+def grade(exercise: str, seed: str | None = None) -> None:
+    """Stands in a hidden test, which `apart.GradeApart` reads and does not run.
 
-    seed: the class seed of a variant. notebook: what was handed in; None: the notebook in the
-    working folder that holds the exercise, for a hidden test that runs in a kernel. RuntimeError as
-    in `graded`.
+    Where it runs, the course's configuration is not in force, and a hand-in could patch the grader.
     """
-    handed_in = notebook or _here(exercise)
-    asked = task(exercise, seed)
-    [its_verdict] = graded([(asked, written(handed_in, exercise))])
-    if its_verdict.status != "right":
-        raise NotRight(its_verdict)
-
-
-def _here(exercise: str) -> NotebookNode:
-    for path in sorted(Path().glob("*.ipynb")):
-        notebook = nbformat.read(path, as_version=4)
-        if any(_id(cell) == exercise for cell in notebook.cells):
-            return notebook
-    raise FileNotFoundError(f"no notebook in {Path().resolve()} holds exercise {exercise}")
-
-
-def _id(cell: NotebookNode) -> str:
-    return str(cell.metadata.get("nbgrader", {}).get("grade_id", ""))
+    raise RuntimeError(f"{exercise} is not graded: nbgrader_config.py of its course is missing")
 
 
 def written(notebook: NotebookNode, exercise: str) -> list[str]:
@@ -63,7 +43,7 @@ def written(notebook: NotebookNode, exercise: str) -> list[str]:
         marks = cell.metadata.get("nbgrader", {})
         if begun and marks.get("solution"):
             break
-        begun = begun or _id(cell) == exercise
+        begun = begun or marks.get("grade_id") == exercise
         if cell.cell_type == "code" and not marks.get("locked"):
             cells.append(cell.source)
     return cells
