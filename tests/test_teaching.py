@@ -206,11 +206,11 @@ def test_a_seed_used_before_a_changed_copy_and_other_things_are_left_alone(
     exported = ["teach", "export", "--lessons", "00", "--to", str(made)]
     assert main([*exported, "--seed", "a"]) == 0
     before = tree(tmp_path)
-    assert "class seed 'a' was used before" in refused(capsys, made, "--seed", "a")
+    assert "assignment 00-a was made in" in refused(capsys, made, "--seed", "a")
     assert tree(tmp_path) == before
     assert main(exported) == 0
     assert before.items() <= tree(tmp_path).items()
-    assert "the book's exercises stand" in refused(capsys, made)
+    assert "assignment 00 was made in" in refused(capsys, made)
     copy = next((made / "teacher").iterdir())
     copy.write_text("my notes")
     assert "differs" in refused(capsys, made, "--seed", "c")

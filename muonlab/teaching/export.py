@@ -18,10 +18,10 @@ from muonlab import checks
 from muonlab.files import course, prepare_file, replace_file
 from muonlab.notebooks import notebook_path, read, texts
 from muonlab.teaching import copies
-from muonlab.teaching.variants import BY_A_PERSON, Task, book_tasks, task, templates
+from muonlab.teaching.variants import BY_A_PERSON, Task, book_tasks, task
 
 STAMP = "# Made by `muonlab teach export`."
-CONFIG = f"""{STAMP} Times are in seconds, and hold on a slow machine.
+CONFIG = f"""{STAMP}
 from pathlib import Path
 
 from nbgrader.converters import Autograde
@@ -42,10 +42,6 @@ c.Autograde.sanitize_preprocessors = [PutRight, *first]
 usual = Autograde.autograde_preprocessors.make_dynamic_default()
 c.Autograde.autograde_preprocessors = [GradeApart if step is Execute else step for step in usual]
 c.GradeApart.seconds = 20  # one call of a learner's function
-# For notebooks of your own in this course, which nbgrader runs in a kernel:
-c.GradeApart.timeout = c.Execute.timeout = 300
-c.GradeApart.iopub_timeout = c.Execute.iopub_timeout = 60
-c.GradeApart.startup_timeout = c.Execute.startup_timeout = 300
 """
 INTRO = """# Lesson {lesson}: exercises
 
@@ -55,7 +51,6 @@ the time that we expect.
 """
 HELD = "What is hidden here grades the cell above after you have handed in."
 CLASS_SEED = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")  # it becomes part of files' names
-NOTHING = "Nothing was written."
 
 
 def export(lessons: Sequence[str], folder: Path, seed: str | None = None) -> Iterator[str]:
@@ -74,7 +69,7 @@ def export(lessons: Sequence[str], folder: Path, seed: str | None = None) -> Ite
     files |= {f"teacher/{name}": copies.teacher(lesson) for lesson, name in names.items()}
     for name, notebook in files.items():
         if (existing := folder / name).exists() and existing.read_bytes() != _bytes(notebook):
-            raise ValueError(f"{existing} differs from what would be written: move it. {NOTHING}")
+            raise ValueError(f"{existing} differs from what would be written: move it.")
     prepare_file(folder / "nbgrader_config.py")
     (folder / "source").mkdir(exist_ok=True)
     if not (folder / "nbgrader_config.py").exists():
@@ -89,27 +84,20 @@ def export(lessons: Sequence[str], folder: Path, seed: str | None = None) -> Ite
 
 def _demand(folder: Path, lessons: Sequence[str], seed: str | None) -> None:
     if importlib.util.find_spec("nbgrader") is None:
-        raise ValueError(
-            "nbgrader is missing: in the course's folder, pip install -c constraints.txt -e "
-            f"'.[grading]'. {NOTHING}"
-        )
+        install = "in the course's folder, pip install -c constraints.txt -e '.[grading]'"
+        raise ValueError(f"nbgrader is missing: {install}")
     if seed is not None and not CLASS_SEED.fullmatch(seed):
         expected = "a class seed has letters, digits and . _ - only, 64 at most, as autumn-26"
-        raise ValueError(f"{expected}; got {checks.told(seed)}. {NOTHING}")
+        raise ValueError(f"{expected}; got {checks.told(seed)}")
     config = folder / "nbgrader_config.py"
     ours = config.is_file() and config.read_text(encoding="utf-8").startswith(STAMP)
     if folder.exists() and not ours and (not folder.is_dir() or any(folder.iterdir())):
-        raise ValueError(
-            f"{folder} holds other things: expected a new folder, or one that `muonlab teach "
-            f"export` made. Name another. {NOTHING}"
-        )
+        expected = "a new folder, or one that `muonlab teach export` made"
+        raise ValueError(f"{folder} holds other things: expected {expected}")
     for lesson in lessons:
-        if (folder / "source" / assignment(lesson, seed)).exists():
-            used = f"class seed {seed!r} was used before" if seed else "the book's exercises stand"
-            raise ValueError(
-                f"{used} in {folder} for lesson {lesson}: its answers may be known. Take another "
-                f"--seed, or another folder. {NOTHING}"
-            )
+        if (folder / "source" / (name := assignment(lesson, seed))).exists():
+            known = "its answers may be known: take another --seed, or another folder"
+            raise ValueError(f"assignment {name} was made in {folder} before, so {known}")
 
 
 def assignment(lesson: str, seed: str | None) -> str:
@@ -127,13 +115,9 @@ def _assign(folder: Path, lesson: str, tasks: dict[str, Task], seed: str | None)
     except BaseException:  # so that the same call works once the cause is mended
         shutil.rmtree(place)
         raise
-    made = [id for id in tasks if seed and id in templates(lesson)]
     points = sum(t.minutes for t in tasks.values())
-    summary = f"{len(made)} of {len(tasks)} exercises as variants"
-    summary = summary if seed else f"{len(tasks)} exercises"
-    rest = [f"{id} is as in the book" for id in tasks if seed and id not in made]
-    rest += [f"{id} is graded by hand: {BY_A_PERSON[id]}" for id in tasks if id in BY_A_PERSON]
-    return "; ".join([f"{name}: {summary}, {points} points", *rest])
+    by_hand = [f"{id} is graded by hand: {BY_A_PERSON[id]}" for id in tasks if id in BY_A_PERSON]
+    return "; ".join([f"{name}: {len(tasks)} exercises, {points} points", *by_hand])
 
 
 def _nbgrader(folder: Path, *words: str) -> None:
