@@ -237,12 +237,11 @@ def test_what_nbgrader_cannot_read_is_said_in_a_line(name, content, words, tmp_p
     place = tmp_path / "ada" / "00"
     place.mkdir(parents=True)
     (place / name).write_bytes(content)
-    lines = list(collected.unreadable(tmp_path))
-    assert len(lines) == (words is not None)
-    assert all(words in line and name in line for line in lines)
     for _ in range(3):  # as nbgrader does
         collected.name_unreadable(tmp_path)
-    assert capsys.readouterr().err.splitlines() == lines
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == (words is not None)
+    assert all(words in line and name in line for line in lines)
 
 
 DRESSED = {  # ways in which students dress a cell that lesson.check calls right

@@ -4,7 +4,6 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -62,23 +61,18 @@ def collect(folder: Path) -> Collected:
 
 @cache  # nbgrader reads its configuration three times: once is enough
 def name_unreadable(submitted: Path) -> None:
-    """Prints what `unreadable` yields."""
-    for line in unreadable(submitted):
-        print(line, file=sys.stderr)
-
-
-def unreadable(submitted: Path) -> Iterator[str]:
-    """Yields a line for each notebook below submitted/STUDENT/ASSIGNMENT that nbgrader cannot take.
+    """Prints a line for each notebook below submitted/STUDENT/ASSIGNMENT that nbgrader cannot take.
 
     Of those it says no more than a traceback, or that it has found none.
     """
     for folder in sorted(path for path in submitted.glob("*/*") if path.is_dir()):
         named = folder / f"{folder.name}.ipynb"
         others = sorted(path for path in folder.glob("*.ipynb") if path.name != named.name)
-        if others and not named.exists():
-            yield f"{printable(str(others[0]), 300)}: rename it {named.name} to be graded"
-        elif named.exists() and (reason := _broken(named)):
-            yield f"{printable(str(named), 300)}: {reason}"
+        if named.exists() and (reason := _broken(named)):
+            print(f"{printable(str(named), 300)}: {reason}", file=sys.stderr)
+        elif others and not named.exists():
+            advice = f"rename it {named.name} to be graded"
+            print(f"{printable(str(others[0]), 300)}: {advice}", file=sys.stderr)
 
 
 def _broken(notebook: Path) -> str:
@@ -107,10 +101,6 @@ def _content(path: Path) -> bytes:
     facts = path.lstat()
     if not stat.S_ISREG(facts.st_mode):
         raise ValueError("it is a link, or no ordinary file: put a copy there")
-    if path.suffix == ".ipynb":
-        raise ValueError("it is a notebook: ask for the file that lesson.hand_in() writes")
-    if path.suffix == ".zip":
-        raise ValueError("it is an archive: unpack it there")
     if facts.st_size > MOST_BYTES:
         raise ValueError(f"it has {facts.st_size:,} bytes; a hand-in has {MOST_BYTES:,} at most")
     return path.read_bytes()
