@@ -547,7 +547,7 @@ CLASSROOM = [
         "matters -1",
     ),
     ("asked().hand_in(5)", "name 5"),
-    ("exercise.judge('../x-e1', len)", "02-e1 '../x-e1'"),
+    ("exercise.judge('../x-e1', len)", "lesson '..'"),
     ("quiz.questions('99')", "quiz 99"),
     ("claims.collect(Path('nowhere.ipynb'))", "notebook nowhere.ipynb"),
     ("claims.collect(Path('null.json'))", "notebook null.json"),

@@ -72,8 +72,7 @@ def test_a_wrong_answer_of_no_known_kind_gets_nobody_elses_diagnosis(exercise):
 @cache
 def compared(exercise):
     """What the check hands to `compare`: cases, what is right, mistakes, and how near is equal."""
-    lesson, name = exercise.split("-")
-    check, seen = checks(lesson)[name], []
+    check, seen = checks(exercise[:2])[exercise], []
 
     def spy(answer, cases, look, *, within=1e-4, **options):
         seen.append(([look(*case) for case in cases], within))
@@ -85,13 +84,12 @@ def compared(exercise):
 
 def said_of_values(exercise, answer, table):
     """What the check says; what is right is in the table, for to compute it may take long."""
-    lesson, name = exercise.split("-")
     rows = iter(table)
 
     def known(answer, cases, look, **options):
         compare(answer, cases, lambda *case: next(rows), **options)
 
-    with mock.patch.dict(checks(lesson)[name].__globals__, compare=known):
+    with mock.patch.dict(checks(exercise[:2])[exercise].__globals__, compare=known):
         return judge(exercise, answer).message
 
 
@@ -193,9 +191,9 @@ def as_told(result):
 @pytest.mark.parametrize("lesson", TEXTS)
 def test_every_exercise_has_a_check_wrong_answers_a_stub_and_a_solution(lesson):
     notebook = read(TEXTS[lesson])
-    known = {f"{lesson}-{name}" for name in checks(lesson)}
+    known = checks(lesson).keys()
     assert known == stubs(notebook).keys() == solutions(notebook).keys()
     assert known == {e for e in ANSWERS if e.startswith(lesson)}
     for exercise, cell in stubs(notebook).items():  # a rule that turns answers down is told before
-        strict = "by_hand=" in inspect.getsource(checks(lesson)[exercise[3:]])
+        strict = "by_hand=" in inspect.getsource(checks(lesson)[exercise])
         assert not strict or re.search("by hand|without", cell.source), exercise

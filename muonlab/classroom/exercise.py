@@ -65,11 +65,13 @@ def judge(exercise: str, answer: Any, swaps: Swaps = ()) -> Verdict:
 
     swaps: what stands in the check's source, and what shall stand there instead, for a variant.
     """
-    given.word("an exercise", exercise, "02-e1", r"\d\d-e\d+")
-    lesson = exercise[:2]
-    known = {f"{lesson}-{name}": check for name, check in checks(lesson, swaps).items()}
+    known = checks(exercise[:2], swaps)
     given.choice("an exercise", exercise, known)
-    check = known[exercise]
+    return verdict_of(exercise, known[exercise], answer)
+
+
+def verdict_of(exercise: str, check: Callable[[Any], str | None], answer: Any) -> Verdict:
+    """Returns what a check says of an answer."""
     try:
         praise = check(answer)
     except NotYet as reason:
@@ -84,7 +86,7 @@ def judge(exercise: str, answer: Any, swaps: Swaps = ()) -> Verdict:
 
 @cache
 def checks(lesson: str, swaps: Swaps = ()) -> dict[str, Callable[[Any], str | None]]:
-    """Returns the checks of lessons/checks/lesson_NN.py by name, e1, e2, …; ValueError without.
+    """Returns the checks of lessons/checks/lesson_NN.py by exercise id; ValueError without.
 
     A check returns what a right answer is told, or None for its docstring. `swaps` as in `judge`.
     """
@@ -94,7 +96,8 @@ def checks(lesson: str, swaps: Swaps = ()) -> dict[str, Callable[[Any], str | No
         raise ValueError(f"no lesson {lesson!r} has checks; an exercise is called like '02-e1'")
     names: dict[str, Any] = {"__name__": path.stem}
     exec(compile(swapped(path.read_text(encoding="utf-8"), swaps), path, "exec"), names)
-    return {name: check for name, check in names.items() if re.fullmatch(r"e\d+", name)}
+    ours = {name: check for name, check in names.items() if re.fullmatch(r"e\d+", name)}
+    return {f"{lesson}-{name}": check for name, check in ours.items()}
 
 
 def swapped(text: str, swaps: Swaps) -> str:

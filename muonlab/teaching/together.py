@@ -98,7 +98,7 @@ def stored_lesson(lesson: str) -> Stored:
     return Stored(
         title.removeprefix("# "),
         [_asked(widget, happened[widget["id"]]) for widget in asked],
-        [f"{lesson}-{name}" for name in checks(lesson)],
+        [*checks(lesson)],
     )
 
 
@@ -110,22 +110,19 @@ def _asked(widget: Any, happened: str) -> Asked:
 
 
 def _votes(asked: Asked, these: Sequence[HandIn]) -> dict[str, Any]:
-    said = [hand_in.predictions[asked.id] for hand_in in these if asked.id in hand_in.predictions]
-    chosen = [_option(asked, one) for one in said]
-    votes = Counter(chosen)
-    counts = [votes[number] for number in range(len(asked.options))]
-    return {**vars(asked), "votes": counts, "others": votes[None]}
-
-
-def _option(asked: Asked, said: Any) -> int | None:
-    """Returns which of our options was chosen; None where another version asked something else.
+    """Counts the choices of our options; the others were asked something else, in another version.
 
     Numbers may differ: some are computed on the learner's own text.
     """
-    words = [said["question"], *said["options"]]
-    ours = [asked.question, *asked.options]
-    same = [NUMBER.sub("#", text) for text in words] == [NUMBER.sub("#", text) for text in ours]
-    return said["choice"] if same else None
+    said = [hand_in.predictions[asked.id] for hand_in in these if asked.id in hand_in.predictions]
+    ours = _without_numbers(asked.question, *asked.options)
+    chosen = [p["choice"] for p in said if _without_numbers(p["question"], *p["options"]) == ours]
+    votes = [chosen.count(number) for number in range(len(asked.options))]
+    return {**vars(asked), "votes": votes, "others": len(said) - len(chosen)}
+
+
+def _without_numbers(*texts: str) -> list[str]:
+    return [NUMBER.sub("#", text) for text in texts]
 
 
 def _checks(known: Stored, these: Sequence[HandIn]) -> dict[str, Any]:

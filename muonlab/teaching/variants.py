@@ -12,15 +12,13 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
-import torch
-
 from muonlab import checks as given
-from muonlab.classroom.asking import NotYet, as_call, call, same
-from muonlab.classroom.exercise import Answer, Swaps, Verdict, judge, swapped
-from muonlab.classroom.kinds import Wrong, apart, code, equal, plain, told
+from muonlab.classroom.asking import same
+from muonlab.classroom.exercise import Answer, Swaps, Verdict, compare, judge, swapped, verdict_of
+from muonlab.classroom.kinds import Wrong, array, code, plain, told
 from muonlab.files import course
 from muonlab.notebooks import read, texts
 
@@ -110,18 +108,16 @@ class Task:
     def _retold(self, answer: Answer, calls: list[tuple[Any, ...]], verdict: Verdict) -> Verdict:
         """The verdict without the book's words, which would name the book's constants."""
         solution = self.solution()
-        for args in calls if self.exercise not in IN_PLACE else ():
-            expected, given = plain(solution(*copy.deepcopy(args))), copy.deepcopy(args)
-            try:
-                came = plain(call(answer, *given, none=True))
-            except NotYet as reason:
-                return Verdict(self.exercise, "not yet", str(reason))
-            except Wrong as wrong:
-                return Verdict(self.exercise, "not right", str(wrong), wrong.example)
-            if args and not equal(came, expected, 1e-3):  # without, many answers may be right
-                pair = apart(expected, came)
-                example = f"Try `{as_call(answer, args)}`: expected {pair[0]}, got {pair[1]}."
-                return Verdict(self.exercise, "not right", "This does not fit.", example)
+        # without arguments many answers may be right
+        cases = [args for args in calls if args and self.exercise not in IN_PLACE]
+
+        def look(*args: Any) -> tuple[Any, tuple[()]]:
+            return plain(solution(*copy.deepcopy(args))), ()
+
+        check = partial(compare, cases=cases, look=look, returns=plain, within=1e-3)
+        retold = verdict_of(self.exercise, check, answer)
+        if retold.status != "right":
+            return retold
         if not calls:
             return verdict
         said = verdict.message
@@ -132,15 +128,11 @@ class Task:
 
 def fluent(value: Any) -> Any:
     """Returns numbers in any ordered collection as a tensor, float64; all else as it came."""
-    value_in_lists = plain(value)
-    if not isinstance(value_in_lists, list):
-        return value_in_lists
     try:
-        numbers = torch.tensor(value_in_lists)
-    except (TypeError, ValueError, RuntimeError):  # words, or rows of unlike lengths
-        return value
-    logical = numbers.dtype == torch.bool
-    return numbers if logical else torch.tensor(value_in_lists, dtype=torch.float64)
+        return array(value)
+    except Wrong:  # one value, words, or rows of unlike lengths
+        in_lists = plain(value)
+        return value if isinstance(in_lists, list) else in_lists
 
 
 def defined(name: str, *sources: str) -> Any:
