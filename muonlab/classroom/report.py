@@ -67,7 +67,7 @@ def page(
         Verdict=finding.verdict.capitalize(),
         told=escape(f"{told(finding)} {untuned(hypothesis, *tuned) if tuned else ''}".strip()),
         order=escape(_order(stated, used)),
-        plan=_plan(finding, plan, used, trials),
+        plan=_plan(finding, plan, sides, trials),
         differences=svg.inline(differences(finding), alternative(finding)),
         losses=_losses(finding),
         training=_training(sides),
@@ -193,12 +193,15 @@ def _tuning(hypothesis: Hypothesis, search: Search, at: Place) -> str:
 
 
 def _plan(
-    finding: Finding, plan: Mapping[str, float], used: Sequence[Record], trials: Sequence[Record]
+    finding: Finding, plan: Mapping[str, float], sides: Sides, trials: Sequence[Record]
 ) -> str:
     asked, (_, low, high, n) = finding.hypothesis, finding.interval
+    used = [run for side in sides.values() for run in side.values()]
+    steps = ([run.step_seconds for run in side.values()] for side in sides.values())
+    better, than, *_ = (np.median(np.concatenate(seconds)) for seconds in steps)
     came = {"trials a side": len(trials) / len(asked.names)} if trials else {}
     came |= {"pairs": float(n), "spread": (high - low) / 2 / half_width(1.0, n)}
-    came["a step takes, times the other's"] = _clock(asked, used)
+    came["a step takes, times the other's"] = float(better / than)
     seconds = {"final runs": used, "trials": trials}
     came |= {f"hours of {k}": sum(r.seconds for r in runs) / 3600 for k, runs in seconds.items()}
     came["hours"] = sum(came[f"hours of {k}"] for k in seconds)
@@ -211,15 +214,6 @@ def _plan(
     names = dict.fromkeys([*known, *came])
     rows = [[k, *(f"{q[k]:.3g}" if k in q else "" for q in (known, came))] for k in names]
     return _table("Plan and price", ["", "planned", "in the end"], rows)
-
-
-def _clock(hypothesis: Hypothesis, used: Sequence[Record]) -> float:
-    """Returns the median time of a step of the first side over that of the second."""
-    better, than = (
-        np.median(np.concatenate([run.step_seconds for run in side.values()]))
-        for side in both_sides(hypothesis, used)[:2]
-    )
-    return float(better / than)
 
 
 def _apart(finding: Finding) -> str:
@@ -267,14 +261,13 @@ def _training(sides: Sides) -> str:
 
 
 def _measures(finding: Finding, runs: Sequence[Record]) -> str:
-    asked, rows = finding.hypothesis, []
+    asked = finding.hypothesis
     ends = [tables.measures(run) for side in both_sides(asked, runs) for run in side.values()]
-    own: list[Any] = [] if isinstance(asked.metric, str) else [asked.metric]
-    for metric in (*own, *ends[0]):
-        if metric == "unseen_share":  # of the text, not of a run
-            continue
-        if metric not in own and any(end.get(metric) is None for end in ends):
-            continue
+    metrics: list[Any] = [m for m in ends[0] if all(end.get(m) is not None for end in ends)]
+    if not isinstance(asked.metric, str):
+        metrics.insert(0, asked.metric)
+    rows = []
+    for metric in (m for m in metrics if m != "unseen_share"):  # that is of the text, not of a run
         one = judge(dataclasses.replace(asked, metric=metric), runs)
         predicted = "yes" if metric == asked.metric else "no"
         shown = one.hypothesis.measure, str(one.interval), one.hypothesis.unit, one.word, predicted
