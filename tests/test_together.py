@@ -92,7 +92,7 @@ def test_a_lesson_hands_in_what_was_chosen_and_checked_and_no_name(tmp_path):
 def test_the_recap_says_how_to_hand_in_once_there_is_something(tmp_path):
     lesson = Lesson("02")
     outputs(lesson.predict, "02-p4", "Which?", ["one", "two"])
-    with pytest.raises(ValueError, match="nothing to hand in: choose a prediction"):
+    with pytest.raises(ValueError, match="nothing to hand in: run the cells"):
         lesson.hand_in()
     outputs(lesson.check, "02-e1", lambda X: ...)
     assert len(outputs(lesson.recap)) == 1  # as in a lesson that is stored

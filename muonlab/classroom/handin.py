@@ -69,10 +69,8 @@ def write_hand_in(
         if p.choice >= 0
     }
     if not said and not checks:
-        raise ValueError(
-            "nothing to hand in: choose a prediction or check an exercise, and run the cells of "
-            "the lesson once more if you have just opened it"
-        )
+        first = "run the cells of the lesson, then choose a prediction or check an exercise"
+        raise ValueError(f"nothing to hand in: {first}")
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     new = HandIn(lesson, _learner(), name, now, said, dict(checks))
     path = Path(f"muonlab-{lesson}-{new.learner[:8]}.json")
@@ -122,11 +120,9 @@ def _is_status(said: Any) -> bool:
 def _learner() -> str:
     """Returns the name that chance gave to this folder of a learner's data."""
     path = home() / "learner"
-    try:
-        if re.fullmatch(FIELDS["learner"], known := path.read_text(encoding="ascii")):
-            return known
-    except (OSError, ValueError):  # none yet, or damaged: a new one
-        pass
+    known = path.read_text(encoding="ascii", errors="replace") if path.is_file() else ""
+    if re.fullmatch(FIELDS["learner"], known):  # else none yet, or damaged: a new one
+        return known
     new = secrets.token_hex(8)
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, new.encode())
