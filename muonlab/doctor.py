@@ -2,7 +2,6 @@
 
 import os
 import platform
-import sys
 import tempfile
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -48,8 +47,7 @@ def examine() -> list[Fact]:
 
 
 def _python() -> Fact:
-    advice = "" if sys.version_info >= (3, 11) else "install Python 3.11 or newer"
-    return Fact("Python", platform.python_version(), advice)
+    return Fact("Python", platform.python_version())
 
 
 def _libraries() -> Fact:

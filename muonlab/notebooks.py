@@ -130,10 +130,8 @@ def released(path: Path) -> NotebookNode:
             asks(cell.source) or product(cell.source, []) not in ("", SET_UP)
         )
         if failed or (shows and not outputs) or not models.keys() >= set(views):
-            raise ValueError(
-                f"{path.name} lacks what its release stored, such as the state of its figures "
-                f"(cell {cell.id}): run `make lessons`, or take the notebook as it came"
-            )
+            lost = f"{path.name} lacks what its release stored in cell {cell.id}"
+            raise ValueError(f"{lost}: run `make lessons`, or take the notebook as it came")
     return notebook
 
 

@@ -531,7 +531,7 @@ CLASSROOM = [
     ("asked().reveal('02-p9', 0, 'so')", "asked '02-p9'"),
     ("asked().reveal('02-p1', 2, 'so')", "options 0 to 1 2"),
     ("asked().explore('norm')", "norms 'norm'"),
-    ("asked().explore(EXPLORER, stps=1)", "controls stps"),
+    ("asked().explore(EXPLORER, stps=1)", "control stps"),
     ("asked().explore(EXPLORER, **{SLIDER: 10**9})", "SLIDER 1000000000"),
     ("asked().explore(EXPLORER, [1])", "data [1]"),
     ("asked().explore('trials')", "trials data None"),

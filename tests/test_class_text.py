@@ -168,7 +168,7 @@ def test_tokens_beyond_the_tokenizer_are_refused(machine, exported, tmp_path):
     high = content[:-2] + b"\xff\xff"
     for changed, name in ((high, "docs"), (content, "docs-257")):
         (tmp_path / "odd.zip").write_bytes(named(changed, name=name))
-        with pytest.raises(ValueError, match=rf"{name} does not fit its name: its largest token"):
+        with pytest.raises(ValueError, match=rf"{name} does not hold .*: its largest token"):
             import_texts(tmp_path / "odd.zip")
 
 

@@ -192,7 +192,6 @@ def claim(id: str, value: Any, folder: Path = LESSONS) -> Claim:
 
     ValueError: its file does not know the id. TypeError: an Interval and a size need each other.
     """
-    checks.word("a claim", id, "02-c1", r"\d\d-c\d+")
     known = defined(id[:2], folder)
     if id not in known:
         raise ValueError(f"no [{id}] in lessons/claims/{id[:2]}.toml; there are {', '.join(known)}")

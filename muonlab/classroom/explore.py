@@ -75,9 +75,8 @@ class Explorer(Widget):
 
     def __init__(self, name: str, data: dict[str, Any] | None = None, **values: Any) -> None:
         known = {control["name"]: control for control in controls(name)}
-        if unknown := sorted(values.keys() - known.keys()):
-            raise ValueError(f"explorer {name} has no {unknown}; its controls are {[*known]}")
         for control, value in values.items():
+            checks.choice(f"a control of explorer {name}", control, known)
             spec = known[control]
             ends = [spec.get("min", 0), spec.get("max", spec.get("cells", 0) - 1)]
             fits = value in spec["options"] if "options" in spec else ends[0] <= value <= ends[1]

@@ -30,7 +30,6 @@ def trials_data(search: Search, at: Place = HERE) -> dict[str, Any]:
     Of each of PAIR "knobs", five lists of values (1 - it of an average), and the final loss
     "overall", of "head" and of "tail". ValueError when trials are missing.
     """
-    search.best(at)  # it says what is missing
     return {
         contestant(runs[0].config): _tried(search, runs)
         for runs in ([r for part in rounds for r in part] for rounds in search.trials(at).values())

@@ -63,9 +63,8 @@ def _check(name: str, content: bytes) -> None:
     try:
         corpus = unpacked(name, content, digest="")
         most = max(int(half.max()) for half in (corpus.train, corpus.held_out))
-        fits = most < corpus.vocab_size <= words_of(name)
+        if not most < corpus.vocab_size <= words_of(name):
+            words = f"a vocabulary of {corpus.vocab_size:,}"
+            raise ValueError(f"its largest token is {most:,}, of {words}")
     except Exception as error:  # the tokenizers library raises nothing more special
         raise ValueError(f"{name} does not hold tokens and their tokenizer: {error}") from error
-    if not fits:
-        words = f"a vocabulary of {corpus.vocab_size:,}"
-        raise ValueError(f"{name} does not fit its name: its largest token is {most:,}, of {words}")
