@@ -8,8 +8,8 @@ import shlex
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -271,8 +271,16 @@ def _ablate(options: argparse.Namespace) -> int:
         uncommitted = "the code differs from its commit, so no record can name it: commit first"
         print(f"note: {uncommitted}", file=sys.stderr)
     own = options.engine == "local" and options.workers is not None
-    if own or options.minutes is not None:
-        return _ablate_together(options, at)
+    run = _ablate_together if own or options.minutes is not None else _ablate_in_turn
+    try:
+        return run(options, at)
+    finally:  # also where it is stopped
+        if at.folder.resolve() == RESULTS.resolve():
+            write_manifest()
+
+
+def _ablate_in_turn(options: argparse.Namespace, at: Place) -> int:
+    """Runs one phase after the other, here or on an engine."""
     for phase, grid in phases(options.name).items():
         configs, path = grid(at), prepare_file(at.path(phase))
         # refuses wrong options before time is spent on an estimate; nothing runs yet
@@ -284,22 +292,11 @@ def _ablate(options: argparse.Namespace) -> int:
                 cost.check_memory(max(missing, key=cost.bytes_needed))
             longest = max(missing, key=lambda config: config.steps * config.batch * config.context)
             print(cost.passes(longest), end="", flush=True)
-        with _in_manifest(at):
-            for record in tqdm(runs, phase, len(configs), unit="run"):
-                tqdm.write(record.summary())
-                if pool.orphaned():
-                    return 1
+        for record in tqdm(runs, phase, len(configs), unit="run"):
+            tqdm.write(record.summary())
+            if pool.orphaned():
+                return 1
     return 0
-
-
-@contextmanager
-def _in_manifest(at: Place) -> Iterator[None]:
-    """Lists what is written to the course's results in their manifest, also where it is stopped."""
-    try:
-        yield
-    finally:
-        if at.folder.resolve() == RESULTS.resolve():
-            write_manifest()
 
 
 def _ablate_together(options: argparse.Namespace, at: Place) -> int:
@@ -307,15 +304,14 @@ def _ablate_together(options: argparse.Namespace, at: Place) -> int:
     if options.engine != "local":
         raise ValueError(f"--minutes is for this machine: a run on {options.engine} may still wait")
     chosen, status = phases(options.name), 0
-    line = [sys.executable, "-m", *shlex.split(at.command(options.name))]
-    line += [] if options.minutes is None else ["--minutes", str(options.minutes)]
-    with _in_manifest(at):
-        if options.workers is None:
-            for record in pool.work(chosen, at, options.minutes):
-                tqdm.write(record.summary())
-        else:
-            progress = partial(pool.count, chosen, at)
-            status = pool.run_workers(line, options.workers, progress, options.minutes)
+    if options.workers is None:
+        for record in pool.work(chosen, at, options.minutes):
+            tqdm.write(record.summary())
+    else:
+        line = [sys.executable, "-m", *shlex.split(at.command(options.name))]
+        line += [] if options.minutes is None else ["--minutes", str(options.minutes)]
+        progress = partial(pool.count, chosen, at)
+        status = pool.run_workers(line, options.workers, progress, options.minutes)
     print(f"{options.name}: {pool.count(chosen, at)} runs are recorded")
     return status
 
