@@ -110,5 +110,4 @@ def put_in_place(archive: bytes, replace: bool = False) -> None:
     if not replace and place().exists() and place().read_bytes() != archive:
         message = f"another archive is there already, {place()}"
         raise ValueError(f"{message}: keep it, or exchange it with --replace")
-    place().parent.mkdir(parents=True, exist_ok=True)
     replace_file(place(), archive)

@@ -41,6 +41,8 @@ def own_folder(variable: str, usual: Callable[[str], str]) -> Path:
 def replace_file(path: Path, content: bytes) -> None:
     """Puts `content` at `path` in one move: a reader, or a power cut, sees the old or the new.
 
+    Its folder is made.
+
     Raises:
         OSError: the folder cannot be written, the disk is full, no file can be there, or what was
             written does not read back. The old file is untouched, and nothing is left beside it.
@@ -49,8 +51,7 @@ def replace_file(path: Path, content: bytes) -> None:
     minutes later.
     """
     path = _behind(path)
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {path.parent}: make it, or name another file")
+    path.parent.mkdir(parents=True, exist_ok=True)
     _remove_abandoned(path.parent)
     beside = path.with_name(f"{path.name}-{secrets.token_hex(8)}{ENDING}")
     try:

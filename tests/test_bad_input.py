@@ -410,7 +410,6 @@ DATA = [
     ("FACTS.batch(-1, 2, 8, 0)", "step 0 -1"),
     ("FACTS.batch(0, 2, 8, None)", "seed whole None"),
     ("FACTS.text([99999])", "token 99999"),
-    ("shards.write_shard(np.array([1]), 100, Path('nowhere/s.bin'))", "folder nowhere: make"),
 ]
 TRAINING = [
     ("config(size='tinny')", "size tiny 'tinny' mean"),

@@ -38,7 +38,6 @@ def keep_answer(exercise: str, answer: Callable[..., Any]) -> str:
         alone = judge(exercise, _run(source, path))
         if alone.status != "right":
             raise ValueError(f"without your other cells, {alone.message}")
-        path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, source.encode())
     except Exception as error:  # whatever a learner's code or disk raises must not stop the lesson
         return f"`{own}` is not kept for later lessons. {_said(error)}"

@@ -124,6 +124,5 @@ def _learner() -> str:
     if re.fullmatch(FIELDS["learner"], known):  # else none yet, or damaged: a new one
         return known
     new = secrets.token_hex(8)
-    path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, new.encode())
     return new

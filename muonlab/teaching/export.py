@@ -71,11 +71,9 @@ def export(lessons: Sequence[str], folder: Path, seed: str | None = None) -> Ite
         if (existing := folder / name).exists() and existing.read_bytes() != _bytes(notebook):
             raise ValueError(f"{existing} differs from what would be written: move it.")
     prepare_file(folder / "nbgrader_config.py")
-    (folder / "source").mkdir(exist_ok=True)
     if not (folder / "nbgrader_config.py").exists():
         replace_file(folder / "nbgrader_config.py", CONFIG.encode())
     for name, notebook in files.items():
-        (folder / name).parent.mkdir(exist_ok=True)
         replace_file(folder / name, _bytes(notebook))
     yield f"{', '.join(tasks)}: a line for each follows once nbgrader has made it"
     for lesson, lesson_tasks in tasks.items():
@@ -108,7 +106,7 @@ def assignment(lesson: str, seed: str | None) -> str:
 def _assign(folder: Path, lesson: str, tasks: dict[str, Task], seed: str | None) -> str:
     name = assignment(lesson, seed)
     place = folder / "source" / name
-    place.mkdir()
+    place.mkdir(parents=True)
     try:
         replace_file(place / f"{name}.ipynb", _bytes(exercises_notebook(lesson, tasks, seed)))
         _nbgrader(folder, "generate_assignment", name)
