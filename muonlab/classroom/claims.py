@@ -251,13 +251,11 @@ def stored_claims(lessons: Path | str, before: str = "99") -> dict[str, tuple[Cl
     known = pages(Path(lessons))
     if all(page.startswith(EVIDENCE_FOLDER) for page in known):
         raise FileNotFoundError(f"expected the folder of the lessons, got {lessons}: none is there")
-    stored = (
-        (claim, page)
-        for page, path in known.items()
-        if page < before or page.startswith(EVIDENCE_FOLDER)
-        for claim in collect(path)
-    )
-    return {claim.id: (claim, page) for claim, page in stored if claim.id < before}
+    stored: dict[str, tuple[Claim, str]] = {}
+    for page, path in known.items():
+        if page < before or page.startswith(EVIDENCE_FOLDER):
+            stored |= {claim.id: (claim, page) for claim in collect(path) if claim.id < before}
+    return stored
 
 
 def pages(lessons: Path) -> dict[str, Path]:

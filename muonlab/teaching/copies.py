@@ -2,10 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
-from typing import Any
 
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
@@ -25,6 +22,7 @@ SPLIT = (
     "board. Say nothing yet. One of each side says what would have to be true for their option. "
     "Let them vote again, then run the cells. Ask those who changed: what convinced you?"
 )
+TRIED = re.compile(r"(?<=^Try `)\w+")  # the name of the answer: students see the exercise's
 FITS = 300  # characters of an example
 
 
@@ -90,22 +88,11 @@ def _exercise(id: str) -> str:
     mutants = course() / "tests" / "mutants" / f"lesson_{id[:2]}.py"
     if mutants.is_file():  # not in the archive for readers
         for name, answer in answers(mutants.read_text(encoding="utf-8"), asked, "wrong").items():
-            verdict = judge(id, _under(asked.name, answer))
-            tried = verdict.example if len(verdict.example) <= FITS else ""
+            verdict = judge(id, answer)
+            tried = TRIED.sub(asked.name, verdict.example) if len(verdict.example) <= FITS else ""
             lines.append(f"- *{name}*. The check says: {verdict.message} {tried}".rstrip())
         lines += ["", "Ask: how could you have found this without the check?"]
     return "\n".join(lines)
-
-
-def _under(name: str, answer: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns an answer under the exercise's name; torch's own functions cannot be renamed."""
-
-    @wraps(answer)
-    def renamed(*given: Any, **options: Any) -> Any:
-        return answer(*given, **options)
-
-    renamed.__name__ = name
-    return renamed
 
 
 def _quiz(lesson: str) -> str:
