@@ -18,6 +18,7 @@ from nbformat import NotebookNode
 
 from muonlab.classroom.claims import EVIDENCE_FOLDER
 
+KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 STATE = "application/vnd.jupyter.widget-state+json"
 VIEW = "application/vnd.jupyter.widget-view+json"
 HAPPENED = "What happened: "  # what a prediction is told begins so
@@ -71,8 +72,7 @@ def read(text: Path) -> NotebookNode:
         cell.metadata = NotebookNode({"tags": tags} if tags else {})
         if cell.cell_type == "code" and folds(cell.source, tags):
             cell.metadata["jupyter"] = {"source_hidden": True}
-    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    notebook.metadata = NotebookNode(kernelspec=kernel, language_info={"name": "python"})
+    notebook.metadata = NotebookNode(kernelspec=KERNEL, language_info={"name": "python"})
     return notebook
 
 

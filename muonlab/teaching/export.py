@@ -16,7 +16,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from muonlab import checks
 from muonlab.files import course, prepare_file, replace_file
-from muonlab.notebooks import notebook_path, read, texts
+from muonlab.notebooks import KERNEL, notebook_path, read, texts
 from muonlab.teaching import copies
 from muonlab.teaching.variants import BY_A_PERSON, Task, book_tasks, task
 
@@ -147,8 +147,7 @@ def exercises_notebook(lesson: str, tasks: dict[str, Task], seed: str | None) ->
             cells.append(_cell(hidden(id, seed), f"{id}-test", code=True, locked=True, **points))
     for number, cell in enumerate(cells):
         cell.id = f"cell-{number:03d}"  # so that equal texts make equal files
-    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    return new_notebook(cells=cells, metadata={"kernelspec": kernel})
+    return new_notebook(cells=cells, metadata={"kernelspec": KERNEL})
 
 
 def hidden(exercise: str, seed: str | None) -> str:
