@@ -1,9 +1,9 @@
 """The sheet of a class: one page of paper with what the plan asks for, and nothing that is code."""
 
 import re
-from html import escape
 
 import pytest
+from markupsafe import escape
 from test_browser import browser
 
 from muonlab import cli

@@ -5,15 +5,15 @@ import re
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
-from string import Template
-from typing import Any
 
+import jinja2
 import mistune
+from markupsafe import Markup
 from matplotlib.mathtext import math_to_image
 
 from muonlab.classroom.quiz import questions
 from muonlab.files import prepare_page, replace_file
-from muonlab.teaching.variants import BEGIN, task
+from muonlab.teaching.variants import BEGIN, Task, task
 
 STARTS = b"<!doctype html><!-- muonlab teach sheet -->"
 EXERCISES = ("01-e2", "02-e1")  # those on paper of the class of 90 minutes, and its exit ticket
@@ -40,29 +40,17 @@ def write_sheet(exercises: Sequence[str], ticket: Sequence[str], out: Path) -> s
     """
     out = prepare_page(out, STARTS)
     asked = [questions(lesson)[0] for lesson in ticket]
-    content = Template((Path(__file__).parent / "sheet.html").read_text(encoding="utf-8"))
-    page = content.substitute(
-        exercises="\n".join(map(_exercise, exercises)),
-        questions="\n".join(_question(number, q) for number, q in enumerate(asked, start=1)),
-    )
+    html = (Path(__file__).parent / "sheet.html").read_text(encoding="utf-8")
+    template = jinja2.Template(html, autoescape=True)
+    page = template.render(tasks=map(task, exercises), questions=asked, words=_words, end=BEGIN)
     replace_file(out, page.encode())
     right = ", ".join(f"{number} {'abcdef'[q['right']]}" for number, q in enumerate(asked, start=1))
     return f"{out}: {len(exercises)} exercises, {len(asked)} questions. Right: {right}"
 
 
-def _exercise(id: str) -> str:
-    asked = task(id)
-    words = "\n\n".join(asked.text.split("\n\n")[-PARAGRAPHS:])
-    stub = asked.code.split(BEGIN)[0].rstrip()
-    return (
-        f'<section class="exercise"><h2>Exercise {id} · {asked.minutes} minutes</h2>'
-        f'{as_html(words)}<pre>{escape(stub)}</pre><div class="space"></div></section>'
-    )
-
-
-def _question(number: int, asked: dict[str, Any]) -> str:
-    options = "".join(f"<li>{escape(option['option'])}</li>" for option in asked["options"])
-    return f'<div class="question"><p>{number}. {escape(asked["text"])}</p><ol>{options}</ol></div>'
+def _words(asked: Task) -> Markup:
+    """Returns what an exercise asks for, without what explains it."""
+    return Markup(as_html("\n\n".join(asked.text.split("\n\n")[-PARAGRAPHS:])))
 
 
 def as_html(words: str) -> str:
