@@ -110,8 +110,7 @@ def differences(finding: Finding) -> Figure:
     """
     by, unit = finding.hypothesis.by, finding.hypothesis.unit
     label = f"{unit}; dashed: predicted, at least" if by else unit
-    rows = finding.pairs if finding.unchanged else {}
-    figure = figures.forest({**rows, _apart(finding): finding.leads}, xlabel=label)
+    figure = figures.forest({**finding.pairs, _apart(finding): finding.leads}, xlabel=label)
     figure.axes[0].axvline(by, color=INK, linewidth=1, linestyle=(0, (4, 3)))
     return figure
 
