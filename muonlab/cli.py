@@ -43,6 +43,7 @@ from muonlab.teaching import command, corpus
 from muonlab.training.config import IDLE, TrainConfig
 from muonlab.training.run import train
 
+TIMEOUT = 10.0  # minutes
 LINE = 10_000  # characters in a line of an error
 DEFAULTS = Path(__file__).parent / "jupyter"  # of JupyterLab: its first start asks nothing
 SPOILERS = ("checks", "claims", "explorers", "quizzes", "text", "variants")  # beside the lessons
@@ -105,7 +106,7 @@ def _parser() -> argparse.ArgumentParser:
     text = "with --shard: copies of the weights, each divided among neighbours"
     one.add_argument("--replicas", type=int, default=1, metavar="N", help=text)
     text = "minutes that a process of torchrun waits for another that stands still"
-    one.add_argument("--timeout", type=float, default=10.0, metavar="MINUTES", help=text)
+    one.add_argument("--timeout", type=float, default=TIMEOUT, metavar="MINUTES", help=text)
     text = "run the phases of a study one after the other, and keep going; no name: list them all"
     ablate = _verb(verbs, "ablate", _ablate, text)
     ablate.add_argument("name", nargs="?", help="a study, such as lesson-04, or one of its phases")
@@ -233,10 +234,15 @@ def _lab(options: argparse.Namespace) -> int:
 def _train(options: argparse.Namespace) -> int:
     values = {field.name: getattr(options, field.name) for field in dataclasses.fields(TrainConfig)}
     config = TrainConfig(**values)
+    if parallel.size() == 1 and (options.shard or options.timeout != TIMEOUT):
+        several = "--shard and --timeout are for several processes"
+        raise ValueError(f"{several}, got one: start with torchrun")
     if (idle := config.told_idle()) and not parallel.rank():
         print(idle, file=sys.stderr)
         warnings.filterwarnings("ignore", IDLE)  # it is said
     if options.record:
+        if options.checkpoint and options.checkpoint.resolve() == options.record.resolve():
+            raise ValueError(f"--record needs a file beside the checkpoint, got {options.record}")
         prepare_records(options.record)  # rather now than after the work
     if parallel.size() == 1:
         cost.check_memory(config)

@@ -207,13 +207,13 @@ def test_what_is_no_hand_in_is_named_and_left_out(folder, tmp_path, monkeypatch)
 
     monkeypatch.setattr(collected, "_content", read)
     link = "it is a link, or no ordinary file: put a copy there"
-    notebook = "it is not a file of lesson.hand_in(): its format is not 'muonlab answers 1'"
-    other = "it is cut off, or no file of lesson.hand_in(): ask for it again"
+    notebook = "it is a notebook: ask for the file that lesson.hand_in() writes"
     assert reasons(folder) == {
         "large.json": "it has 50,000,000 bytes; a hand-in has 65,536 at most",
         **dict.fromkeys(("link.json", "linked", "loop", "pipe.json"), link),
         **dict.fromkeys(("run.ipynb", "blank.ipynb"), notebook),
-        **dict.fromkeys(("picture.png", "all.zip"), other),
+        "picture.png": "it is cut off, or no file of lesson.hand_in(): ask for it again",
+        "all.zip": "it is an archive: unpack it there",
         "future.json": "there is no lesson 77 here",
         "mine.json": "Permission denied",
     }

@@ -101,6 +101,10 @@ def _content(path: Path) -> bytes:
     facts = path.lstat()
     if not stat.S_ISREG(facts.st_mode):
         raise ValueError("it is a link, or no ordinary file: put a copy there")
+    if path.suffix == ".ipynb":
+        raise ValueError("it is a notebook: ask for the file that lesson.hand_in() writes")
+    if path.suffix == ".zip":
+        raise ValueError("it is an archive: unpack it there")
     if facts.st_size > MOST_BYTES:
         raise ValueError(f"it has {facts.st_size:,} bytes; a hand-in has {MOST_BYTES:,} at most")
     return path.read_bytes()
