@@ -101,7 +101,6 @@ class Search:
     # Where each round looks: over the whole ranges, around the best so far (of the first round, the
     # sides), or around other settings. Where nothing is said: the first over all, later ones near.
     around: tuple[Literal["all", "best"] | Phase, ...] = ()
-    by: Callable[[Record], float] = badness  # lowest for the best trial
     runoff: int = 0  # how many of each contestant's trials run again at other seeds; 0: none
     in_turns: bool = False  # the first trial of each contestant, then the second of each, …
 
@@ -115,19 +114,18 @@ class Search:
         grids = {f"{n + 1}": self._grid(n) for n in range(len(self.rounds))}
         if self.runoff:
             grids["runoff"] = self._runoff
-        judged = self.contest, self.by
-        return tuple(Tuning(f"{self.name}-{part}", grid, *judged) for part, grid in grids.items())
+        return tuple(Tuning(f"{self.name}-{n}", grid, self.contest) for n, grid in grids.items())
 
     def best(self, at: Place, rounds: int | None = None) -> Grid:
         """Returns the best setting of each contestant: of all trials, or of the first rounds."""
         groups = self._groups(at, rounds)
         if rounds is not None or not self.runoff:
-            return [TrainConfig(**best_trial(runs, self.by).config) for runs in groups]
+            return [TrainConfig(**best_trial(runs).config) for runs in groups]
         again = self.tunings[-1].recorded(at)
 
         def mean_end(finalist: tuple[TrainConfig, Record]) -> float:
             runs = [finalist[1], *(again[c] for c in cross(finalist[0], seed=CHOOSING))]
-            return mean(map(self._end, runs))
+            return mean(map(_end, runs))
 
         return [min(self._finalists(runs).items(), key=mean_end)[0] for runs in groups]
 
@@ -139,7 +137,7 @@ class Search:
             # its grid from what is found so far: asked of the phase, each round would search anew
             grid = self._round(number, at, trials, tried)
             runs = replace(tuning, trials=grid).recorded(at)
-            tried |= {*grid} | runs.keys()  # these are on the text of the place
+            tried |= runs.keys()
             for config, run in runs.items():
                 who = tuning.contestant(config)
                 trials.setdefault(who, [[] for _ in self.rounds])[number].append(run)
@@ -149,12 +147,9 @@ class Search:
         """Returns the trials of each contestant."""
         return [[*chain(*by_round)] for by_round in self._search(at, rounds)[0].values()]
 
-    def _end(self, run: Record) -> float:
-        return inf if run.failure else self.by(run)
-
     def _finalists(self, runs: list[Record]) -> dict[TrainConfig, Record]:
         # a round that found nothing better begins with the same setting again
-        settings = {TrainConfig(**run.config): run for run in sorted(runs, key=self._end)}
+        settings = {TrainConfig(**run.config): run for run in sorted(runs, key=_end)}
         return dict([*settings.items()][: self.runoff])
 
     def _runoff(self, at: Place) -> Grid:
@@ -192,11 +187,11 @@ class Search:
         The trials of a round are taken in any order, the rounds in theirs. So one sees whether
         more trials would change the answer. A trial that diverged counts as the worst of the rest.
         """
-        return {who: expected_best(self._ends(runs)) for who, runs in self.trials(at).items()}
-
-    def _ends(self, rounds: list[list[Record]]) -> list[list[float]]:
-        worst = max(self.by(run) for run in chain(*rounds) if not run.failure)
-        return [[worst if run.failure else self.by(run) for run in runs] for runs in rounds]
+        budget = {}
+        for who, rounds in self.trials(at).items():
+            worst = max(badness(run) for run in chain(*rounds) if not run.failure)
+            budget[who] = expected_best([[min(_end(r), worst) for r in runs] for runs in rounds])
+        return budget
 
     def settings(self, at: Place) -> dict[tuple[Any, ...], list[str]]:
         """Returns each contestant's best values, a knob each, and where they lie in its range."""
@@ -210,13 +205,12 @@ class Search:
         return lambda at: self._round(number, at, *self._search(at, number))
 
     def _round(self, number: int, at: Place, before: Trials, tried: set[TrainConfig]) -> Grid:
-        chosen = number < len(self.around)
-        where = self.around[number] if chosen else "best" if number else "all"
+        where = self.around[number] if number < len(self.around) else "best" if number else "all"
         if callable(where):
             sides = where(at)
         elif number:
             groups = [chain(*by_round) for by_round in before.values()]
-            sides = [TrainConfig(**best_trial(runs, self.by).config) for runs in groups]
+            sides = [TrainConfig(**best_trial(runs).config) for runs in groups]
         else:
             sides = self.sides(at) if callable(self.sides) else self.sides
         trials, near = self.rounds[number], where != "all"
@@ -229,6 +223,10 @@ class Search:
         turned = (_turned(side, knobs, number, near) for number in count(1))
         new = (config for config in turned if config == side or config not in tried)
         return [*islice(new, trials)]
+
+
+def _end(run: Record) -> float:
+    return inf if run.failure else badness(run)
 
 
 @lru_cache(maxsize=2**14)  # a search asks for its trials over and over, and each is checked whole
@@ -271,14 +269,12 @@ def outcome(search: Search, at: Place) -> str:
 
     Behind a value stands where it lies in its range, 0 % to 100 %; a round may go beyond.
     """
-    budgets, settings = search.budget(at), search.settings(at)
-    who = search.tunings[0].contestant
+    budgets = search.budget(at)
     ends = [*accumulate(map(len, next(iter(search.trials(at).values()))))]
     counts = sorted({n for n in (1, 4, ends[0] // 2, *ends) if 0 < n <= ends[-1]})
     rows = []
-    for config in search.best(at):
+    for config, (who, values) in zip(search.best(at), search.settings(at).items(), strict=True):
         fields = (knob.fields.split()[0] for knob in search.knobs(config))
-        values = map(" ".join, zip(fields, settings[who(config)], strict=True))
-        expected = [f"{budgets[who(config)][n - 1]:.4f}" for n in counts]
-        rows.append([str(who(config)), "; ".join(values), *expected])
+        best = "; ".join(map(" ".join, zip(fields, values, strict=True)))
+        rows.append([str(who), best, *(f"{budgets[who][n - 1]:.4f}" for n in counts)])
     return table(["contestant", "best", *(f"after {n}" for n in counts)], rows)

@@ -96,7 +96,6 @@ class Tuning:
     name: str
     trials: Grid | Phase  # a function where they start from the best of an earlier tuning
     contest: Contest
-    by: Callable[[Record], float] = badness  # lowest for the best trial
 
     def grid(self, at: Place) -> Grid:
         """Returns the trials on the text of a place."""
@@ -122,7 +121,7 @@ class Tuning:
         for tuning in (self, *more):
             for trial, run in tuning.recorded(at).items():
                 rivals.setdefault(self.contestant(trial), []).append(run)
-        return [TrainConfig(**best_trial(group, self.by).config) for group in rivals.values()]
+        return [TrainConfig(**best_trial(group).config) for group in rivals.values()]
 
     def at_new_seeds(self, seeds: int, **changes: Any) -> Phase:
         """Returns the phase that runs the best trial of each contestant at the seeds 1, 2, …"""
