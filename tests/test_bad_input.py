@@ -559,7 +559,7 @@ CLASSROOM = [
     ("figures.lines([1, 2], {'a': [NAN, NAN]}, xlabel='x', ylabel='y')", "finite 'a'"),
     ("figures.spectra({'a': [1.0, -1.0]})", "singular 'a'"),
     ("figures.spectra('abc')", "series 'abc'"),
-    ("figures.dots({'a': [1.0]}, xlabel='x')", "two 1"),
+    ("figures.forest({'a': [1.0]}, xlabel='x')", "two 1"),
     ("report.write('page', Path('empty'))", "report.html empty"),
     ("figures.lines([1, NAN], {'a': [1, 2]}, xlabel='x', ylabel='y')", "'a' finite"),
     ("figures.lines([0, 1], {'a': [1, 2]}, xlabel='x', ylabel='y', logx=True)", "logx 0"),

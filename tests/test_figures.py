@@ -14,7 +14,6 @@ from matplotlib import pyplot as plt
 from muonlab.classroom import (
     Lesson,
     bars,
-    dots,
     lines,
     maps,
     matrix,
@@ -188,16 +187,16 @@ def effect(axes, row):
     return seeds, bar[:, 0].tolist(), mean
 
 
-def test_a_row_of_dots_has_each_seed_and_the_interval_of_their_mean():
-    losses = {"Muon": [1.0, 2.0, 4.0], "AdamW": [2.0, 3.0, 3.5]}
-    figure = dots(losses, xlabel="loss")
-    for row, values in enumerate(losses.values()):
+def test_a_row_of_a_forest_has_each_seed_and_the_interval_of_their_mean():
+    effects = {"Muon": [1.0, 2.0, 4.0], "AdamW": [2.0, 3.0, 3.5]}
+    figure = figures.forest(effects, xlabel="loss")
+    for row, values in enumerate(effects.values()):
         seeds, bar, mean = effect(figure.axes[0], row)
         found = paired_interval(values, [0.0] * 3)
         assert seeds == values
         assert bar == pytest.approx([found.low, found.high])
         assert mean == pytest.approx(found.mean)
-    assert "dots: 3 seeds; bar: mean and its 95 % interval" in drawn(figure)
+    assert "dots: n = 3 seeds; bar: mean and its 95 % interval" in drawn(figure)
 
 
 LONG = [
@@ -210,15 +209,15 @@ LONG = [
 @pytest.mark.parametrize(("name", "low"), LONG)
 def test_no_number_of_an_axis_lies_over_the_next_whatever_the_rows_are_called(name, low):
     values = {name: [low, low / 2, -low / 3], "x": [low, low, low / 2]}
-    for figure in (dots(values, xlabel="nats"), figures.forest(values, xlabel="nats")):
-        for _ in range(2):
-            figure.draw_without_rendering()
-        ticks = [t.get_window_extent() for t in figure.axes[0].get_xticklabels() if t.get_text()]
-        assert len(ticks) >= 3
-        seen = [box for box in ticks if box.x0 >= 0 and box.x1 <= figure.bbox.x1]
-        assert all(a.x1 + 3 < b.x0 for a, b in itertools.pairwise(seen))
-        names = [text.get_window_extent() for text in figure.axes[0].texts]
-        assert all(a.y0 > b.y1 - 2 for a, b in itertools.pairwise(names))
+    figure = figures.forest(values, xlabel="nats")
+    for _ in range(2):
+        figure.draw_without_rendering()
+    ticks = [t.get_window_extent() for t in figure.axes[0].get_xticklabels() if t.get_text()]
+    assert len(ticks) >= 3
+    seen = [box for box in ticks if box.x0 >= 0 and box.x1 <= figure.bbox.x1]
+    assert all(a.x1 + 3 < b.x0 for a, b in itertools.pairwise(seen))
+    names = [text.get_window_extent() for text in figure.axes[0].texts]
+    assert all(a.y0 > b.y1 - 2 for a, b in itertools.pairwise(names))
 
 
 def test_bars_have_an_interval_its_mean_and_the_seeds_for_each_setting_of_a_row():
@@ -262,9 +261,8 @@ def test_panels_show_what_lies_below_zero():
     assert [*map(len, zero)] == [1, 1]
 
 
-@pytest.mark.parametrize("draw", [figures.forest, figures.dots])
-def test_a_folded_name_ends_at_one_edge_whatever_the_font_of_the_page(draw):
-    figure = draw({"VO+FFN beyond VO and FFN, not gated": [0.1, 0.2, 0.3]}, xlabel="nats")
+def test_a_folded_name_ends_at_one_edge_whatever_the_font_of_the_page():
+    figure = figures.forest({"VO+FFN beyond VO and FFN, not gated": [0.1, 0.2, 0.3]}, xlabel="nats")
     root = ElementTree.fromstring(svg.inline(figure, "A name that takes two lines."))
     ends = {t.text: (t.get("style"), t.get("x")) for t in root.iter("text")}
     first, second = ends["VO+FFN beyond VO and FFN,"], ends["not gated"]

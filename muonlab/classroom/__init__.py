@@ -16,7 +16,7 @@ from muonlab.classroom.lesson import Lesson, start, start_evidence
 from muonlab.classroom.predict import home
 from muonlab.classroom.race import watch
 from muonlab.doctor import examine
-from muonlab.drawing.figures import bars, dots, lead_map, lines, panels, spectra, timelines
+from muonlab.drawing.figures import bars, lead_map, lines, panels, spectra, timelines
 from muonlab.drawing.heatmaps import maps, matrix
 from muonlab.files import course
 from muonlab.records.record import contestant

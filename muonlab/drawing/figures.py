@@ -110,16 +110,6 @@ def spectra(values: Mapping[str, Numbers], *, logy: bool = True) -> Figure:
     return figure
 
 
-def dots(values: Mapping[str, Sequence[float]], *, xlabel: str) -> Figure:
-    """Returns one row a name: each seed as a dot, and the 95 % interval of their mean as a bar."""
-    demand(values)
-    figure, axes = plt.subplots(figsize=_size(values, 1))
-    name_rows(axes, list(values))
-    for row, (by_seed, look) in enumerate(zip(values.values(), looks(values), strict=True)):
-        _draw_effects(axes, {row: by_seed}, look)
-    return _caption(figure, xlabel, values, "dots: {n} seeds; bar: mean and its 95 % interval")
-
-
 def forest(
     differences: Mapping[str, Sequence[float]], *, xlabel: str, matters: float = 0.0
 ) -> Figure:
@@ -134,18 +124,21 @@ def forest(
     checks.number("matters", matters, 0)
     if wrong := [name for name, by_seed in differences.items() if isinstance(by_seed, Interval)]:
         raise TypeError(f"expected differences, one a seed; {wrong[0]!r} is an interval already")
-    figure, axes = plt.subplots(figsize=_size(differences, 2))
+    deep = 2 + max(fill(name, NAME_WIDTH).count("\n") for name in differences)
+    figure, axes = plt.subplots(figsize=(WIDTH, 1.15 + (0.14 + 0.17 * deep) * len(differences)))
     axes.axvline(0, color=INK, linewidth=1)
-    text = "dots: n = {n} seeds; bar: mean and its 95 % interval"
+    seeds = {len(by_seed) for by_seed in differences.values()}
+    text = f"dots: n = {count_of(seeds)} seeds; bar: mean and its 95 % interval"
     if matters:
         axes.axvspan(-matters, matters, color=INK, alpha=0.12, linewidth=0)
         text += f"\nshaded: nearer to 0 than {matters:g}, the size asked about"
     look = {"color": INK, "marker": "D"}
     effects = _draw_effects(axes, dict(enumerate(differences.values())), look)
-    unlike = len({effect.n for effect in effects}) > 1
-    below = [minus(effect) + (f", n = {effect.n}" if unlike else "") for effect in effects]
+    below = [minus(effect) + (f", n = {effect.n}" if len(seeds) > 1 else "") for effect in effects]
     name_rows(axes, list(differences), below)
-    return _caption(figure, xlabel, differences, text)
+    axes.set_xlabel(xlabel, loc="right")
+    figure.supxlabel(text, x=0.01, ha="left", fontsize=CAPTION)
+    return figure
 
 
 def bars(settings: Mapping[str, Mapping[str, Sequence[float]]], *, xlabel: str) -> Figure:
@@ -236,11 +229,6 @@ def timelines(steps: Mapping[str, Sequence[Part]]) -> Figure:
     return figure
 
 
-def _size(rows: Mapping[str, Any], deep: int) -> tuple[float, float]:
-    deep += max(fill(name, NAME_WIDTH).count("\n") for name in rows)
-    return WIDTH, 1.15 + (0.14 + 0.17 * deep) * len(rows)
-
-
 def name_rows(axes: Axes, names: list[str], below: list[str] | None = None) -> None:
     """Makes a row for each name, from the top, with words below it, if there are any."""
     axes.set_yticks([])
@@ -278,10 +266,3 @@ def _draw_effects(
     bar = {"errorbar": lambda by_seed: mean_interval([*by_seed])[1:3], "err_kws": {"linewidth": 2}}
     sns.pointplot(y=y, **mark, **bar, **row)
     return [mean_interval(by_seed.tolist()) for by_seed in numbers]
-
-
-def _caption(figure: Figure, xlabel: str, rows: Mapping[str, Sequence[float]], text: str) -> Figure:
-    figure.axes[0].set_xlabel(xlabel, loc="right")
-    n = count_of({len(by_seed) for by_seed in rows.values()})
-    figure.supxlabel(text.format(n=n), x=0.01, ha="left", fontsize=CAPTION)
-    return figure
