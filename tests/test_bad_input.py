@@ -490,7 +490,7 @@ RECORDS = [
     ("own.own_rule(print)", "text print"),
     ("own.own_step('own-step-0000')", "own_rule 'own-step-0000'"),
     ("Hypothesis({'lr': 0.2}, {'lr': 0.1}, 'tail', 0.05)", "by number 'tail'"),
-    ("judge(None, [])", "Hypothesis None"),
+    ("judge(Hypothesis({'lr': 0.2}, {'lr': 0.1}), [])", "no run nothing"),
     ("state(Hypothesis({'lr': 0.2}, {'lr': 0.1}), 'file')", "file/hypothesis.json"),
     ("state(Hypothesis({'lr': 0.2}, {'lr': 0.1}), Path('a'), pairs=NAN)", "pairs nan"),
     ("read_bench(Path('nested.json'))", "bench nested.json"),

@@ -76,7 +76,7 @@ def test_more_is_better_for_accuracy_alone():
         run.held_out[-1]["accuracy"] = [0.5, 2 - run.held_out[-1]["overall"]]
     facts = replace(VO, shared={"corpus": "facts-9"}, metric="accuracy 1")
     assert judge(facts, runs).leads == pytest.approx([0.2, 0.3])
-    with pytest.raises(ValueError, match=r"no 'accuracy 2'; it holds overall, .*accuracy 1"):
+    with pytest.raises(ValueError, match="accuracy 2 of a run on facts-9 must be a number"):
         judge(replace(facts, metric="accuracy 2"), runs)
 
 
@@ -85,7 +85,6 @@ def test_more_is_better_for_accuracy_alone():
     [
         (PAIRS[:2], r"no run of AdamW \(muon=none\) is among the 2 records: Muon\(VO\)"),
         (PAIRS[:3], r"only some of Muon\(VO\) and AdamW have been run at seed 1:"),
-        (PAIRS[::2], "at least two seeds, and there is 1"),
         ([*PAIRS, PAIRS[3]], "AdamW has a seed twice"),
         ([*PAIRS, *runs_of({(): (1.3,)}, gated=True)], "AdamW has several settings of gated"),
         ([*PAIRS[:3], replace(PAIRS[3], failure="at step 1")], r"failed at seed 1 \(at step 1\)"),
@@ -122,7 +121,7 @@ def test_a_metric_of_your_own_is_stated_with_its_text(tmp_path):
     with pytest.raises(ValueError, match=r"made for: .*half_way.* cannot become: .*half_way_up"):
         state(replace(VO, metric=half_way_up), tmp_path)
     assert len({asked.id, VO.id, replace(VO, metric=half_way_up).id}) == 3
-    with pytest.raises(ValueError, match="what no_number returns must be a number"):
+    with pytest.raises(ValueError, match="no_number of a run on docs must be a number, got 'low'"):
         judge(replace(VO, metric=no_number), runs)
 
 
