@@ -108,14 +108,14 @@ def test_no_run_begins_that_cannot_end_in_time(tmp_path, clock):
 def test_a_longer_run_is_expected_to_take_as_much_longer(tmp_path, clock):
     longer = {"first": lambda at: [BASE], "longer": lambda at: cross(BASE, steps=[4, 3])}
     assert len([*pool.work(longer, Place(tmp_path), minutes=55 / 60)]) == 2
-    assert clock[0] == 1e9 + 20 + 30  # four steps would have been 40 and one
+    assert clock[0] == 1e9 + 20 + 30  # four steps would have been 42
 
 
 def test_another_shape_is_expected_to_be_as_slow_as_the_slowest_for_each_token(tmp_path, clock):
     wide = {"first": lambda at: [BASE], "wide": lambda at: cross(BASE, batch=[8, 4])}
     assert len([*pool.work(wide, Place(tmp_path), minutes=70 / 60)]) == 2
     paces = pool._paces([{BASE: run} for run in records.read_records(tmp_path / "first.jsonl")])
-    assert pool.expected(replace(BASE, batch=8), paces) == 81
+    assert pool.expected(replace(BASE, batch=8), paces) == 84
     assert pool.expected(BASE, {}) == 0
 
 

@@ -117,10 +117,7 @@ class Slurm(Here):
         self.executor.update_parameters(timeout_min=SLURM_MINUTES, name="muonlab")
 
     def submit(self, config: TrainConfig) -> Any:
-        try:
-            return self.executor.submit(run_here, dataclasses.asdict(config), code_version())
-        except self.errors.FailedJobError as error:
-            raise OSError(f"sbatch has refused a job: {error}") from error
+        return self.executor.submit(run_here, dataclasses.asdict(config), code_version())
 
     def finished(self, jobs: list[Any]) -> Any:
         return next(self.as_completed(jobs, poll_frequency=SLURM_POLL))
@@ -143,9 +140,9 @@ ENGINES: dict[str, Callable[[Path, int | None], Here]] = {"ray": Ray, "slurm": S
 def run_once(config: TrainConfig, load: Callable[[str], Task], *, progress: bool = True) -> Record:
     """Returns the record of one run, also of one that cannot succeed anywhere.
 
-    What lies in the machine is raised instead, as ValueError or OSError: no such device, rule
-    or text (which `load` gives, as `load_corpus` does), or too little memory. A record of it would
-    keep the run from being done where it can be.
+    What lies in the machine is raised instead: no such device, rule or text (which `load` gives, as
+    `load_corpus` does), or too little memory. A record of it would keep the run from being done
+    where it can be.
     """
     pick_device(config.device)
     if OWN.fullmatch(config.rule):
@@ -165,12 +162,6 @@ def run_once(config: TrainConfig, load: Callable[[str], Task], *, progress: bool
         where = {"command": config.command(), **provenance()}
         why = f"{type(error).__name__}: {error}"
         return Record(dataclasses.asdict(config), [], [], [], 0, provenance=where, failure=why)
-    except (MemoryError, RuntimeError) as error:
-        known = isinstance(error, MemoryError | torch.OutOfMemoryError)
-        if not known and "allocate memory" not in str(error):  # as the CPU's allocator says it
-            raise
-        message = f"this machine has too little memory for `{config.command()}`"
-        raise OSError(f"{message}, which is not recorded ({error})") from error
 
 
 def run_here(fields: dict[str, Any], code: str) -> dict[str, Any] | str:

@@ -11,13 +11,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import partial
-from pathlib import Path
-
-from filelock import Timeout
 
 from muonlab import checks
 from muonlab.machine import cores, device_name, pick_device
-from muonlab.records.record import Record, lock, run_id
+from muonlab.records.record import Record
 from muonlab.sweeps.engines import Here
 from muonlab.sweeps.results import known
 from muonlab.sweeps.study import Phase, Place, Unrecorded
@@ -30,7 +27,6 @@ PARENT = "MUONLAB_PARENT"  # the process without which a worker begins no more r
 UNTIL = "MUONLAB_UNTIL"  # when the minutes of its workers end, as time.time() has it
 
 Shape = tuple[object, ...]
-Pace = tuple[float, float]  # seconds beside the steps, and those of a token in them
 
 
 def work(
@@ -51,7 +47,6 @@ def work(
             if time.time() < end < math.inf:
                 engine.load(config.corpus)  # the first run here would wait for it
             if time.time() + expected(config, paces) >= end:
-                waits = waits or _begun(at.path(name), config)
                 continue
             driver = Driver([config], at.path(name), engine)
             yield from driver.run_all()
@@ -106,29 +101,27 @@ def count(phases: Iterable[str], at: Place) -> int:
     return sum(map(len, _recorded(phases, at)))
 
 
-def expected(config: TrainConfig, paces: Mapping[Shape, Pace]) -> float:
+def expected(config: TrainConfig, paces: Mapping[Shape, float]) -> float:
     """Returns about how many seconds a run takes; 0: nobody knows.
 
-    It is as slow as the slowest of its shape; without one, for each token as the slowest of all.
+    For each token it is as slow as the slowest of its shape; without one, as the slowest of all.
     """
-    beside, of_a_token = paces.get(_shape(config)) or paces.get((), (0.0, 0.0))
-    return beside + of_a_token * config.steps * config.batch * config.context
+    pace = paces.get(_shape(config), paces.get((), 0.0))
+    return pace * config.steps * config.batch * config.context
 
 
-def _paces(records: Iterable[Mapping[TrainConfig, Record]]) -> dict[Shape, Pace]:
-    """Returns the pace of each shape on this device, and under () that of all: the slowest."""
-    paces: dict[Shape, Pace] = {}
+def _paces(records: Iterable[Mapping[TrainConfig, Record]]) -> dict[Shape, float]:
+    """Returns the seconds a token of each shape on this device, and under () the most of all."""
+    paces: dict[Shape, float] = {}
     device = device_name(pick_device("auto"))
     for config, run in (pair for of_phase in records for pair in of_phase.items()):
         made = run.provenance
         if run.failure or made.get("device") != device or "started" not in made:
             continue
         ended, started = (datetime.fromisoformat(made[key]) for key in ("utc", "started"))
-        steps = sum(run.step_seconds)
-        beside = max(0.0, (ended - started).total_seconds() - steps) + 1  # clocks without fractions
+        pace = ((ended - started).total_seconds() + 1) / run.tokens  # clocks without fractions
         for shape in (_shape(config), ()):
-            slow = paces.get(shape, (0.0, 0.0))
-            paces[shape] = max(slow[0], beside), max(slow[1], steps / run.tokens)
+            paces[shape] = max(paces.get(shape, 0.0), pace)
     return paces
 
 
@@ -143,15 +136,6 @@ def _end(minutes: float | None) -> float:
 def orphaned() -> bool:
     """Returns whether this process is a worker whose `run_workers` is gone."""
     return os.environ.get(PARENT, str(os.getppid())) != str(os.getppid())
-
-
-def _begun(path: Path, config: TrainConfig) -> bool:
-    """Returns whether another process is doing this run."""
-    try:
-        with lock(path, run_id(config)).acquire(blocking=False):
-            return False
-    except Timeout:
-        return True
 
 
 def _recorded(phases: Iterable[str], at: Place) -> list[dict[TrainConfig, Record]]:
