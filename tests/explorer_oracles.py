@@ -32,7 +32,7 @@ from muonlab.records.store import RESULTS
 from muonlab.statistics import chance_to_see, half_width, paired_interval, seeds_needed
 from muonlab.studies import races, table1
 from muonlab.studies.table1 import PAPER_ROWS
-from muonlab.sweeps.results import by_config, recorded
+from muonlab.sweeps.results import recorded
 from muonlab.sweeps.study import HERE
 from muonlab.theory import embeddings, memory, scalar_map
 from muonlab.theory.spectra import Isotropy
@@ -590,8 +590,7 @@ def recorded_trials(steps):
     """In the order of the grids, whatever the order in which they ended."""
     search = races.RACE[steps]
     for tuning in search.tunings:
-        runs = by_config(recorded(tuning.name))
-        yield from (runs[config] for config in tuning.grid(HERE))
+        yield from tuning.recorded(HERE).values()
 
 
 def facts(x, step, first, second):

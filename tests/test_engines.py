@@ -19,7 +19,6 @@ from muonlab.records.provenance import code_version
 from muonlab.records.record import Record, run_id
 from muonlab.studies.grids import PRESETS
 from muonlab.sweeps import engines, sweep
-from muonlab.sweeps.results import by_config
 from muonlab.sweeps.sweep import spread
 from muonlab.training.config import TrainConfig
 
@@ -57,6 +56,10 @@ class Inline:
 def record(config, number=1):
     held_out = [{"step": 3, "seconds": 0.1, "overall": 1.0}]
     return dataclasses.asdict(Record(dataclasses.asdict(config), [1.0], [0.1], held_out, 2))
+
+
+def by_config(runs):
+    return {TrainConfig(**run.config): run for run in runs}
 
 
 def seeds(path):

@@ -18,6 +18,7 @@ from muonlab.records.store import path_of
 from muonlab.statistics import Interval, mean_interval, paired_interval, verdict
 from muonlab.studies.evidence import SEARCHES
 from muonlab.studies.facts import learner
+from muonlab.studies.hypothesis import TOKEN_CLASSES
 from muonlab.studies.protocol import MATTERS
 from muonlab.sweeps.results import known, recorded
 from muonlab.sweeps.search import Search
@@ -225,19 +226,15 @@ def lead_map(comparisons: Iterable[Comparison] = ()) -> list[dict[str, Any]]:
 
 def _point(race: Comparison) -> dict[str, Any]:
     config, shape = race.config, SIZES[race.config.size]
-    point: dict[str, Any] = {
+    saved = {part: race.saved(part) for part in ("overall", "tail")}
+    return {
         "name": race.question,
         "study": race.phase,
         "size": 12 * shape.layers * shape.width**2,  # Q, K, V, O and the two of 4 times the width
         "tokens": config.batch * config.context,
         "steps": config.steps,
         "vocabulary": 512 if config.corpus.endswith("-512") else 4096,
+        "lead": {part: [*race.interval(itemgetter(part))[:3]] for part in TOKEN_CLASSES},
+        "saved": {part: share and [*share[:3]] for part, share in saved.items()},
+        "n": race.interval().n,
     }
-    parts = ("overall", "head", "middle", "tail")
-    ends: dict[str, dict[str, Interval | None]] = {
-        "lead": {part: race.interval(itemgetter(part)) for part in parts},
-        "saved": {part: race.saved(part) for part in ("overall", "tail")},
-    }
-    for name, intervals in ends.items():
-        point[name] = {part: end and list(end[:3]) for part, end in intervals.items()}
-    return point | {"n": len({run.config["seed"] for run in race.runs})}

@@ -64,11 +64,6 @@ class Known:
 known = lru_cache(maxsize=32)(Known)  # a search asks the same few files over and over
 
 
-def by_config(runs: Iterable[Record]) -> dict[TrainConfig, Record]:
-    """Returns the first record of each configuration."""
-    return {TrainConfig(**run.config): run for run in reversed([*runs])}
-
-
 def problems(
     presets: dict[str, Callable[[], list[TrainConfig]]],
     folder: Path = store.RESULTS,

@@ -46,7 +46,7 @@ def sweep(
     Raises:
         ValueError: a broken line in the file, a record of other code (see `read_runs`); a device,
             a text or an engine that is not on this machine; processes of torchrun.
-        OSError: too little memory; a worker that cannot take part, or see `spread`.
+        OSError: a worker that cannot take part, or see `spread`.
     """
     if parallel.size() > 1:  # they would average the gradients of different runs
         then = "start it without torchrun, once for each GPU, with CUDA_VISIBLE_DEVICES"
