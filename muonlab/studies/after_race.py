@@ -9,7 +9,17 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-from muonlab.studies.protocol import ADAMW, MUON, OUTER, RIVALS, knobs, partly, sides
+from muonlab.studies.protocol import (
+    ADAMW,
+    MUON,
+    OUTER,
+    RIVALS,
+    best_with,
+    knobs,
+    near,
+    partly,
+    sides,
+)
 from muonlab.studies.races import RACE
 from muonlab.studies.table1 import ALL_GROUPS
 from muonlab.sweeps.search import Knob, Search
@@ -54,7 +64,7 @@ def noise_and_flat(at: Place) -> Grid:
     return [_instead(adamw, rule, rate) for rule, rate in rates.items()]
 
 
-ISOTROPY = Search("isotropy", noise_and_flat, knobs, RIVALS, rounds=(8,), around=("best",))
+ISOTROPY = near("isotropy", noise_and_flat, (8,))
 
 
 def tuned_controls(at: Place) -> Grid:
@@ -91,8 +101,7 @@ def own_knobs(config: TrainConfig) -> tuple[Knob, ...]:
     return MUON if config.muon else ADAMW
 
 
-CLOSE_BY: dict[str, Any] = {"around": ("best",)}  # what a search of few trials does at once
-TABLE = Search("table-1200", both_ends, own_knobs, ("gated", "muon"), rounds=(4,), **CLOSE_BY)
+TABLE = near("table-1200", both_ends, (4,), own_knobs, ("gated", "muon"))
 
 
 def other_ends(at: Place) -> Grid:
@@ -135,7 +144,7 @@ def taller(at: Place) -> Grid:
     return [*tall, replace(tall[1], rule="neurons")]
 
 
-NORMUON = Search("normuon", taller, knobs, ("muon", "rule"), rounds=(8, 8), around=("best",))
+NORMUON = near("normuon", taller, (8, 8))
 
 # Do four Newton-Schulz steps train as well as five? Both are tuned again, around Muon's best.
 FOUR_STEPS: dict[str, Any] = {"ns_coefficients": "four", "ns_steps": 4, "ns_norm": "schatten4"}
@@ -146,7 +155,7 @@ def five_and_four(at: Place) -> Grid:
     return [replace(RACE[1200].best(at)[1], **kind) for kind in ({}, FOUR_STEPS)]
 
 
-FEWER = Search("four", five_and_four, knobs, ("ns_coefficients",), rounds=(8,), **CLOSE_BY)
+FEWER = near("four", five_and_four, (8,), contest=("ns_coefficients",))
 
 # Latent attention, experts, or both: does Muon's lead change with the architecture? Each attention
 # has its usual norms. If queries and the shared key were normed in latents as well, the position's
@@ -157,13 +166,12 @@ ATTENTIONS += [{"attention": "latent", "qk_norm": False}]
 
 def architectures(at: Place) -> Grid:
     """Returns AdamW and Muon of the race in each kind of model, half as long."""
-    models = product(RACE[1200].best(at)[:2], ATTENTIONS, (0, 16))
-    plan = {"steps": 600, "eval_every": 600}
-    return [replace(c, **plan, **kind, experts=experts) for c, kind, experts in models]
+    half = cross(RACE[1200].best(at)[:2], steps=600, eval_every=600)
+    return [replace(c, **kind, experts=n) for c, kind, n in product(half, ATTENTIONS, (0, 16))]
 
 
 KIND = ("attention", "experts", "muon")
-LATENT = Search("latent-600", architectures, knobs, KIND, rounds=(8, 8, 8), runoff=3, **CLOSE_BY)
+LATENT = near("latent-600", architectures, (8, 8, 8), contest=KIND, runoff=3)
 
 # Batches: the same tokens in fewer steps, or the same steps with more tokens. After two rounds a
 # reader found AdamW far better at the race's settings: the third looks around them, for both.
@@ -220,23 +228,16 @@ def routes(at: Place) -> Grid:
 ROUTES = Search("regression-600-routes", routes, regression_knobs, RIVALS, rounds=(16, 8, 8))
 
 
-# Weight decay, with the same product of rate and decay for either optimizer.
-def decayed(at: Place) -> Grid:
-    """Returns AdamW and Muon at three strengths, five seeds each; without decay it is the race."""
-    settings = cross(RACE[1200].best(at)[:2], matrix_decay=[1e-4, 3e-4, 1e-3], eval_every=150)
-    return cross(settings, seed=[1, 2, 3, 4, 5])
-
+# Weight decay, with the same product of rate and decay for either optimizer: three strengths, five
+# seeds each; without decay it is the race.
+DECAYED = best_with(
+    RACE[1200], matrix_decay=[1e-4, 3e-4, 1e-3], eval_every=150, seed=[1, 2, 3, 4, 5]
+)
 
 # Would tuned decay help either? It is a sixth number of both, near what did no harm above.
 DECAY = Knob("matrix_decay", 2e-5, 2e-3)
-DECAYING = Search(
-    "decay-tuned",
-    lambda at: cross(RACE[1200].best(at)[:2], matrix_decay=2e-4),
-    lambda config: (*knobs(config), DECAY),
-    RIVALS,
-    rounds=(8,),
-    **CLOSE_BY,
-)
+SOME_DECAY = best_with(RACE[1200], matrix_decay=2e-4)
+DECAYING = near("decay-tuned", SOME_DECAY, (8,), lambda config: (*knobs(config), DECAY))
 
 
 # Does the optimizer that pretrained a model matter for the one that moves it on to code?

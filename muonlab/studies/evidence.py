@@ -93,7 +93,7 @@ EVIDENCE = {
     ),
     "facts-1200": tuned(facts.FACTS_1200, seeds=5, first=6, before=(facts.FACTS_400,)),
     "imbalance": tuned(facts.IMBALANCE, seeds=5, first=16, before=(facts.FACTS_400,)),
-    "decay-1200": Study(RACE[1200].tunings, {"decay-1200": after_race.decayed}),
+    "decay-1200": Study(RACE[1200].tunings, {"decay-1200": after_race.DECAYED}),
     "decay-tuned": tuned(after_race.DECAYING, seeds=10, before=AFTER_RACE),
     "regression-600": tuned(after_race.IN_CONTEXT, after_race.ROUTES, seeds=10, first=11),
     "finetuning": tuned(after_race.MOVING, seeds=10, first=11, before=AFTER_RACE),

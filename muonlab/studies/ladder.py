@@ -12,7 +12,7 @@ from typing import Any
 
 from muonlab.studies import protocol
 from muonlab.studies.facts import FACTS_400, FACTS_1200, whose
-from muonlab.studies.protocol import ADAMW, MUON, OUTER, RIVALS, at_seeds, knobs, rounds_of, tuned
+from muonlab.studies.protocol import ADAMW, MUON, OUTER, RIVALS, best_with, near, rounds_of, tuned
 from muonlab.studies.races import AGAIN, GPU, GPU_NORMUON, GPU_SEEDS, ON_GPU, RACE, judging, shorter
 from muonlab.studies.table1 import ALL_GROUPS
 from muonlab.sweeps.search import Knob, Search
@@ -58,8 +58,7 @@ def best_of(at: Place, *searches: Search) -> Grid:
 
 
 GPU_LOW = Search("race-gpu-low", GPU.best, low_knobs, RIVALS, rounds=(8,), in_turns=True)
-NINE: dict[str, Any] = {"rounds": (9,), "around": ("best",), "in_turns": True}
-GPU_NEAR = Search("race-gpu-near", lambda at: best_of(at, GPU, GPU_LOW), knobs, RIVALS, **NINE)
+GPU_NEAR = near("race-gpu-near", lambda at: best_of(at, GPU, GPU_LOW), (9,), in_turns=True)
 
 
 def rejudged(at: Place) -> Grid:
@@ -68,7 +67,7 @@ def rejudged(at: Place) -> Grid:
     Nothing to run else: the race has judged them.
     """
     best = best_of(at, GPU, GPU_LOW, GPU_NEAR)
-    return at_seeds(best, range(6, 11), spectra=1) if {*best} != {*GPU.best(at)} else []
+    return protocol.at_seeds(best, range(6, 11), spectra=1) if {*best} != {*GPU.best(at)} else []
 
 
 LONG = "ladder-gpu-4000"  # half an hour, so it comes last
@@ -86,7 +85,7 @@ GPU_RUNGS: dict[str, dict[str, Any]] = {
 def gpu_rung(name: str, changes: dict[str, Any]) -> Search:
     """Returns the search of a rung: AdamW and Muon near the race's best, as many trials each."""
     changes = {"eval_every": changes.get("steps", ON_GPU["steps"]), **changes}
-    return Search(name, lambda at: cross(GPU.best(at), **changes), knobs, RIVALS, **NINE)
+    return near(name, best_with(GPU, **changes), (9,), in_turns=True)
 
 
 GPU_LADDER = {name: gpu_rung(name, changes) for name, changes in GPU_RUNGS.items()}
@@ -130,7 +129,8 @@ LADDER = {
 
 def four_times(at: Place) -> Grid:
     """Returns the best of the GPU's model after 250 small steps, for four times as many."""
-    return at_seeds(cross(LADDER["ladder-small"].best(at), steps=1000), range(1, 6), spectra=1)
+    best = cross(LADDER["ladder-small"].best(at), steps=1000)
+    return protocol.at_seeds(best, range(1, 6), spectra=1)
 
 
 # Warm-up and decay, which no run of the race varied: four schedules, each with four trials near
@@ -144,19 +144,14 @@ def scheduled(at: Place) -> Grid:
     return [replace(c, warmup=warmup, decay=decay) for c, (warmup, decay) in sides_and_schedules]
 
 
-SCHEDULE = Search("schedule", scheduled, knobs, RIVALS, rounds=(4,), around=("best",))
+SCHEDULE = near("schedule", scheduled, (4,))
 
 
-def other_warmups(at: Place) -> Grid:
-    """Returns the race's best with no warm-up and with a long one; at 0.1 the race has them."""
-    adamw_and_muon = RACE[1200].best(at)[:2]
-    return cross(adamw_and_muon, warmup=[0.0, 0.3], seed=[1, 2, 3, 4, 5], eval_every=1200)
+# The race's best with no warm-up and with a long one; at 0.1 the race has them.
+OTHER_WARMUPS = best_with(RACE[1200], warmup=[0.0, 0.3], seed=[1, 2, 3, 4, 5], eval_every=1200)
 
-
-def again(at: Place) -> Grid:
-    """Returns AdamW and Muon of the race at its seeds: from now on the text tells unseen spans."""
-    return cross(RACE[1200].best(at)[:2], seed=[*judging(1200)])
-
+# The race at its seeds again: from now on the text tells unseen spans.
+UNSEEN = best_with(RACE[1200], seed=[*judging(1200)])
 
 # AdamW's matrices have a second average, Muon's have none: .95 for both is no equal treatment.
 AVERAGES_OF_SQUARES = (0.95, 0.98, 0.99, 0.997)
@@ -172,14 +167,8 @@ def memories(at: Place) -> Grid:
 MEMORIES = Tuning("facts-squares-1", memories, whose)
 
 # NorMuon's step has an RMS of 0.2 in every matrix, Muon's about that. Is it the length?
-EVEN_LENGTH = Search(
-    "normuon-rms",
-    lambda at: [replace(AGAIN.best(at)[1], adjust_lr_fn="update_rms")],
-    knobs,
-    RIVALS,
-    rounds=(8,),
-    around=("best",),
-    runoff=3,
+EVEN_LENGTH = near(
+    "normuon-rms", lambda at: cross(AGAIN.best(at)[1], adjust_lr_fn="update_rms"), (8,), runoff=3
 )
 
 LEAD_SEARCHES = (GPU, GPU_LOW, GPU_NEAR, GPU_NORMUON, *GPU_LADDER.values(), *LADDER.values())
@@ -188,7 +177,7 @@ LEAD = {
     "race-gpu": tuned(GPU, seeds=5, spectra=1),
     "table-gpu": Study(
         (*GPU.tunings, GPU_TABLE),
-        {"table-gpu": lambda at: at_seeds(GPU_TABLE.best(at), GPU_SEEDS, spectra=1)},
+        {"table-gpu": lambda at: protocol.at_seeds(GPU_TABLE.best(at), GPU_SEEDS, spectra=1)},
     ),
     "race-gpu-shorter": Study(
         GPU.tunings,
@@ -201,8 +190,8 @@ LEAD = {
     **{name: tuned(search, seeds=5, spectra=1) for name, search in LADDER.items()},
     "ladder-small-1000": Study(LADDER["ladder-small"].tunings, {"ladder-small-1000": four_times}),
     "schedule": tuned(SCHEDULE, seeds=10, first=21, before=(RACE[1200],)),
-    "warmups": Study(RACE[1200].tunings, {"warmups": other_warmups}),
-    "unseen": Study(RACE[1200].tunings, {"unseen": again}),
+    "warmups": Study(RACE[1200].tunings, {"warmups": OTHER_WARMUPS}),
+    "unseen": Study(RACE[1200].tunings, {"unseen": UNSEEN}),
     "facts-squares": Study(
         (*rounds_of(FACTS_400, FACTS_1200), MEMORIES),
         {"facts-squares": lambda at: cross(MEMORIES.best(at), seed=[11, 12, 13, 14, 15])},

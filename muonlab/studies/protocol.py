@@ -7,13 +7,13 @@ new ones where a round came after a look at those.
 Every run ends with its rates decayed to 0.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
 from muonlab.optim.rules import rule_of
 from muonlab.sweeps.search import Knob, Search
-from muonlab.sweeps.study import Grid, Place, Study, Tuning, cross
+from muonlab.sweeps.study import Contest, Grid, Phase, Place, Study, Tuning, cross
 from muonlab.training.config import TrainConfig
 
 # Which setting tells two optimizers apart best, for an hour of computing? AdamW alone answers, so
@@ -67,6 +67,23 @@ def sides(steps: int, **setting: Any) -> Grid:
 
 
 RIVALS = ("muon", "rule")
+
+
+def near(
+    name: str,
+    sides: Grid | Phase,
+    rounds: tuple[int, ...],
+    knobs: Callable[[TrainConfig], tuple[Knob, ...]] = knobs,
+    contest: Contest = RIVALS,
+    **options: Any,
+) -> Search:
+    """Returns a search that begins around its sides, and goes on around the best so far."""
+    return Search(name, sides, knobs, contest, rounds, ("best",), **options)
+
+
+def best_with(search: Search, **fields: Any) -> Phase:
+    """Returns the phase that runs AdamW's and Muon's best of a search with other fields."""
+    return lambda at: cross(search.best(at)[:2], **fields)
 
 
 def partly(muon: TrainConfig, adamw: TrainConfig, groups: tuple[str, ...]) -> TrainConfig:

@@ -9,7 +9,8 @@ from itertools import product
 from typing import Any
 
 from muonlab.records.record import contestant
-from muonlab.studies.protocol import RIVALS, SEEDS, knobs, partly, rounds_of, sides, tuned
+from muonlab.studies import protocol
+from muonlab.studies.protocol import RIVALS, best_with, knobs, near, partly, rounds_of, sides, tuned
 from muonlab.sweeps.search import Knob, Search
 from muonlab.sweeps.study import Grid, Place, Study, Tuning, cross
 
@@ -28,24 +29,11 @@ def found_since(at: Place) -> Grid:
 
 
 RACE = {
-    150: Search(
-        "race-150",
-        sides(150),
-        knobs,
-        RIVALS,
-        rounds=(16, 16, 16),
-        around=("all", "best", found_since),
-    ),
+    150: Search("race-150", sides(150), knobs, RIVALS, (16, 16, 16), ("all", "best", found_since)),
     1200: Search("race-1200", sides(1200), knobs, RIVALS, rounds=(16, 8, 8)),
 }
-RACE[4800] = Search(
-    "race-4800",
-    lambda at: cross(RACE[1200].best(at)[:2], steps=4800, eval_every=4800),
-    knobs,
-    RIVALS,
-    rounds=(8, 8, 8),  # after two, Muon's average of the rest was the highest but one
-    around=("best",),
-)
+# Three rounds: after two, Muon's average of the rest was the highest but one.
+RACE[4800] = near("race-4800", best_with(RACE[1200], steps=4800, eval_every=4800), (8, 8, 8))
 
 # On a GPU: ten times the steps' tokens and eighteen times the model, tuned like the laptop's race.
 ON_GPU: dict[str, Any] = {"corpus": "docs", "size": "small", "steps": 1000, "eval_tokens": 2**18}
@@ -57,7 +45,7 @@ GPU_SEEDS = range(1, 6)
 
 # AdamW's best average of the rest was the highest that the race tried, and one seed chose. So eight
 # more trials of each around its best, and a runoff; judged at seeds that nobody has looked at.
-AGAIN = Search("race-again", RACE[1200].best, knobs, RIVALS, (8,), around=("best",), runoff=3)
+AGAIN = near("race-again", RACE[1200].best, (8,), runoff=3)
 
 
 def vo_ffn(steps: int) -> Search:
@@ -77,7 +65,7 @@ VO_FFN = {steps: vo_ffn(steps) for steps in (150, 1200)}  # 4,800 ask for growth
 def judging(steps: int) -> range:
     """Returns the seeds that judge the race of so many steps."""
     first = 6 if steps == 4800 else 1  # its first five were looked at before its third round
-    return range(first, first + SEEDS[steps])
+    return range(first, first + protocol.SEEDS[steps])
 
 
 def race(steps: int) -> Study:
@@ -93,16 +81,8 @@ def race(steps: int) -> Study:
 # Would rates of their own for QK, VO, w_in and w_out help? Four factors for either optimizer, from
 # the race's best (all 1) on: over the whole ranges eight trials would hardly find anything.
 FACTORS = tuple(Knob(f"matrix_lr_factors.{n}", 0.25, 4) for n in range(4))
-RATES = {
-    1200: Search(
-        "rates-1200",
-        lambda at: RACE[1200].best(at)[:2],
-        lambda c: FACTORS,
-        RIVALS,
-        rounds=(8, 8, 8),  # in the second AdamW still gained a hundredth of a nat
-        around=("best",),
-    )
-}
+# Three rounds: in the second AdamW still gained a hundredth of a nat.
+RATES = {1200: near("rates-1200", best_with(RACE[1200]), (8, 8, 8), lambda c: FACTORS)}
 
 
 def long_rates(at: Place) -> Grid:
@@ -111,9 +91,7 @@ def long_rates(at: Place) -> Grid:
     return [replace(c, matrix_lr_factors=own.matrix_lr_factors) for c, own in pairs]
 
 
-RATES[4800] = Search(
-    "rates-4800", long_rates, RATES[1200].knobs, RIVALS, rounds=(8,), around=("best",)
-)
+RATES[4800] = near("rates-4800", long_rates, (8,), RATES[1200].knobs)
 
 
 def shorter(
@@ -176,14 +154,9 @@ def mapped(at: Place) -> Grid:
 # Does the vocabulary, which the pilot chose, make the answer? In a larger one the tail is rarer.
 # Near the best of 512 tokens, as planned, Muon's trials ended far above AdamW's. Settings for many
 # words may lie elsewhere, so the second round goes over the whole ranges, on both sides.
+MANY_WORDS = best_with(RACE[1200], corpus="docs")
 VOCABULARY = Search(
-    "vocabulary-1200",
-    lambda at: cross(RACE[1200].best(at)[:2], corpus="docs"),
-    knobs,
-    RIVALS,
-    rounds=(8, 16, 8, 8, 8),
-    around=("best", "all"),
-    runoff=3,
+    "vocabulary-1200", MANY_WORDS, knobs, RIVALS, (8, 16, 8, 8, 8), ("best", "all"), runoff=3
 )
 
 ALL_RACES = (*RACE.values(), AGAIN, *VO_FFN.values(), *RATES.values(), VOCABULARY)
