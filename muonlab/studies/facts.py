@@ -67,8 +67,6 @@ def learner_knobs(config: TrainConfig) -> tuple[Knob, ...]:
 
 def people_known(measured: dict[str, Any]) -> float:
     """Returns the share of all people, frequent or rare, that a run on facts knows."""
-    if not isinstance(measured, dict) or not measured.get("accuracy"):
-        raise ValueError(f"expected run.held_out[-1] of a run on facts; got {measured!s:.80}")
     shares = numbers(measured["accuracy"])
     people = [people_in_group(group) for group in range(len(shares))]
     return sum(map(mul, people, shares)) / sum(people)

@@ -99,15 +99,10 @@ def row_name(groups: Iterable[str]) -> str:
     return MUON if {*groups} == {*ALL_GROUPS} else "+".join(groups) or ADAMW
 
 
-def _order() -> list[str]:
-    """Few matrices first: single groups before pairs, and in each the order of the forward pass."""
-    singles = ["Q", "K", "QK", "V", "O", "VO", "W_in", "W_out", "W_gate", "FFN"]
-    known = [row_name(groups) for groups in (*PAPER_ROWS, *OWN_ROWS)]
-    rest = sorted(set(known) - {*singles, ADAMW, MUON, "VO+FFN"}, key=known.index)
-    return [ADAMW, *singles, *rest, "VO+FFN", MUON]
-
-
-ROW_NAMES = _order()
+# Few matrices first: single groups before pairs, and in each the order of the forward pass.
+ROW_NAMES = [ADAMW, "Q", "K", "QK", "V", "O", "VO", "W_in", "W_out", "W_gate", "FFN"]
+ROW_NAMES += ["VO+W_in", "VO+W_out", "VO+W_in+W_gate", "VO+W_out+W_gate", "VO+W_in+W_out"]
+ROW_NAMES += ["V+FFN", "O+FFN", "QK+FFN", "VO+FFN", MUON]
 
 
 def paper_losses(gated: bool) -> dict[str, list[float]]:

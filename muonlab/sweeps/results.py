@@ -30,18 +30,17 @@ def read_runs(path: Path | str) -> list[Record]:
 
 
 def _with_configs(path: Path | str) -> list[tuple[TrainConfig, Record]]:
-    runs, configs = read_records(path) if Path(path).exists() else [], []
+    runs = read_records(path) if Path(path).exists() else []
     defaults = json.loads(json.dumps(dataclasses.asdict(TrainConfig())))  # tuples as lists
     for run in runs:
         if unknown := sorted(run.config.keys() - defaults.keys()):
             message = f"{path}: a run recorded by code {run.provenance.get('code', 'unknown')} has"
             raise ValueError(f"{message} the options {', '.join(unknown)}, which this code lacks")
         run.config = defaults | run.config
-        try:
-            configs.append(TrainConfig(**run.config))
-        except ValueError as error:
-            raise ValueError(f"{path}: a run has a setting that none can have: {error}") from error
-    return [*zip(configs, runs, strict=True)]
+    try:
+        return [(TrainConfig(**run.config), run) for run in runs]
+    except ValueError as error:  # a setting that none can have
+        raise ValueError(f"{path}: {error}") from error
 
 
 class Known:
