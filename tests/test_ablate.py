@@ -16,7 +16,7 @@ from muonlab.training.config import TrainConfig
 
 BASE = TrainConfig(steps=2, batch=2, context=8, eval_every=2, eval_tokens=64, device="cpu")
 TUNING = Tuning("small-tuning", cross(BASE, lr=[0.01, 0.02]), contest=("muon",))
-SMALL = Study((TUNING,), {"small-none": lambda at: [], "small-seeds": 2})
+SMALL = Study((TUNING,), {"small-none": lambda at: [], "small-seeds": TUNING.at_new_seeds(2)})
 
 
 @pytest.fixture(autouse=True)

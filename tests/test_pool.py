@@ -22,7 +22,8 @@ from tests.test_sweep import train_at_once
 
 BASE = TrainConfig(steps=2, batch=2, context=8, eval_every=2, eval_tokens=64, device="cpu")
 TUNING = Tuning("small-tuning", cross(BASE, lr=[0.01, 0.02]), contest=("muon",))
-SMALL = Study((TUNING,), {"small-seeds": 2, "small-more": lambda at: cross(BASE, seed=[8, 9])})
+FINALS = {"small-seeds": TUNING.at_new_seeds(2), "small-more": lambda at: cross(BASE, seed=[8, 9])}
+SMALL = Study((TUNING,), FINALS)
 
 WORKER = """
 import sys, time

@@ -20,7 +20,7 @@ TUNING = Tuning(
     cross(CONFIG, muon=(), adamw_lr=[0.1, 0.2]) + cross(CONFIG, lr=[0.1, 0.2]),
     contest=("muon",),
 )
-STUDY = Study((TUNING,), {"some": 3, "more": TUNING.at_new_seeds(1, steps=4)})
+STUDY = Study((TUNING,), {"some": TUNING.at_new_seeds(3), "more": TUNING.at_new_seeds(1, steps=4)})
 
 
 def run(config, loss=1.0, **changes):

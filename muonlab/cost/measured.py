@@ -8,17 +8,16 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from muonlab.benchmark.card import TRAINED
+from muonlab.benchmark.card import TRAINED, TRAINERS
 from muonlab.data.load import shape_for
 from muonlab.models.gpt import SIZES
+from muonlab.records.record import contestant
 from muonlab.records.store import RESULTS
 from muonlab.records.table import table
 from muonlab.sweeps.results import known
 from muonlab.sweeps.study import Phase, Place, Unrecorded
 from muonlab.training.build import model_shape
 from muonlab.training.config import TrainConfig
-
-EVERY_MATRIX = {"QK", "VO", "FFN"}
 
 
 def left(phases: Mapping[str, Phase], at: Place) -> str:
@@ -53,14 +52,10 @@ def left(phases: Mapping[str, Phase], at: Place) -> str:
 
 def minutes(config: TrainConfig) -> float | None:
     """Returns the minutes of a run's steps on the timed card; None: nobody has timed such steps."""
-    rule = config.rule if {*config.muon} == EVERY_MATRIX else ""
-    who = {"muon": "Muon", "normuon": "NorMuon"}.get(rule) if config.muon else "AdamW"
-    batch, context, words = TRAINED.get(config.size, (0, 0, 0))
-    alike = (config.batch, config.context, config.pieces) == (batch, context, 1)
-    shape = model_shape(config)
-    if who is None or not alike or shape != SIZES[config.size] or config.precision == "fp32":
-        return None
-    if shape_for(config.corpus, shape).vocab_size != words:
+    who, shape = contestant(vars(config)), model_shape(config)
+    form = config.batch, config.context, shape_for(config.corpus, shape).vocab_size
+    alike = form == TRAINED.get(config.size) and shape == SIZES[config.size]
+    if who not in TRAINERS or not alike or config.pieces > 1 or config.precision == "fp32":
         return None
     [row] = [row for row in _timings()["training, eager"] if row["size"] == config.size]
     return config.steps * row[f"{who} ms"] / 60_000

@@ -17,13 +17,12 @@ SPECTRUM = "_"  # no matrix is called so
 DIVERGING = "PRGn"  # purple below 0, green above: told apart without red or green
 
 
-def matrix(matrices: Mapping[str, Any], *, shared: bool = True, logy: bool = False) -> Figure:
+def matrix(matrices: Mapping[str, Any], *, shared: bool = True) -> Figure:
     """Returns each matrix as a heat map, and their singular values beside or below.
 
     Args:
         matrices: of each name, (m, n).
         shared: one scale of colours for all, symmetric around 0; else each has its own.
-        logy: the axis of the singular values.
     """
     demand(matrices)
     arrays = {name: checks.array("matrices", matrix) for name, matrix in matrices.items()}
@@ -43,7 +42,7 @@ def matrix(matrices: Mapping[str, Any], *, shared: bool = True, logy: bool = Fal
         axes.set(title=name, xlabel=f"{M.shape[0]} × {M.shape[1]}")
         axes.spines[:].set_visible(True)
     spectra = {name: np.linalg.svd(M, False, False) for name, M in arrays.items()}
-    draw_spectra(places[SPECTRUM], spectra, logy)
+    draw_spectra(places[SPECTRUM], spectra, logy=False)
     if not alone:
         places[SPECTRUM].legend()
     return figure

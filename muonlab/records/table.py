@@ -1,7 +1,7 @@
 """Tables: rows of cells, and recorded runs, a row for each setting against one of your choice."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy
@@ -58,7 +58,11 @@ def runs_table(
     if not chosen:
         raise ValueError(f"no recorded run has {', '.join(words(where)) or 'anything'}")
     settings = _by_setting(chosen)
-    reference = _reference(settings.values(), against) if against else []
+    references = [group for group in settings.values() if fits(group[0].config, against)]
+    if against and len(references) != 1:
+        matches = f"{len(references)} of {len(settings)} settings have {', '.join(words(against))}"
+        raise ValueError(f"{matches}: name exactly one, or leave fewer of them with --where")
+    reference = references[0] if against else []
     return table(*columns(dict(s) | _cells(group, reference) for s, group in settings.items()))
 
 
@@ -80,14 +84,6 @@ def _by_setting(runs: Sequence[Record]) -> dict[ShownFields, list[Record]]:
     for run in runs:
         settings[tuple((f, shown(run.config.get(f))) for f in varying)].append(run)
     return settings
-
-
-def _reference(settings: Collection[list[Record]], against: Mapping[str, Any]) -> list[Record]:
-    fitting = [group for group in settings if fits(group[0].config, against)]
-    if len(fitting) != 1:
-        matches = f"{len(fitting)} of {len(settings)} settings have {', '.join(words(against))}"
-        raise ValueError(f"{matches}: name exactly one, or leave fewer of them with --where")
-    return fitting[0]
 
 
 def _cells(group: Sequence[Record], reference: Sequence[Record]) -> dict[str, str]:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from muonlab.studies.evidence import EVIDENCE
-from muonlab.studies.table1 import ALL_GROUPS, TABLE_SEEDS, TIERS, one_rate, rows, table_rows
+from muonlab.studies.table1 import ALL_GROUPS, TIERS, one_rate, rows, table_rows
 from muonlab.sweeps.study import HERE, Grid, Phase, Place, Study, Tuning, cross
 from muonlab.training.config import TrainConfig
 
@@ -42,7 +42,8 @@ LESSON_04 = Tuning(
 
 
 # Three seeds of both in eight times the steps: evidence follows the tail in them.
-LESSON_04_LONGER = LESSON_04.at_new_seeds(3, steps=1200, eval_every=50)
+LESSON_04_FINALS = {"lesson-04-seeds": LESSON_04.at_new_seeds(10)}
+LESSON_04_FINALS |= {"lesson-04-longer": LESSON_04.at_new_seeds(3, steps=1200, eval_every=50)}
 
 # Lesson 03. `update_rms` gives every update the same norm, so that a larger step cannot pass for a
 # better direction. "exact" is the polar factor from an SVD in float64. Without the lowest rate, two
@@ -122,12 +123,12 @@ def biographies(name: str, base: TrainConfig) -> Study:
 
 
 STUDIES = EVIDENCE | {
-    "lesson-03": Study((LESSON_03,), {"lesson-03-seeds": NEW_SEEDS}),
-    "lesson-04": Study((LESSON_04,), {"lesson-04-seeds": 10, "lesson-04-longer": LESSON_04_LONGER}),
+    "lesson-03": Study((LESSON_03,), {"lesson-03-seeds": LESSON_03.at_new_seeds(NEW_SEEDS)}),
+    "lesson-04": Study((LESSON_04,), LESSON_04_FINALS),
     "facts-paper": biographies("facts-paper", FACTS_PAPER),
     **{name: by_the_paper(name) for name in TIERS},
-    "cpu-retuned": Study((LESSON_04, RETUNING), {"cpu-retuned": len(TABLE_SEEDS)}),
-    "lesson-16-averages": Study((LESSON_16,), {"lesson-16-averages": 10}),
+    "cpu-retuned": Study((LESSON_04, RETUNING), {"cpu-retuned": RETUNING.at_new_seeds(3)}),
+    "lesson-16-averages": Study((LESSON_16,), {"lesson-16-averages": LESSON_16.at_new_seeds(10)}),
 }
 PHASES = {name: phase for study in STUDIES.values() for name, phase in study.phases().items()}
 PRESETS: dict[str, Callable[[], Grid]] = {name: partial(p, HERE) for name, p in PHASES.items()}

@@ -15,9 +15,8 @@ from muonlab.studies.facts import FACTS_400, FACTS_1200, whose
 from muonlab.studies.protocol import ADAMW, MUON, OUTER, RIVALS, best_with, near, rounds_of, tuned
 from muonlab.studies.races import AGAIN, GPU, GPU_NORMUON, GPU_SEEDS, ON_GPU, RACE, judging, shorter
 from muonlab.studies.table1 import ALL_GROUPS
-from muonlab.sweeps.search import Knob, Search
+from muonlab.sweeps.search import Search
 from muonlab.sweeps.study import Grid, Place, Study, Tuning, cross
-from muonlab.training.config import TrainConfig
 
 GPU_ROWS = (("VO", "FFN"), ("QK",), ("VO",), ("FFN",))
 
@@ -38,17 +37,12 @@ GPU_TABLE = Tuning("table-gpu-tuning", gpu_rows, ("muon",))  # the better of bot
 # The loser's grid first: AdamW's best rate of the matrices is the lowest third of its range, Muon's
 # rate of the rest and its average of squares lie at an edge. So eight trials of each over what lies
 # there, and eight around the best of all, which itself runs again.
+ADAMW_SQUARES = replace(OUTER[2], low=0.01, high=0.05)  # what the average leaves to the new
+MUON_SQUARES = replace(OUTER[2], low=0.001, high=0.02)
 LOW_KNOBS = {
-    (): (replace(ADAMW[0], low=0.0003, high=0.0013), ADAMW[1], *OUTER[:2]),
-    ALL_GROUPS: (*MUON, replace(OUTER[0], low=0.0025, high=0.02), OUTER[1]),
+    (): (replace(ADAMW[0], low=0.0003, high=0.0013), ADAMW[1], *OUTER[:2], ADAMW_SQUARES),
+    ALL_GROUPS: (*MUON, replace(OUTER[0], low=0.0025, high=0.02), OUTER[1], MUON_SQUARES),
 }
-LOW_SQUARES = {(): (0.01, 0.05), ALL_GROUPS: (0.001, 0.02)}  # what the average leaves to the new
-
-
-def low_knobs(config: TrainConfig) -> tuple[Knob, ...]:
-    """Returns the five knobs of a contestant, over the low ends of the race's ranges."""
-    low, high = LOW_SQUARES[config.muon]
-    return *LOW_KNOBS[config.muon], replace(OUTER[2], low=low, high=high)
 
 
 def best_of(at: Place, *searches: Search) -> Grid:
@@ -57,7 +51,7 @@ def best_of(at: Place, *searches: Search) -> Grid:
     return first.best(at, *more)
 
 
-GPU_LOW = Search("race-gpu-low", GPU.best, low_knobs, RIVALS, rounds=(8,), in_turns=True)
+GPU_LOW = Search("race-gpu-low", GPU.best, lambda c: LOW_KNOBS[c.muon], RIVALS, (8,), in_turns=True)
 GPU_NEAR = near("race-gpu-near", lambda at: best_of(at, GPU, GPU_LOW), (9,), in_turns=True)
 
 
@@ -186,7 +180,7 @@ LEAD = {
     "normuon-gpu": tuned(GPU_NORMUON, seeds=5, before=(GPU,), name="normuon-gpu", spectra=1),
     "race-gpu-again": Study(rounds_of(GPU, GPU_LOW, GPU_NEAR), {"race-gpu-again": rejudged}),
     **{n: tuned(s, seeds=3, before=(GPU,), spectra=1) for n, s in GPU_LADDER.items()},
-    "paper-gpu": Study((*GPU.tunings, GPU_PAPER), {"paper-gpu": 2}),
+    "paper-gpu": Study((*GPU.tunings, GPU_PAPER), {"paper-gpu": GPU_PAPER.at_new_seeds(2)}),
     **{name: tuned(search, seeds=5, spectra=1) for name, search in LADDER.items()},
     "ladder-small-1000": Study(LADDER["ladder-small"].tunings, {"ladder-small-1000": four_times}),
     "schedule": tuned(SCHEDULE, seeds=10, first=21, before=(RACE[1200],)),

@@ -133,12 +133,8 @@ class Study:
     """The tunings that a question needs, in order, and the phases that follow from them."""
 
     tunings: tuple[Tuning, ...]
-    finals: dict[str, Phase | int]  # a number: the best of the last tuning at so many new seeds
+    finals: dict[str, Phase]
 
     def phases(self) -> dict[str, Phase]:
         """Returns the grids by name, in order: each needs the records of those before it only."""
-        finals = {
-            name: self.tunings[-1].at_new_seeds(final) if isinstance(final, int) else final
-            for name, final in self.finals.items()
-        }
-        return {tuning.name: tuning.grid for tuning in self.tunings} | finals
+        return {tuning.name: tuning.grid for tuning in self.tunings} | self.finals
