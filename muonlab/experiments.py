@@ -7,18 +7,15 @@ stands here, so that nothing inside can move a lesson.
 from muonlab.cost.formulas import Counts, muon_overhead
 from muonlab.cost.plans import GPT_1B, clock, estimate, speed
 from muonlab.cost.timeline import Machine, ends, timeline
-from muonlab.data.facts import first_token_accuracy
 from muonlab.distributed.rehearse import rehearse
 from muonlab.distributed.sharded import orthogonalize_apart
 from muonlab.optim.own import own_rule
 from muonlab.records.store import RESULTS
 from muonlab.statistics import (
-    Interval,
     chance_to_see,
     contrast,
     contrast_by_seed,
     corrected,
-    half_width,
     mean_interval,
     paired_interval,
     seeds_needed,
@@ -32,7 +29,6 @@ from muonlab.studies.hypothesis import Hypothesis, state
 from muonlab.studies.races import RACE, RATES, VOCABULARY
 from muonlab.studies.table1 import (
     ALL_GROUPS,
-    TIERS,
     paper_losses,
     recovered,
     row_losses,
@@ -42,8 +38,8 @@ from muonlab.studies.table1 import (
 )
 from muonlab.studies.verdicts import end_of, judge
 from muonlab.sweeps.results import recorded
-from muonlab.sweeps.search import Knob, Search
-from muonlab.sweeps.study import HERE, Place, best_trial
+from muonlab.sweeps.search import Search
+from muonlab.sweeps.study import HERE, best_trial
 from muonlab.sweeps.sweep import sweep
 from muonlab.training.build import build_model
 from muonlab.training.config import TrainConfig

@@ -477,7 +477,7 @@ RECORDS = [
     ("list(sweep([config()], 'new.jsonl', workers=2))", "ray 'local'"),
     ("list(sweep([config()], 'new.jsonl', engine='slurm', workers=0))", "workers 0"),
     ("best_trial([])", "trial finished"),
-    ("Hypothesis('lr', {})", "fields 'lr'"),
+    ("Hypothesis('lr', {})", "field better 'l'"),
     ("Hypothesis({'lr': 0.2}, {'lr': 0.1}, metric=lambda run: 1.0, by=1)", "def lambda"),
     ("Hypothesis({'lr': 0.2}, {'lr': 0.1}, metric=print, by=1)", "text print cell"),
     ("config(muon=('QK.3',))", "block 0, 1, 2; '3'"),

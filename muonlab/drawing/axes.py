@@ -127,8 +127,6 @@ def scales(axes: Axes, logx: bool, logy: bool) -> None:
 def numbers_of(values: Any) -> np.ndarray:
     """Returns numbers, or one row of them a seed, whatever holds them."""
     try:
-        if isinstance(values, str):
-            raise TypeError
         return np.array([numbers_of(v) if np.ndim(v) else float(v) for v in values])
     except (TypeError, ValueError) as error:
         raise ValueError(f"expected numbers to draw, got {checks.told(values)}") from error

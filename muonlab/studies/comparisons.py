@@ -103,16 +103,14 @@ class Comparison:
     def lengths(self) -> list[Record]:
         """The final runs, and those of the second that were planned for fewer steps.
 
-        ValueError where the comparison has none of fewer steps.
+        FileNotFoundError where the comparison has none of fewer steps.
         """
-        if not self.shorter:
-            raise ValueError(f"no runs of fewer steps of {self.rivals[1]}: {self.question}")
         return self.runs + self._recorded(f"{self.shorter}-shorter", any_length=True)
 
     def leads(self, measure: Measure = OVERALL) -> list[Interval | None]:
         """Returns the lead in equal time at each of LONGER and at the clock.
 
-        None where the second has no run as short, or as long, as that. ValueError as `lengths`.
+        None where the second has no run as short, or as long, as that. Errors as `lengths`.
         """
         runs, how = self.lengths, (measure, self.rivals, self.who)
         most = self.config.steps / min(run.config["steps"] for run in runs)

@@ -19,6 +19,7 @@ from muonlab.optim.orthogonalize import polar
 from muonlab.theory import embeddings, memory
 
 Parts = Iterator[tuple[str, Any]]
+Rule = Callable[[Tensor], Tensor]
 
 
 def short(values: Any) -> Any:
@@ -42,14 +43,22 @@ def rotations(draws: int = 100) -> Parts:
 
 
 def _ten_facts(p: Tensor, facts: tuple[Tensor, Tensor], rule: str, length: float) -> Tensor:
-    E, values = facts
     if rule == "adam":  # at the lowest rate the common fact takes 171 steps in some rotations
-        return memory.train(p, E, values, "adam", length, 200, momentum=0.9, beta2=0.999).correct
-    W, known = torch.zeros(10, 10).double(), []
-    for _ in range(100):
+        return memory.train(p, *facts, "adam", length, 200, momentum=0.9, beta2=0.999).correct
+
+    def step(G: Tensor) -> Tensor:
+        D = memory.direction(G, rule)  # type: ignore[arg-type]
+        return length / matrix_norm(D, 2) * D
+
+    return _known(p, *facts, step, 100)
+
+
+def _known(p: Tensor, E: Tensor, values: Tensor, step: Rule, steps: int) -> Tensor:
+    """Returns the probability of each fact's right answer, before each step from −∇L."""
+    W, known = torch.zeros(len(p), len(p)).double(), []
+    for _ in range(steps):
         known.append(memory.answers(W, E, values).diagonal())
-        D = memory.direction(memory.descent(W, E, values, p), rule)  # type: ignore[arg-type]
-        W = W + length / matrix_norm(D, 2) * D
+        W = W + step(memory.descent(W, E, values, p))
     return torch.stack(known)
 
 
@@ -66,7 +75,7 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
-DIRECTIONS: dict[str, Callable[[Tensor], Tensor] | None] = {
+DIRECTIONS: dict[str, Rule | None] = {
     "gradient": lambda G: G,
     "normalized": lambda G: G / matrix_norm(G, keepdim=True).clamp_min(1e-30),
     "sign": torch.sign,
@@ -94,18 +103,14 @@ def _lowest(names: Iterable[str], rank: int, seeds: int, **how: Any) -> dict[str
         squares = [torch.tensor([0.9, 0.99, 0.999])] if name == "adam" else []
         grid = torch.cartesian_prod(RATES_TRIED, MOMENTA, *squares)
         losses = _race(grid, DIRECTIONS[name], rank, seed, **how)
-        losses_by_rule.setdefault(name, []).append(_best(losses, 3 if squares else 1))
+        rate = int(losses.argmin()) * len(RATES_TRIED) // len(losses)  # 0 and 21 are the edges
+        losses_by_rule.setdefault(name, []).append([short(losses.min().item()), rate])
     return losses_by_rule
-
-
-def _best(losses: Tensor, betas: int = 1) -> list[float]:
-    """The lowest loss, and at which of the rates: 0 and 21 are the edges."""
-    return [short(losses.min().item()), int(losses.argmin()) // (4 * betas)]
 
 
 def _race(
     grid: Tensor,
-    rule: Callable[[Tensor], Tensor] | None,
+    rule: Rule | None,
     rank: int,
     seed: int,
     weakest: float = -1.5,
@@ -191,17 +196,12 @@ def balance(steps: int = 400, lengths: Sequence[float] = (0.125, 0.5, 2, 8, 32))
     Normalized gradient descent gets the Frobenius length of Muon's step.
     """
     p, E = embeddings.two_block(99, 20, 0.8), torch.eye(99).double()
+    ways: dict[str, Rule] = {"gd": lambda G: G, "muon": polar}
+    ways["normalized"] = lambda G: G / G.norm().clamp_min(1e-300) * 98**0.5
 
     def run(rule: str, length: float) -> list[list[float]]:
-        W, rows = torch.zeros(99, 99).double(), []
-        for _ in range(steps):
-            rows.append(memory.answers(W, E, E).diagonal()[[0, -1]].tolist())
-            G = memory.descent(W, E, E, p)
-            D = polar(G) if rule == "muon" else G
-            if rule == "normalized":
-                D = D / D.norm().clamp_min(1e-300) * 98**0.5
-            W = W + length * D
-        return rows
+        known = _known(p, E, E, lambda G: length * ways[rule](G), steps)
+        return known[:, [0, -1]].tolist()
 
     for rule, length in (("gd", 20.0), ("normalized", 0.5), ("muon", 0.5)):
         yield f"{rule} by step", short(run(rule, length))
