@@ -47,9 +47,11 @@ STEPPERS: dict[str, Callable[..., Any]] = {
     "muonlab NorMuon": NorMuon,
     "muonlab AdamW": lambda params: Muon([{"params": params, "rule": "adamw"}]),
 }
-TRAINERS: dict[str, tuple[type[Muon], tuple[str, ...]]] = {
-    "AdamW": (Muon, ()),
-    **{kind.__name__: (kind, ("QK", "VO", "FFN")) for kind in (Muon, NorMuon)},
+# As `training.run` has them on a GPU.
+TRAINERS: dict[str, Callable[[GPT], Optimizer]] = {
+    "AdamW": lambda model: Muon(route(model, muon=()).groups(), capturable=True),
+    "Muon": lambda model: Muon(route(model).groups(), capturable=True),
+    "NorMuon": lambda model: NorMuon(route(model).groups(), capturable=True),
 }
 
 
@@ -165,8 +167,8 @@ def card_training(device: torch.device, speed: float) -> Sheet:
         weights = 12 * shape.layers * shape.width**2 + shape.width * words
         flop = 6 * read * (weights + shape.layers * context * shape.width)
         row: dict[str, Any] = {"size": size, "tokens a step": read}
-        for who, of in TRAINERS.items():
-            run = trainer(tokens, True, partial(_optimizer, *of), size, words)
+        for who, make in TRAINERS.items():
+            run = trainer(tokens, True, make, size, words)
             _, spent, row[f"{who} peak MB"] = timed(run, device)
             row |= {f"{who} ms": spent, f"{who} tokens/s": 1000 * read / spent}
             row[f"{who} share of peak"] = flop / spent / speed
@@ -176,11 +178,6 @@ def card_training(device: torch.device, speed: float) -> Sheet:
 
 TABLES: dict[str, Callable[[torch.device, float], Sheet]] = {"newton_schulz": newton_schulz_stacks}
 TABLES |= {"optimizer_step": card_step, "training, eager": card_training}
-
-
-def _optimizer(kind: type[Muon], groups: tuple[str, ...], model: GPT) -> Optimizer:
-    """As `training.run` has it on a GPU."""
-    return kind(route(model, muon=groups).groups(), capturable=True)
 
 
 def _flop(shape: tuple[int, int]) -> int:

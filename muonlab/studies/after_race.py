@@ -9,17 +9,8 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-from muonlab.studies.protocol import (
-    ADAMW,
-    MUON,
-    OUTER,
-    RIVALS,
-    best_with,
-    knobs,
-    near,
-    partly,
-    sides,
-)
+from muonlab.studies import protocol
+from muonlab.studies.protocol import ADAMW, MUON, OUTER, RIVALS, best_with, knobs, near, partly
 from muonlab.studies.races import RACE
 from muonlab.studies.table1 import ALL_GROUPS
 from muonlab.sweeps.search import Knob, Search
@@ -190,7 +181,7 @@ def planned(best_for: Callable[[int], Grid]) -> Grid:
 
 BATCH = Search(
     "batch",
-    planned(sides),
+    planned(protocol.sides),
     knobs,
     ("batch", "steps", "muon"),
     rounds=(8, 8, 8, 8, 8, 8),

@@ -205,11 +205,7 @@ REGRESSION = Comparison("linear regression in context", "regression-600", shorte
 def unknown(steps: int) -> Measure:
     """Returns the share of wrong answers about the rarest groups that lesson 10 judges."""
     first = 7 if steps == 400 else 8
-
-    def share(at: Mapping[str, Any]) -> float:
-        return 1 - mean(at["accuracy"][first:])
-
-    return share
+    return lambda at: 1 - mean(at["accuracy"][first:])
 
 
 def lead_map(comparisons: Iterable[Comparison] = ()) -> list[dict[str, Any]]:

@@ -37,11 +37,13 @@ from muonlab.training.config import TrainConfig
 from muonlab.training.run import Run
 
 PATH = RESULTS / "mechanism.json"
+Rates = Sequence[float]
 
 
-def hunt(
-    seeds: int = 6, steps: int = 60, rates: Sequence[float] = (0.0031, 0.005, 0.0062, 0.0125, 0.025)
-) -> Parts:
+HUNTED: Rates = (0.0031, 0.005, 0.0062, 0.0125, 0.025)
+
+
+def hunt(seeds: int = 6, steps: int = 60, rates: Rates = HUNTED) -> Parts:
     """Lesson 03's bug hunt, one rate for all: mean training loss of the last ten steps."""
     corpus: Any = load_corpus("docs")
     bugs = ("none", "never orthogonalizes", "one axis", "momentum overwritten", "head under Muon")
@@ -75,12 +77,10 @@ def _suspect(corpus: Any, bug: str, rate: float, seed: int, steps: int) -> float
     return mean(losses[-10:])
 
 
-def tail(
-    seeds: int = 2,
-    steps: int = 150,
-    rates: Sequence[float] = (1, 2, 4, 8, 16, 32, 64),
-    tokens: int = 2**15,
-) -> Parts:
+DOUBLED: Rates = (1, 2, 4, 8, 16, 32, 64)
+
+
+def tail(seeds: int = 2, steps: int = 150, rates: Rates = DOUBLED, tokens: int = 2**15) -> Parts:
     """Lesson 06's run: held-out loss on all tokens, head and tail, along training, by the rate.
 
     The rate is that of embedding and last matrix, in units of 0.00125; the lesson has 16 and 1.
