@@ -14,7 +14,7 @@ from muonlab.studies.protocol import ADAMW, MUON, OUTER, RIVALS, best_with, knob
 from muonlab.studies.races import RACE
 from muonlab.studies.table1 import ALL_GROUPS
 from muonlab.sweeps.search import Knob, Search
-from muonlab.sweeps.study import Grid, Place, cross
+from muonlab.sweeps.study import Grid, Phase, Place, cross
 from muonlab.training.config import TrainConfig
 
 # Does isotropy gain anything? First the treatments must treat: at AdamW's own setting, fresh noise,
@@ -61,6 +61,10 @@ ISOTROPY = near("isotropy", noise_and_flat, (8,))
 def tuned_controls(at: Place) -> Grid:
     """Returns each control's best at ten seeds."""
     return cross(ISOTROPY.best(at), seed=[*range(1, 11)], spectra_every=150)
+
+
+CONTROLS: dict[str, Phase] = {"isotropy-equal": equal_rates, "isotropy-doses": doses}
+CONTROLS["isotropy"] = tuned_controls
 
 
 # Which matrices need Muon, once everything is tuned? What Muon leaves stays with AdamW, at its best

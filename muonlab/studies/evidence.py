@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 from muonlab.records.record import Record
 from muonlab.studies import after_race, facts, races
@@ -62,14 +61,7 @@ EVIDENCE = {
     # These trials found nothing below the best with one rate, whose five seeds the race has.
     "rates-4800": Study(rounds_of(*AFTER_RACE, RACE[4800], *RATES.values()), {}),
     "knobs": Study((*RACE[150].tunings[:2], *RACE[1200].tunings, *MAPPING), {"knobs": mapped}),
-    "isotropy": Study(
-        rounds_of(*AFTER_RACE, after_race.ISOTROPY),
-        {
-            "isotropy-equal": after_race.equal_rates,
-            "isotropy-doses": after_race.doses,
-            "isotropy": after_race.tuned_controls,
-        },
-    ),
+    "isotropy": Study(rounds_of(*AFTER_RACE, after_race.ISOTROPY), after_race.CONTROLS),
     # `first`: the seeds before it were looked at before a round was added, so they do not count.
     "vocabulary-1200": tuned(races.VOCABULARY, seeds=10, first=16, before=AFTER_RACE),
     "table-1200": Study(
@@ -119,12 +111,8 @@ FEWER_STEPS: dict[str, tuple[Search, dict[str, int], range, tuple[float, ...]]] 
     "regression-600": (after_race.IN_CONTEXT, {}, range(11, 21), (0.55, *FRACTIONS)),
     "finetuning": (after_race.MOVING, {}, range(11, 21), FRACTIONS),
 }
-EVIDENCE |= {
-    f"{name}-shorter": Study(
-        EVIDENCE[search.name].tunings,
-        {f"{name}-shorter": partial(races.shorter, search, where, seeds, parts=parts)},
-    )
-    for name, (search, where, seeds, parts) in FEWER_STEPS.items()
-}
+for name, (search, where, seeds, parts) in FEWER_STEPS.items():
+    shorter = {f"{name}-shorter": races.shorter(search, where, seeds, parts)}
+    EVIDENCE |= {f"{name}-shorter": Study(EVIDENCE[search.name].tunings, shorter)}
 EVIDENCE |= LEAD
 SEARCHES = FIRST_SEARCHES | {search.name: search for search in LEAD_SEARCHES}

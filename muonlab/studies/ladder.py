@@ -6,7 +6,6 @@ sides: settings of another batch or size decide more than the optimizer.
 """
 
 from dataclasses import replace
-from functools import partial
 from itertools import product
 from typing import Any
 
@@ -167,16 +166,14 @@ EVEN_LENGTH = near(
 
 LEAD_SEARCHES = (GPU, GPU_LOW, GPU_NEAR, GPU_NORMUON, *GPU_LADDER.values(), *LADDER.values())
 LEAD_SEARCHES += (SCHEDULE, EVEN_LENGTH)
+GPU_SHORTER = shorter(GPU, {}, GPU_SEEDS, (0.9, 0.8, 0.7, 0.6, 0.5))
 LEAD = {
     "race-gpu": tuned(GPU, seeds=5, spectra=1),
     "table-gpu": Study(
         (*GPU.tunings, GPU_TABLE),
         {"table-gpu": lambda at: protocol.at_seeds(GPU_TABLE.best(at), GPU_SEEDS, spectra=1)},
     ),
-    "race-gpu-shorter": Study(
-        GPU.tunings,
-        {"race-gpu-shorter": partial(shorter, GPU, {}, GPU_SEEDS, parts=(0.9, 0.8, 0.7, 0.6, 0.5))},
-    ),
+    "race-gpu-shorter": Study(GPU.tunings, {"race-gpu-shorter": GPU_SHORTER}),
     "normuon-gpu": tuned(GPU_NORMUON, seeds=5, before=(GPU,), name="normuon-gpu", spectra=1),
     "race-gpu-again": Study(rounds_of(GPU, GPU_LOW, GPU_NEAR), {"race-gpu-again": rejudged}),
     **{n: tuned(s, seeds=3, before=(GPU,), spectra=1) for n, s in GPU_LADDER.items()},

@@ -3,7 +3,7 @@
 At three lengths; with a rate for each kind of matrix; with other averages; in a larger vocabulary.
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -12,7 +12,7 @@ from muonlab.records.record import contestant
 from muonlab.studies import protocol
 from muonlab.studies.protocol import RIVALS, best_with, knobs, near, partly, rounds_of, sides, tuned
 from muonlab.sweeps.search import Knob, Search
-from muonlab.sweeps.study import Grid, Place, Study, Tuning, cross
+from muonlab.sweeps.study import Grid, Phase, Place, Study, Tuning, cross
 
 
 def found_since(at: Place) -> Grid:
@@ -94,26 +94,24 @@ def long_rates(at: Place) -> Grid:
 RATES[4800] = near("rates-4800", long_rates, (8,), RATES[1200].knobs)
 
 
-def shorter(
-    search: Search,
-    where: Mapping[str, Any],
-    seeds: range,
-    at: Place,
-    parts: tuple[float, ...] = (0.75, 0.85),
-) -> Grid:
-    """Returns Muon's best of a search, `where` its fields are so, planned for a part of its steps.
+def shorter(search: Search, where: dict[str, int], seeds: range, parts: Sequence[float]) -> Phase:
+    """Returns the phase of Muon's best of a search, `where` its fields are so, in fewer steps.
 
-    How many does Muon need to end where AdamW ends after all of them? A longer run stopped early,
-    whose rates are still high, would count too many.
+    How many does Muon need to end where AdamW ends after all of them? Each is planned for a part of
+    its steps: a longer run stopped early, whose rates are still high, would count too many.
     """
-    best = [c for c in search.best(at) if contestant(vars(c)) in ("Muon", "Muon(VO, FFN)")]
-    return [
-        replace(config, steps=steps, eval_every=steps, seed=seed)
-        for seed in seeds
-        for config in best
-        if where.items() <= vars(config).items()
-        for steps in (round(part * config.steps) for part in parts)
-    ]
+
+    def plans(at: Place) -> Grid:
+        best = [c for c in search.best(at) if contestant(vars(c)) in ("Muon", "Muon(VO, FFN)")]
+        return [
+            replace(config, steps=steps, eval_every=steps, seed=seed)
+            for seed in seeds
+            for config in best
+            if where.items() <= vars(config).items()
+            for steps in (round(part * config.steps) for part in parts)
+        ]
+
+    return plans
 
 
 # Who wins where, as a map: AdamW by its first average, Muon by its momentum, three lengths. At each
