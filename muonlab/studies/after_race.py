@@ -6,7 +6,7 @@ and a second training on code.
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 from muonlab.studies import protocol
@@ -176,11 +176,8 @@ PLANS = {(8, 1600): 1200, (8, 100): 150, (128, 100): 150}  # (batch, steps): ste
 def planned(best_for: Callable[[int], Grid]) -> Grid:
     """Returns AdamW and Muon for each batch and length, of the settings found for some steps."""
     best = {race: best_for(race)[:2] for race in {*PLANS.values()}}
-    return [
-        replace(side, batch=batch, steps=steps, eval_every=steps)
-        for (batch, steps), race in PLANS.items()
-        for side in best[race]
-    ]
+    plans = (cross(best[race], batch=b, steps=n, eval_every=n) for (b, n), race in PLANS.items())
+    return [*chain(*plans)]
 
 
 BATCH = Search(
