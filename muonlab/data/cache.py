@@ -4,10 +4,8 @@ A file is the line `muonlab corpus 1 SHA256`, then the content, which the hash c
 """
 
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from hashlib import sha256
-from pathlib import Path
 
 from muonlab.files import cache_folder, replace_file
 
@@ -25,9 +23,8 @@ def load_or_build(name: str, build: Callable[[], bytes]) -> tuple[bytes, str]:
         OSError: the folder or the file cannot be read or written; nothing is left behind.
     """
     path = cache_folder() / name
-    with _advice(path):
-        path.parent.mkdir(parents=True, exist_ok=True)  # better refused now than after the work
-        file = path.read_bytes() if path.exists() else None
+    path.parent.mkdir(parents=True, exist_ok=True)  # better refused now than after the work
+    file = path.read_bytes() if path.exists() else None
     try:
         if file is not None:
             return checked_content(file)
@@ -35,8 +32,7 @@ def load_or_build(name: str, build: Callable[[], bytes]) -> tuple[bytes, str]:
         warnings.warn(f"{path} {error}; it is built again", stacklevel=5)
     content = build()
     digest = sha256(content).hexdigest()
-    with _advice(path):
-        replace_file(path, f"{STAMP}{digest}\n".encode() + content)
+    replace_file(path, f"{STAMP}{digest}\n".encode() + content)
     return content, digest
 
 
@@ -47,13 +43,3 @@ def checked_content(file: bytes) -> tuple[bytes, str]:
     if first != f"{STAMP}{digest}".encode():
         raise ValueError(f"should begin with {STAMP!r} and the hash of what follows")
     return content, digest
-
-
-@contextmanager
-def _advice(path: Path) -> Iterator[None]:
-    """Adds to what the system says of the cache what the user can do."""
-    try:
-        yield
-    except OSError as error:
-        then = "make room or give access there, or set MUONLAB_CACHE to another folder"
-        raise OSError(error.errno, f"{error.strerror}; {then}", str(path)) from error

@@ -12,15 +12,10 @@ from muonlab.data.corpus import SPAN, Corpus
 from muonlab.data.load import load_corpus
 
 
-def repeated(corpus: Corpus) -> float:
-    """Returns the share of held-out spans of SPAN tokens that the training text has too."""
-    spans = corpus.unseen[SPAN - 1 :]
-    return 1 - spans.double().mean().item() if len(spans) else 0.0
-
-
 def counts_of(corpus: Corpus) -> str:
     """Returns the table of counts that the dataset card quotes."""
     head, middle, tail = torch.bincount(corpus.frequency_class(), minlength=3).tolist()
+    repeated = 1 - corpus.unseen[SPAN - 1 :].double().mean().item()
     rows = {
         "name": corpus.name,
         "sha256": corpus.sha256,
@@ -29,7 +24,7 @@ def counts_of(corpus: Corpus) -> str:
         "training tokens": f"{len(corpus.train):,}",
         "held-out tokens": f"{len(corpus.held_out):,}",
         "vocabulary": f"{corpus.vocab_size:,}: {head:,} head, {middle:,} middle, {tail:,} tail",
-        f"held-out spans of {SPAN} tokens also in training": f"{repeated(corpus):.1%}",
+        f"held-out spans of {SPAN} tokens also in training": f"{repeated:.1%}",
     }
     return "\n".join(f"{name:<44} {value}" for name, value in rows.items())
 
