@@ -1,6 +1,5 @@
 """Shards of tokens: read as llm.c writes them, refused when anything is wrong with them."""
 
-import errno
 import re
 import socket
 import struct
@@ -43,8 +42,7 @@ def folder(tmp_path):
 )
 def test_a_wrong_shard_is_refused(tmp_path, wrong):
     path = write_shard(tmp_path / "a.bin", [1, 2, 3, 4], **wrong)
-    message = "a.bin does not begin as a shard|a.bin has .* bytes, which do not fit .*download it"
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=r"a\.bin does not begin.* or .* end, .*download it again"):
         shards.read_shard(path)
 
 
@@ -120,21 +118,14 @@ def test_a_shard_on_the_machine_needs_no_network(folder, monkeypatch):
 
 @pytest.mark.parametrize(
     "error",
-    [LocalEntryNotFoundError("no connection"), OSError("reset by peer"), TimeoutError("slow")],
-    ids=["offline", "reset", "slow"],
+    [LocalEntryNotFoundError("no connection"), TimeoutError("slow"), OSError("No space left")],
+    ids=["offline", "slow", "full"],
 )
 def test_without_a_network_the_message_names_what_needs_none(monkeypatch, error):
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", Mock(side_effect=error))
-    with pytest.raises(ConnectionError, match=r'fineweb_val_000000\.bin .*load_corpus\("docs"\)'):
+    message = rf"fineweb_val_000000\.bin .*{error}.*load_corpus\(\"docs\"\)"
+    with pytest.raises(OSError, match=message):
         load_corpus("fineweb")
-
-
-def test_a_full_disk_says_what_to_do(monkeypatch):
-    error = OSError(errno.ENOSPC, "No space left on device", "/some/where")
-    monkeypatch.setattr(huggingface_hub, "hf_hub_download", Mock(side_effect=error))
-    with pytest.raises(OSError, match=r"No space left.*set HF_HOME") as caught:
-        shards.download(shards.HELD_OUT)
-    assert caught.value.errno == errno.ENOSPC
 
 
 def test_a_corpus_travels_as_shards(tmp_path, monkeypatch):
