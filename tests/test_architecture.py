@@ -35,7 +35,7 @@ FLOOR = {room: number for number, floor in enumerate(FLOORS) for room in floor}
 SHOWS = {"ipywidgets", "anywidget", "traitlets", "matplotlib", "seaborn", "IPython", "jupytext"}
 SHOWING = {"drawing", "classroom", "notebooks", "teaching", "cli", "__main__"}
 OPTIONAL = {"ray", "submitit"}  # may be missing
-LATE = ("seaborn", "torch.distributed")  # take a second to import: where they are used
+LATE = ("pandas", "seaborn", "torch.distributed")  # take a second to import: where they are used
 ROOMS_OF_LESSONS = ("models", "theory", "data", "experiments", "classroom")
 DOORS = {"muonlab", *(f"muonlab.{door}" for door in ROOMS_OF_LESSONS)}
 MODULES = sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")

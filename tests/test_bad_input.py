@@ -383,7 +383,6 @@ STATISTICS = [
 DATA = [
     ("load_corpus('dcos')", "'docs' 'dcos' mean"),
     ("load_corpus('')", "name ''"),
-    ("load_corpus(None)", "name None"),
     ("load_corpus('docs-12')", "257 'docs-12'"),
     ("shape_for('docs-12', SMALL)", "257 'docs-12'"),
     ("load_corpus('code-x')", "vocabulary 'code-x'"),

@@ -40,7 +40,6 @@ def load_corpus(name: str | Path = "docs") -> Task:
         ValueError: an unknown name, or a file with the wrong content.
         OSError: a folder that cannot be read, a full disk, no network.
     """
-    checks.kind("the name of a text, or a folder", name, str, Path)
     if not str(name):
         raise ValueError(f"expected the name of a text, such as 'docs', or a folder; got {name!r}")
     name = spelled(name) if isinstance(name, str) else name
