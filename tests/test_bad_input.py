@@ -114,14 +114,10 @@ def cached(name):
         load_corpus("docs")
 
 
-def bomb(folder, shape, data=0):
-    """A checkpoint whose index is right, and whose model, or data, would fill the machine."""
-    folder, index = Path(folder), {"data": "data-00000000", "checksums": {"a.safetensors": ""}}
-    (folder / index["data"]).mkdir(parents=True, exist_ok=True)
-    with (folder / index["data"] / "a.safetensors").open("wb") as file:
-        file.truncate(data)  # it takes no room
-    index |= {curve: [] for curve in CURVES} | {"config": {}, "step": 0, "cpu_seconds": 0.0}
-    index |= {"shape": vars(SMALL) | shape}
+def bomb(folder, shape):
+    """A checkpoint whose index is right, and whose model would fill the machine."""
+    folder, index = Path(folder), {"data": "data-00000000", "shape": vars(SMALL) | shape}
+    folder.mkdir()
     index |= {"checksum": checkpoints._digest(index)}
     (folder / checkpoints.INDEX).write_text(json.dumps(index))
     return folder
@@ -209,9 +205,6 @@ def folder(tmp_path_factory):
         os.mkfifo(here / "pipe")
     else:
         (here / "pipe").mkdir()
-    (here / "large").mkdir()
-    with (here / "large" / "checkpoint.json").open("wb") as file:
-        file.truncate(2**40)  # it takes no room
     (here / "broken").mkdir()
     (here / "broken" / "checkpoint.json").write_text("{")
     return here
@@ -279,9 +272,7 @@ OPTIMIZER = [
     ("shards.write_shard(np.array([70_000]), 50_257, Path('s.bin'))", "token 70000"),
     ("config(corpus='')", "corpus name ''"),
     ("config(gated='yes')", "gated True False 'yes'"),
-    ("config(muon=('QK', 'QK'))", "muon once 'QK'"),
     ("config(betas=(0.9,))", "betas 2 (0.9,)"),
-    ("config(device='mps', precision='bf16')", "mps float32 'bf16'"),
     ("paired_interval([1.0, 2.0], [1.0])", "seed 2, 1"),
     ("figures.bars({'s': {'a': [1, 2]}, 't': {'a': [1, 2], 'b': [1, 2]}}, xlabel='x')", "'a' 'b'"),
     ("NorMuon([p()], scale='papr')", "scale paper 'papr'"),
@@ -424,10 +415,8 @@ TRAINING = [
     ("config(ns_coefficients='magic')", "ns_coefficients jordan 'magic'"),
     ("config(adjust_lr_fn='rms')", "adjust_lr_fn match_rms_adamw 'rms'"),
     ("config(steps=np.float64(5))", "steps whole 5.0"),
-    ("config(steps=HUGE)", "steps 1000000000000"),
     ("config(context=65)", "context 64 65"),
     ("config(warmup=0.7, decay=0.7)", "warmup=0.7 sum 1"),
-    ("config(eval_tokens=10)", "eval_tokens 64 10"),
     ("config(experts=8, rule='sgd')", "'sgd' experts"),
     ("config(device='gpu')", "device cuda 'gpu'"),
     ("train(config(device='cuda:99'), FACTS)", "device cuda:99"),
@@ -439,10 +428,8 @@ TRAINING = [
     ("train(config(), FACTS, checkpoint='broken')", "checkpoint broken delete"),
     ("load_model('nowhere')", "checkpoint nowhere"),
     ("load_model('broken')", "checkpoint broken"),
-    ("load_model('large')", "large bytes"),
     ("load_model(bomb('wide', {'layers': 10**9}))", "layers 1000000000"),
     ("load_model(bomb('words', {'vocab_size': HUGE}))", "GiB free"),
-    ("load_model(bomb('heavy', {'layers': 1}, data=2**40))", "heavy bytes 1,099,511,627,776"),
     ("train(config(corpus='docs', steps=1), FACTS)", "corpus='docs' facts-3"),
     ("factor(3, 10, NAN, 0.4)", "warmup=nan fractions"),
     ("build_model(config(corpus='docs'), FACTS)", "corpus='docs' facts-3"),

@@ -588,8 +588,6 @@ def test_shares_make_up_the_batch(monkeypatch):
     assert torch.equal(torch.cat(shares), rows)
     with pytest.raises(ValueError, match=r"12 rows .* 3 processes, in 5 pieces each: .* 15"):
         parallel.share(rows, pieces=5)
-    with pytest.raises(ValueError, match="batch must be a multiple of pieces=3"):
-        replace(CONFIG, batch=8, pieces=3)
 
 
 @pytest.mark.parametrize("processes", [2, 5, 40])

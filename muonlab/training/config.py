@@ -23,31 +23,18 @@ MUONS_OWN = {"lr", "rule", *OPTIONS} - {"betas"}  # AdamW reads those
 SHAPE = ("gated", "attention", "qk_norm", "fused_qkv", "experts")  # of the model, beside its size
 IN_DOCS_TOKENS = ("docs", "code")  # these have the same tokens
 IDLE = "in this run these options change nothing"
-CHOICES: dict[str, Iterable[str]] = {
-    "size": SIZES,
-    "precision": ("auto", "fp32", "bf16"),
-    "attention": ATTENTIONS,
-    "rule": RULES,
-    "ns_coefficients": (*COEFFICIENTS, "exact"),
-    "ns_norm": NORMS,
-    "adjust_lr_fn": get_args(LRScale),
-    "pretrained_by": ("lesson-04", "AdamW", "Muon"),
-}
-COUNTS = ("steps", "batch", "context", "eval_every", "eval_tokens", "pieces")
-COUNTS_FROM_0 = ("experts", "pretraining", "spectra_every", "eval_batch")
-LRS = ("lr", "adamw_lr", "adamw_matrix_lr", "matrix_lr_factors")
-AMOUNTS = ("weight_decay", "matrix_decay", "warmup", "decay", "noise", "grad_clip")
-NUMBERS: dict[str, tuple[float, float]] = {  # from the first on, below the second
-    **dict.fromkeys(COUNTS, (1, 2**31)),
-    **dict.fromkeys(COUNTS_FROM_0, (0, 2**31)),
-    **dict.fromkeys((*LRS, *AMOUNTS), (0, checks.LARGEST)),
-    **dict.fromkeys(("momentum", "betas", "adamw_matrix_beta1"), (0, 1)),
-    **{"seed": (0, 2**63), "ns_steps": (1, MOST_STEPS + 1)},
-}
 
 
-def _option(default: Any, text: str) -> Any:
-    return dataclasses.field(default=default, metadata={"help": text})
+def _option(default: Any, text: str, **allowed: Any) -> Any:
+    return dataclasses.field(default=default, metadata={"help": text, **allowed})
+
+
+def _choice(default: str, text: str, known: Iterable[str]) -> Any:
+    return _option(default, f"{text}: {', '.join(known)}", known=known)
+
+
+def _number(default: Any, text: str, least: float = 0, end: float = checks.LARGEST) -> Any:
+    return _option(default, text, least=least, end=end)
 
 
 @dataclass(frozen=True)
@@ -63,74 +50,83 @@ class TrainConfig:
     """
 
     corpus: str = _option("docs", "docs[-V], code[-V], facts-M[-zipfS], fineweb, a folder, …")
-    size: str = _option("tiny", "the model: " + ", ".join(SIZES))
+    size: str = _choice("tiny", "the model", SIZES)
     gated: bool = _option(False, "gated feed-forward, with w_gate")
-    attention: str = _option("multi-head", "the attention: " + ", ".join(ATTENTIONS))
+    attention: str = _choice("multi-head", "the attention", ATTENTIONS)
     qk_norm: bool = _option(True, "queries and keys are normed; latent attention: all but k_up c")
     fused_qkv: bool = _option(False, "one matrix makes queries, keys and values: group QKV")
-    experts: int = _option(0, "experts in a feed-forward layer, of which a token takes 3; 0: dense")
+    experts: int = _number(0, "experts in a feed-forward layer, of which a token takes 3; 0: dense")
     muon: tuple[str, ...] = _option(("QK", "VO", "FFN"), "groups under Muon, QK.0: of one block")
-    rule: str = _option("muon", "what steps those groups: " + ", ".join(RULES))
-    noise: float = _option(1.0, "the norm of a rule's noise, as a share of that of its step")
-    lr: float = _option(0.01, "the learning rate of that rule; Muon's before adjust_lr_fn")
-    adamw_lr: float = _option(3e-3, "AdamW's learning rate, for everything that Muon does not take")
-    adamw_matrix_lr: float | None = _option(None, "the same for matrices alone, if it is to differ")
-    adjust_lr_fn: str = _option("match_rms_adamw", "how lr depends on a matrix's shape")
-    matrix_lr_factors: tuple[float, float, float, float] = _option(
+    rule: str = _choice("muon", "what steps those groups", RULES)
+    noise: float = _number(1.0, "the norm of a rule's noise, as a share of that of its step")
+    lr: float = _number(0.01, "the learning rate of that rule; Muon's before adjust_lr_fn")
+    adamw_lr: float = _number(3e-3, "AdamW's learning rate, for everything that Muon does not take")
+    adamw_matrix_lr: float | None = _number(None, "the same for matrices alone, if it is to differ")
+    adjust_lr_fn: str = _choice("match_rms_adamw", "how lr follows a shape", get_args(LRScale))
+    matrix_lr_factors: tuple[float, float, float, float] = _number(
         (1.0, 1.0, 1.0, 1.0), "that rate's factors for QK, VO, w_in with w_gate, and w_out"
     )
-    momentum: float = _option(0.95, "Muon's average of gradients")
+    momentum: float = _number(0.95, "Muon's average of gradients", end=1)
     nesterov: bool = _option(True, "Muon looks one step ahead")
-    ns_coefficients: str = _option("jordan", f"exact, or one of {', '.join(COEFFICIENTS)}")
-    ns_steps: int = _option(5, "Newton-Schulz steps")
-    ns_norm: str = _option("frobenius", f"what divides a matrix before them: {' or '.join(NORMS)}")
-    betas: tuple[float, float] = _option((0.9, 0.95), "AdamW's two averages")
-    adamw_matrix_beta1: float | None = _option(None, "the first for matrices, if it is to differ")
-    weight_decay: float = _option(0.0, "decoupled decay, for both; 0 as in arXiv 2509.26030")
-    matrix_decay: float = _option(0.0, "of matrices: what a step at the full rate takes off")
-    pretraining: int = _option(0, "steps on docs that come first")
-    pretrained_by: str = _option(
-        "lesson-04", "its optimizer: lesson 04's AdamW, or race-1200's best AdamW or Muon"
+    ns_coefficients: str = _choice("jordan", "what orthogonalizes", (*COEFFICIENTS, "exact"))
+    ns_steps: int = _number(5, "Newton-Schulz steps", 1, MOST_STEPS + 1)
+    ns_norm: str = _choice("frobenius", "the norm that divides a matrix before them", NORMS)
+    betas: tuple[float, float] = _number((0.9, 0.95), "AdamW's two averages", end=1)
+    adamw_matrix_beta1: float | None = _number(None, "the first, for matrices alone", end=1)
+    weight_decay: float = _number(0.0, "decoupled decay, for both; 0 as in arXiv 2509.26030")
+    matrix_decay: float = _number(0.0, "of matrices: what a step at the full rate takes off")
+    pretraining: int = _number(0, "steps on docs that come first")
+    pretrained_by: str = _choice(
+        "lesson-04", "its AdamW, or race-1200's best", ("lesson-04", "AdamW", "Muon")
     )
-    steps: int = _option(200, "updates of the weights")
-    batch: int = _option(16, "sequences in a batch")
-    context: int = _option(64, "tokens in a sequence")
-    warmup: float = _option(0.1, "fraction of the steps in which all rates rise")
-    decay: float = _option(0.4, "fraction of the steps, at the end, in which they fall to 0")
-    seed: int = _option(0, "of the first weights and of the batches")
-    eval_every: int = _option(50, "steps between two measurements of the held-out loss")
-    eval_tokens: int = _option(16_384, "held-out tokens that a measurement reads")
-    spectra_every: int = _option(0, "steps between two measurements of the spectra; 0: none")
-    eval_batch: int = _option(0, "sequences a process reads at once there; 0: as in training")
-    pieces: int = _option(1, "equal pieces of a batch, one after the other, for smaller memories")
-    grad_clip: float = _option(0.0, "largest norm of all gradients together; 0: any")
-    precision: str = _option("auto", "fp32, bf16, or auto: bf16 where it is faster")
+    steps: int = _number(200, "updates of the weights", 1)
+    batch: int = _number(16, "sequences in a batch", 1)
+    context: int = _number(64, "tokens in a sequence", 1)
+    warmup: float = _number(0.1, "fraction of the steps in which all rates rise")
+    decay: float = _number(0.4, "fraction of the steps, at the end, in which they fall to 0")
+    seed: int = _number(0, "of the first weights and of the batches", end=2**63)
+    eval_every: int = _number(50, "steps between two measurements of the held-out loss", 1)
+    eval_tokens: int = _number(16_384, "held-out tokens that a measurement reads", 1)
+    spectra_every: int = _number(0, "steps between two measurements of the spectra; 0: none")
+    eval_batch: int = _number(0, "sequences a process reads at once there; 0: as in training")
+    pieces: int = _number(
+        1, "equal pieces of a batch, one after the other, for smaller memories", 1
+    )
+    grad_clip: float = _number(0.0, "largest norm of all gradients together; 0: any")
+    precision: str = _choice("auto", "auto is bf16 where that is faster", ("auto", "fp32", "bf16"))
     compile: bool = _option(False, "torch.compile makes one program of the model")
     device: str = _option("auto", "cpu, cuda, mps, or auto: cuda where it is, else cpu")
 
     def __post_init__(self) -> None:
-        for name, value in vars(self).items():
+        for option in dataclasses.fields(self):
+            value = getattr(self, option.name)
             if isinstance(value, list):  # as JSON and the command line bring it
-                object.__setattr__(self, name, tuple(value))
+                object.__setattr__(self, option.name, tuple(value))
             elif isinstance(value, numpy.generic):  # JSON knows none
-                object.__setattr__(self, name, value.item())
+                object.__setattr__(self, option.name, value.item())
+            self._check(option)
         object.__setattr__(self, "corpus", spelled(self.corpus))
         if not self.corpus:
             raise ValueError("corpus is the name of a text, such as 'docs', or a folder; got ''")
-        for name, known in CHOICES.items():
-            if not (name == "rule" and OWN.fullmatch(self.rule)):
-                checks.choice(name, getattr(self, name), known)
-        for name, (low, end) in NUMBERS.items():
-            value, default = getattr(self, name), getattr(TrainConfig, name)
-            if isinstance(default, tuple) and len(value) != len(default):
-                raise ValueError(f"{name} must be {len(default)} numbers, got {value}")
-            for number in value if isinstance(default, tuple) else (value,):
-                if number is not None or default is not None:
-                    checks.number(name, number, low, end, whole=isinstance(default, int))
-        for name in (name for name, value in vars(TrainConfig).items() if isinstance(value, bool)):
-            checks.choice(name, getattr(self, name), (True, False))
         self.rate(0)  # warm-up and decay leave each other room
         self._check_together()
+
+    def _check(self, option: dataclasses.Field[Any]) -> None:
+        """Raises ValueError unless an option is what its field allows."""
+        name, default, allowed = option.name, option.default, option.metadata
+        value = getattr(self, name)
+        if isinstance(default, bool):
+            checks.choice(name, value, (True, False))
+        elif "known" in allowed and not (name == "rule" and OWN.fullmatch(value)):
+            checks.choice(name, value, allowed["known"])
+        elif "least" in allowed and not value is default is None:
+            numbers, whole = (value,), isinstance(default, int)
+            if isinstance(default, tuple):
+                numbers = value
+                if len(numbers) != len(default):
+                    raise ValueError(f"{name} must be {len(default)} numbers, got {value}")
+            for number in numbers:
+                checks.number(name, number, allowed["least"], allowed["end"], whole=whole)
 
     def _check_together(self) -> None:
         """Raises ValueError for options that do not fit each other."""
@@ -138,8 +134,6 @@ class TrainConfig:
         if isinstance(self.muon, str):
             message = "muon takes several groups, as ('QK', 'VO', 'FFN')"
             raise ValueError(f"{message}; got {self.muon!r}")
-        if len({*self.muon}) < len(self.muon):
-            raise ValueError(f"muon takes each group once, got {self.muon}")
         for entry in self.muon:
             group, _, block = entry.partition(".")
             checks.choice("muon", group, GROUPS)
@@ -152,16 +146,9 @@ class TrainConfig:
         # the run sees if it is there
         if not re.fullmatch(r"auto|cpu|mps|cuda(:\d+)?", self.device):
             raise ValueError(f"device must be auto, cpu, mps, cuda or cuda:N; got {self.device!r}")
-        if self.device == "mps" and self.precision == "bf16":
-            raise ValueError("device='mps' computes in float32: take precision='auto', got 'bf16'")
         if self.context > size.context:
             longest = f"{size.context} for size={self.size!r}, got {self.context}"
             raise ValueError(f"context must be at most {longest}: larger sizes take more")
-        if self.batch % self.pieces:
-            raise ValueError(f"batch must be a multiple of pieces={self.pieces}, got {self.batch}")
-        if self.eval_tokens < self.context:
-            tokens = f"one context of {self.context}, got {self.eval_tokens}"
-            raise ValueError(f"eval_tokens must be at least {tokens}")
         if self.experts and not rule_of(self.rule).stacks:
             stacking = ", ".join(name for name, rule in RULES.items() if rule.stacks)
             others = f"take {stacking}, or experts=0"
