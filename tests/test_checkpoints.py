@@ -291,15 +291,3 @@ def test_a_folder_where_nobody_may_write_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoints.tempfile, "TemporaryFile", refuse)  # root may write anywhere
     with pytest.raises(OSError, match=r"run \(Permission denied\): .* where you may write"):
         train(CONFIG, Cycle(fail_at=0), checkpoint=tmp_path / "run", progress=False)
-
-
-@pytest.mark.parametrize("door", DOORS)
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("shape", None), ("shape", {"wings": 2}), ("config", None), ("step", "2"), ("held_out", {})],
-)
-def test_an_index_that_another_program_wrote_is_refused_by_name(good, door, name, value):
-    rewrite(good, lambda index: index.update({name: value}))
-    if name != "shape" or door == "load_model" or value is None:
-        with pytest.raises(ValueError, match=r"good (is no checkpoint of a run|holds no model)"):
-            DOORS[door](good)

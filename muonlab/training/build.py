@@ -17,16 +17,14 @@ from muonlab.optim.rules import rule_of
 from muonlab.training.config import SHAPE, TrainConfig
 
 
-def check_task(config: TrainConfig, task: Task) -> None:
-    """Raises ValueError for the task of other facts; a text may be any."""
+def build_model(config: TrainConfig, task: Task) -> GPT:
+    """Returns the untrained model for a task: the same bits for the same seed, on every device.
+
+    The task of other facts than the config's raises ValueError; a text may be any.
+    """
     made = any(x.startswith(("facts-", "regression-")) for x in (config.corpus, task.name))
     if made and not config.pretraining and config.corpus != task.name:
         raise ValueError(f"expected the task of corpus={config.corpus!r}, got {task.name}")
-
-
-def build_model(config: TrainConfig, task: Task) -> GPT:
-    """Returns the untrained model for a task: the same bits for the same seed, on every device."""
-    check_task(config, task)
     with torch.random.fork_rng(devices=[]):  # leave the caller's chance alone
         torch.manual_seed(config.seed)
         return build(task.shape(model_shape(config)))
