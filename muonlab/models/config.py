@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from muonlab import checks
 
 ATTENTIONS = ("multi-head", "latent")
-DEEPEST = 10_000  # layers; none has a tenth of that
 
 
 @dataclass(frozen=True)
@@ -39,35 +38,24 @@ class GPTConfig:
                 checks.choice(name, value, (True, False))
             elif isinstance(default, int) or (default is None and value is not None):
                 checks.number(name, value, 0 if name.endswith("experts") else 1, whole=True)
-        checks.number("layers", self.layers, 1, DEEPEST, whole=True)
         checks.number("rope_base", self.rope_base, 1)
         checks.number("balance", self.balance, 0)
         checks.choice("attention", self.attention, ATTENTIONS)
-        if self.attention == "latent":
-            self._idle("multi-head attention", "fused_qkv")
-        else:
-            self._idle("latent attention", "rotary", "latent")
+        idle = ["fused_qkv"] if self.attention == "latent" else ["latent", "rotary"]
         if not self.experts:
-            self._idle("experts", "active_experts", "shared_experts", "expert_hidden", "balance")
+            idle += ["active_experts", "shared_experts", "expert_hidden", "balance"]
         elif not 1 <= self.active_experts <= self.experts:
-            message = f"from 1 to experts={self.experts}, got {self.active_experts}"
-            then = "let a token choose fewer, or build more experts"
-            raise ValueError(f"active_experts must be {message}: {then}")
+            message = f"must be from 1 to experts={self.experts}, got {self.active_experts}"
+            raise ValueError(f"active_experts {message}")
+        for name in idle:
+            if (value := getattr(self, name)) != getattr(GPTConfig, name):
+                here = f"attention={self.attention!r}, experts={self.experts}"
+                raise ValueError(f"{name}={value} changes nothing with {here}")
         if self.width % (2 * self.heads):
             message = f"a multiple of 2·heads, got width={self.width} and heads={self.heads}"
             raise ValueError(f"width must be {message}: RoPE turns a head's numbers in pairs")
         if self.rotary_width % 2:
             raise ValueError(f"rotary must be even, as RoPE turns pairs; got {self.rotary}")
-        if max(self.latent_width, self.rotary_width) > self.width:
-            came = f"latent={self.latent}, rotary={self.rotary}"
-            raise ValueError(f"latent and rotary are at most width={self.width}, got {came}")
-
-    def _idle(self, needs: str, *names: str) -> None:
-        """Raises ValueError for an option that would do nothing."""
-        for name in names:
-            if (value := getattr(self, name)) != getattr(GPTConfig, name):
-                here = f"attention={self.attention!r}, experts={self.experts}"
-                raise ValueError(f"{name}={value} needs {needs}; got {here}")
 
     @property
     def latent_width(self) -> int:

@@ -96,10 +96,10 @@ class GPT(nn.Module):
         Raises:
             ValueError: a wrong shape, too many tokens, or an id outside the vocabulary.
         """
+        self._check(tokens)
         logits = self.head(self._features(tokens)).float()  # (B, T, V)
         if targets is None:
             return logits
-        checks.choice("reduction", reduction, ("mean", "none"))
         if targets.shape != tokens.shape:
             shapes = f"{tuple(tokens.shape)}, got {tuple(targets.shape)}"
             raise ValueError(f"targets must have the shape of the tokens, {shapes}")
@@ -129,7 +129,6 @@ class GPT(nn.Module):
 
     def _features(self, tokens: Tensor) -> Tensor:
         """Returns what the head reads, (B, T, C)."""
-        self._check(tokens)
         x = self.embedding(tokens)  # (B, T, C)
         cos, sin = self.cos[: tokens.shape[1]], self.sin[: tokens.shape[1]]  # (T, h/2)
         for block in self.blocks:
@@ -139,9 +138,8 @@ class GPT(nn.Module):
     def _check(self, tokens: Tensor) -> None:
         context, words = self.config.context, self.config.vocab_size
         if tokens.ndim != 2 or not 1 <= tokens.shape[1] <= context:
-            message = f"expected tokens (B, T), 1 <= T <= context={context}"
-            then = "cut the text, or build a model of longer context"
-            raise ValueError(f"{message}, got shape {tuple(tokens.shape)}: {then}")
+            expected = f"tokens (B, T), 1 <= T <= context={context}"
+            raise ValueError(f"expected {expected}, got shape {tuple(tokens.shape)}")
         if tokens.device.type == "cpu":  # elsewhere it would stall the device
             lowest, highest = (bound.item() for bound in tokens.aminmax())
             if not 0 <= lowest <= highest < words:
