@@ -86,16 +86,13 @@ def adamw(**options):
     return Muon([{"params": [p()], "rule": "adamw", **options}])
 
 
-def saved(make=Muon, value=None):
-    """A state after one step, its momentum exchanged for a value."""
+def saved(make=Muon):
+    """A state after one step."""
     of = p()
     of.grad = torch.ones_like(of)
     optimizer = make([of])
     optimizer.step()
-    state_dict = optimizer.state_dict()
-    if value is not None:
-        state_dict["state"][0]["momentum_buffer"] = value
-    return state_dict
+    return optimizer.state_dict()
 
 
 def stepped(**options):
@@ -251,17 +248,13 @@ OPTIMIZER = [
     ("stepped(ns_coefficients=(100.0, 100.0, 100.0)).step()", "triples (100.0, 100.0, 100.0)"),
     ("stepped(lr=20.0).step()", "lr weight_decay 2 signs"),
     ("Muon([p()], eps=0)", "eps above 0"),
-    ("Muon([{'params': [p()], 'use_muon': 'no'}])", "use_muon True False 'no'"),
-    ("Muon([{'params': [p()], 'use_muon': True, 'rule': 'adamw'}])", "use_muon=True rule='adamw'"),
     ("adamw(betas=(0.9,))", "betas two (0.9,)"),
     ("Muon([p(2, 2)]).load_state_dict(saved())", "momentum_buffer (2, 2) (4, 3)"),
     ("Muon([p()]).load_state_dict(saved(torch.optim.AdamW))", "momentum_buffer None"),
     ("adamw().load_state_dict(saved(torch.optim.Adagrad))", "exp_avg None"),
-    ("Muon([p()]).load_state_dict(saved(value=torch.full((4, 3), NAN)))", "momentum_buffer NaN"),
     ("route(gpt()).count('moun')", "muon 'moun'"),
     ("route(gpt(), ['QK'], ['blocks.0.attention.q.weight'])", "q.weight' claimed twice"),
-    ("route(nn.Linear(2, 2), ['bias'])", "'bias' (2,)"),
-    ("route(nn.ModuleDict({'q': nn.Linear(2, 2)}), ['FFN'])", "FFN *.w_in.weight q."),
+    ("route(nn.ModuleDict({'q': nn.Linear(2, 2)}), ['FFN'])", "FFN q."),
     ("GPTConfig(gated='no')", "gated True False 'no'"),
     ("GPTConfig(rope_base=NAN)", "rope_base nan"),
     ("GPTConfig(experts=4, balance=-0.1)", "balance -0.1"),

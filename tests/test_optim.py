@@ -454,9 +454,7 @@ def test_an_unknown_rule_is_refused_and_leaves_the_optimizer_whole():
     assert len(optimizer.param_groups) == 1
 
 
-@pytest.mark.parametrize(
-    "key", [{"use_muon": False}, {"algorithm": "adamw"}, {"kind": "AdamW"}, {"rule": "AdamW"}]
-)
+@pytest.mark.parametrize("key", [{"use_muon": False}, {"algorithm": "adamw"}, {"kind": "AdamW"}])
 def test_a_group_of_another_library_is_stepped_by_the_rule_that_its_key_names(key):
     ours, theirs = parameters([(10, 4)]), parameters([(10, 4)])
     options = {"lr": 3e-4, "betas": (0.9, 0.95), "eps": 1e-10}

@@ -23,7 +23,7 @@ from muonlab.machine import in_float64
 from muonlab.optim import fused, refusals, sharding
 from muonlab.optim.coefficients import JORDAN, Schedule, Triple, schedule
 from muonlab.optim.fast import Scratch, launches_cost, orthogonalized
-from muonlab.optim.orthogonalize import Norm, is_finite, polar
+from muonlab.optim.orthogonalize import Norm, polar
 from muonlab.optim.sharding import by_rows, over_rows
 from muonlab.optim.stacks import (
     Group,
@@ -167,8 +167,6 @@ class Muon(torch.optim.Optimizer):
                 if not isinstance(value, Tensor) or value.shape != p.shape:
                     expected = f"a tensor {key} of {name!r}, of the shape {tuple(p.shape)}"
                     raise ValueError(f"expected {expected}, got {checks.told(value)} in this state")
-                if not is_sharded(value) and not is_finite(value):
-                    raise ValueError(f"the saved {key} of {name!r} holds NaN or Inf: take another")
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:

@@ -25,8 +25,8 @@ SYNONYMS = {"wd": "weight_decay", "decay": "weight_decay", "learning_rate": "lr"
 SYNONYMS |= {"beta1": "betas", "beta2": "betas", "steps": "ns_steps", "norm": "ns_norm"}
 SYNONYMS |= {"adamw_betas": "betas", "adamw_eps": "eps", "epsilon": "eps"}
 SYNONYMS |= {"backend_steps": "ns_steps", "adjust_lr": "adjust_lr_fn"}
-OPTIMIZER_NAMES = ("muon", "adamw", "adam", "sgd", "lion")  # by which libraries tell groups apart
 ADAMW_READS = {"rule", "lr", "weight_decay", "eps", "betas", "fused", "capturable"}
+OPTIMIZER_NAMES = ("muon", "adamw", "adam", "sgd", "lion")  # by which libraries tell groups apart
 UNSUPPORTED = ("maximize", "amsgrad", "differentiable")  # by us; torch's optimizers know them
 
 
@@ -37,21 +37,12 @@ def named(group: Group, number: int) -> list[tuple[str, Tensor]]:
 
 
 def with_rule(group: Group) -> Group:
-    """Returns a group with the rule that another library's key gives it, such as use_muon=False.
-
-    Of a name, as "AdamW", capitals do not count.
-    """
-    if isinstance(group.get("rule"), str):
-        group = group | {"rule": group["rule"].lower()}
-    for key in group.keys() - {"params", "param_names"}:
-        rule = group[key]
+    """Returns a group with the rule that another library's key gives it, such as use_muon=False."""
+    for key, value in group.items():
         if key == "use_muon":
-            checks.choice(key, rule, (True, False))
-            rule = "muon" if rule else "adamw"
-        if isinstance(rule, str) and (rule := rule.lower()) in OPTIMIZER_NAMES:
-            if group.get("rule", rule) != rule:
-                raise ValueError(f"{key}={group[key]!r} contradicts rule={group['rule']!r}")
-            group = {"rule": rule, **group}
+            value = "muon" if value else "adamw"
+        if isinstance(value, str) and value.lower() in OPTIMIZER_NAMES:
+            group = {"rule": value.lower(), **group}
     return group
 
 
@@ -88,7 +79,6 @@ def check_options(group: Group) -> None:
     checks.number("momentum", group["momentum"], 0, 1)
     checks.number("eps", group["eps"], 0, above=True)  # a gradient of zeros would divide by it
     if group["rule"] == "adamw":
-        checks.choice("fused", group["fused"], (True, False, None))
         if len(group["betas"]) != 2:
             raise ValueError(f"betas must be two numbers, got {group['betas']}")
         for beta in group["betas"]:

@@ -131,11 +131,11 @@ def route(
             or "heads", three a head. Groups with `split` (see `Muon`) do the same elsewhere.
 
     Embeddings, the output head, routers of experts and vectors go to AdamW. Only the exact name of
-    one of them, without a wildcard, sends it to Muon; a vector is always refused.
+    one of them, without a wildcard, sends it to Muon, which refuses a vector.
 
     Raises:
-        ValueError: a name that matches nothing, a parameter claimed by both sides, a vector claimed
-            for Muon, or no matrix to be split. The message names it.
+        ValueError: a name that matches nothing, a parameter claimed by both sides, or no matrix to
+            be split. The message names it.
 
     >>> print(route(nn.ModuleDict({"w_in": nn.Linear(4, 8, bias=False), "norm": nn.LayerNorm(8)}),
     ...             muon=["w_in.weight"]))
@@ -166,9 +166,6 @@ def route(
         if muon_pattern and adamw_pattern:
             both = f"muon={muon_pattern!r} and adamw={adamw_pattern!r}"
             raise ValueError(f"parameter {name!r} is claimed twice, by {both}: drop one of them")
-        if muon_pattern and p.ndim < 2:
-            what = f"{muon_pattern!r} names {name!r} of shape {tuple(p.shape)}"
-            raise ValueError(f"Muon takes matrices; {what}: leave it to AdamW")
         if muon_pattern not in names[p] and p in outer:
             muon_pattern = None  # a head must not slip in by a wide pattern
         rule, reason = _decide(p, muon_pattern, adamw_pattern, outer.get(p))
@@ -210,11 +207,9 @@ def _claims(patterns: tuple[str, ...], names: Names) -> dict[nn.Parameter, str]:
     for entry in patterns:
         fitting = [p for p in names if _fits(entry, names[p])]
         if not fitting:
-            what = f"{entry!r} is no group ({', '.join(GROUPS)}) and matches no parameter"
-            if entry in GROUPS:
-                what = f"group {entry} looks for {', '.join(GROUPS[entry])} and finds nothing"
             examples = ", ".join([first for first, *_ in names.values()][:4])
-            raise ValueError(f"{what}; this model has {examples}, …: name its matrices by patterns")
+            message = f"{entry!r} finds no parameter; this model has {examples}, …"
+            raise ValueError(f"{message}: name its matrices by patterns, or by {', '.join(GROUPS)}")
         claims = dict.fromkeys(fitting, entry) | claims
     return claims
 
