@@ -30,7 +30,7 @@ def test_the_chance_of_a_verdict_is_that_of_simulated_verdicts(truth, by, seeds)
 def test_a_size_moves_what_counts_as_the_effect():
     assert chance_to_see(0.04, 0.043, 12, by=0.04) == pytest.approx(0.025)
     assert seeds_needed(0.08, 0.043, by=0.04) == seeds_needed(0.04, 0.043) == 12
-    with pytest.raises(ValueError, match=r"effect must be above 0\.04, got 0\.04"):
+    with pytest.raises(ValueError, match=r"an effect of 0 with a spread of 0\.043 needs more than"):
         seeds_needed(0.04, 0.043, by=0.04)
 
 

@@ -24,7 +24,7 @@ def test_the_textbook_formula_for_pairs_and_for_their_differences():
     assert paired_interval(a, b) == pytest.approx((mean, mean - half, mean + half, 5))
     assert mean_interval(difference) == pytest.approx(paired_interval(a, b))
     assert paired_interval([1.5, 2.5], [1.0, 2.0]) == (0.5, 0.5, 0.5, 2), "equal: a point"
-    with pytest.raises(ValueError, match="on both sides, got 3, 2"):
+    with pytest.raises(ValueError, match="shorter"):
         paired_interval([1.0, 2.0, 3.0], [1.0, 2.0])
 
 

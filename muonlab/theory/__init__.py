@@ -10,7 +10,7 @@ from muonlab.theory.embeddings import (
 )
 from muonlab.theory.memory import answers, descent, direction, recall, store, train
 from muonlab.theory.polynomials import derive_schedule, minimax_quintic, scalar_map
-from muonlab.theory.spectra import Isotropy, isotropy, nuclear_rank, stable_rank
+from muonlab.theory.spectra import Isotropy, isotropy
 from muonlab.theory.theorems import (
     TwoBlock,
     gd_worst,

@@ -102,11 +102,8 @@ def train(
         ValueError: an unknown rule, p whose sum is not 1, or a step size after which W is not
             finite.
     """
-    checks.choice("rule", rule, (*DIRECTIONS, "adam"))
     if not (p >= 0).all() or not abs(p.sum() - 1) < 1e-6:
         raise ValueError(f"p (K,) must hold probabilities, their sum 1; got {p}")
-    if beta2 and rule != "adam":
-        raise ValueError(f"beta2 is of rule 'adam' alone; got beta2={beta2} for {rule!r}")
     K = len(p)
     blocks = K // E.size(1)
     W = torch.zeros(blocks * len(values), blocks * len(E), dtype=torch.float64)

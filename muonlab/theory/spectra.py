@@ -3,7 +3,6 @@
 With σ_1 ≥ … ≥ σ_k the non-zero singular values, q_i = σ_i² / Σ σ_j² is the share of direction i in
 the matrix's energy. A matrix is isotropic when all shares are equal.
 Source: arXiv 2509.26030, section 4.2, where four are called H_norm, eRank, TopE and Q75/25.
-Two more count directions without the shares: the nuclear and the stable rank.
 """
 
 from collections.abc import Iterable
@@ -46,11 +45,6 @@ def energies(W: Tensor) -> Tensor:
     return squares[squares > len(squares) * torch.finfo(W.dtype).eps * squares[0]] * largest**2
 
 
-def entropy(q: Tensor) -> Tensor:
-    """Returns the entropy of shares q (k,) that are positive and have the sum 1, in nats."""
-    return -(q * q.log()).sum()
-
-
 def isotropy(W: Tensor) -> Isotropy:
     """Returns the four numbers of a matrix W (m, n).
 
@@ -62,7 +56,7 @@ def isotropy(W: Tensor) -> Isotropy:
     """
     squares = energies(W)
     q = squares / squares.sum()
-    H = entropy(q)
+    H = -(q * q.log()).sum()  # nats
     largest = q.new_tensor(len(q)).log()
     low, high = torch.quantile(squares, squares.new_tensor([0.25, 0.75]))
     even = H / largest if len(q) > 1 else torch.zeros(())  # one direction: as uneven as it gets
@@ -81,27 +75,3 @@ def layer_spectra(named: Iterable[tuple[str, Tensor]]) -> dict[str, list[list[fl
         four = torch.tensor([isotropy(W) for W in matrices], dtype=torch.float64).mean(0)
         spectra.setdefault(".".join(name.split(".")[2:-1]), []).append(four.tolist())
     return spectra
-
-
-def nuclear_rank(G: Tensor) -> float:
-    """Returns ‖G‖_*² / ‖G‖_F² of G (m, n): 1 for one direction, k for k equal ones.
-
-    Source: arXiv 2512.04299, where G is a gradient.
-
-    >>> nuclear_rank(torch.eye(4))
-    4.0
-    """
-    squares = energies(G)
-    return (squares.sqrt().sum() ** 2 / squares.sum()).item()
-
-
-def stable_rank(A: Tensor) -> float:
-    """Returns ‖A‖_F² / ‖A‖_op² of A (m, n): 1 for one direction, k for k equal ones.
-
-    Source: arXiv 2512.04299, where A holds the inputs of a layer.
-
-    >>> stable_rank(torch.eye(4))
-    4.0
-    """
-    squares = energies(A)
-    return (squares.sum() / squares[0]).item()
