@@ -316,9 +316,9 @@ class Opens:
 def test_what_a_process_answers_is_not_unpickled(tmp_path):
     content = BytesIO()
     torch.save({"found": Opens(str(tmp_path / "ran"))}, content)
-    pipe = SimpleNamespace(recv_bytes=content.getvalue)
+    pipe = SimpleNamespace(poll=lambda patience: True, recv_bytes=content.getvalue)
     with pytest.raises(pickle.UnpicklingError):
-        _answer(None, pipe)
+        _answer(None, pipe, 0)
     assert not (tmp_path / "ran").exists()
 
 

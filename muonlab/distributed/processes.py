@@ -10,7 +10,7 @@ import os
 import socket
 import traceback
 from collections.abc import Callable
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any
 
@@ -35,8 +35,8 @@ def together(
         processes: how many; `parallel.rank()` tells each its number.
         function: of a module that can be imported. It returns what `torch.save` can write: tensors,
             numbers, strings, and dicts and lists of them.
-        timeout: seconds that they wait for each other; and the caller, when one has failed. Else
-            the caller waits PATIENCE seconds for the first answer, and for each after it.
+        timeout: seconds that they wait for each other; and the caller, once one has failed. Else
+            the caller waits PATIENCE seconds for each.
 
     RuntimeError: some failed, ended or gave no answer in time; the message says which and why.
     """
@@ -44,27 +44,22 @@ def together(
     place = {"WORLD_SIZE": processes, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": store.port}
     place |= {"TORCHELASTIC_USE_AGENT_STORE": True}
     started = [_start(place | {"RANK": r}, timeout, function, arguments) for r in range(processes)]
-    waiting: dict[Any, int] = {connection: rank for rank, (_, connection) in enumerate(started)}
-    answers: dict[int, Any] = {}
-    failures: dict[int, str] = {}
+    answers: list[Any] = []
+    failures: list[str] = []
     try:
-        while waiting and (ready := wait(list(waiting), timeout if failures else PATIENCE)):
-            for connection in ready:
-                rank = waiting.pop(connection)
-                answer = _answer(*started[rank])
-                if "failure" in answer:
-                    failures[rank] = answer["failure"]
-                else:
-                    answers[rank] = answer["found"]
+        for rank, (process, connection) in enumerate(started):
+            answer = _answer(process, connection, timeout if failures else PATIENCE)
+            if "failure" in answer:
+                failures.append(f"process {rank} of {processes} {answer['failure']}")
+            else:
+                answers.append(answer["found"])
     finally:
         for process, _ in started:
             process.kill()
             process.join()
-    failures |= dict.fromkeys(waiting.values(), "gave no answer in time")
     if failures:
-        messages = (f"process {rank} of {processes} {failures[rank]}" for rank in sorted(failures))
-        raise RuntimeError("\n".join(messages))
-    return [answers[rank] for rank in range(processes)]
+        raise RuntimeError("\n".join(failures))
+    return answers
 
 
 def _store() -> dist.TCPStore:
@@ -101,8 +96,10 @@ def _work(
     connection.send_bytes(content.getvalue())
 
 
-def _answer(process: BaseProcess, connection: Connection) -> dict[str, Any]:
+def _answer(process: BaseProcess, connection: Connection, patience: float) -> dict[str, Any]:
     """Returns {"found": what a process returned} or {"failure": what happened instead}."""
+    if not connection.poll(patience):
+        return {"failure": "gave no answer in time"}
     try:
         return torch.load(io.BytesIO(connection.recv_bytes()), weights_only=True)
     except EOFError:
