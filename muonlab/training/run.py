@@ -74,20 +74,14 @@ def train(
             GPU the run ends up to READ_EVERY steps later.
         ValueError: the checkpoint is damaged, or belongs to another configuration.
         OSError: a checkpoint cannot be written there; found out before the first step.
-        UserWarning: options that change nothing, or more eval_tokens than the text holds out.
+        UserWarning: options that change nothing.
     """
     if checkpoint is not None:
         checkpoints.prepare_folder(checkpoint)
     with parallel.world(pick_device(config.device), 60 * timeout):
         task = load_corpus(config.corpus) if corpus is None else corpus
-        tokens, asked = len(getattr(task, "held_out", range(2**31))), config.eval_tokens
-        messages = [config.told_idle()]
-        if tokens < asked:
-            reads = f"a measurement reads all, not {asked:,}"
-            messages.append(f"{task.name} holds out {tokens:,} tokens: {reads}")
-        for message in filter(None, messages):
-            if not parallel.rank():
-                warnings.warn(message, stacklevel=2)
+        if (message := config.told_idle()) and not parallel.rank():
+            warnings.warn(message, stacklevel=2)
         run = Run(config, task, shard, replicas)
         if checkpoint is not None and checkpoints.exists(checkpoint):
             run.resume(checkpoint)
