@@ -57,8 +57,8 @@ def load_corpus(name: str | Path = "docs") -> Task:
 def shape_for(name: str, model: GPTConfig) -> GPTConfig:
     """Returns the shape that a model of the task has, known from the name alone: for estimates.
 
-    Nothing is read or downloaded; a folder is taken to hold text. A text with other tokens than
-    docs stands here too.
+    Nothing is downloaded, and no text of the course is read. A text with other tokens than docs
+    stands here too.
     """
     kind = name.split("-")[0]
     if kind in ("docs", "code"):
@@ -66,9 +66,7 @@ def shape_for(name: str, model: GPTConfig) -> GPTConfig:
     if kind == "fineweb":
         shards.training_names(name)  # it says what it expects
         return with_words(model, shards.GPT2_WORDS)
-    if kind in MADE or not Path(name).expanduser().is_dir():
-        return load_corpus(name).shape(model)  # or it says what it expects
-    return with_words(model, corpus.USUAL_WORDS)
+    return load_corpus(name).shape(model)  # or it says what it expects
 
 
 def training_tokens(name: str) -> int | None:

@@ -30,8 +30,7 @@ def check_parts(name: str, p: Tensor, group: Group) -> None:
         return
     got = f"got split={split}, heads={heads} for {name!r} of shape {tuple(p.shape)}"
     if is_sharded(p) or is_stack(p, group["kernels"]):
-        kind = "sharded" if is_sharded(p) else "a stack"
-        raise ValueError(f"split and heads are for whole matrices; {got}, {kind}: leave them out")
+        raise ValueError(f"split and heads are for whole matrices, no stacks; {got}")
     if None not in (split, heads) or sum(rows := part_rows(p, group)) != len(p) or min(rows) < 1:
         expected = f"heads that divide {len(p)}, or a split into rows of this sum"
         raise ValueError(f"expected {expected}; {got}")
