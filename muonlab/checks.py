@@ -121,9 +121,8 @@ def text(path: Path | str, expected: str) -> str:
     try:
         return content(path, expected).decode()
     except UnicodeDecodeError as error:
-        came = f"got byte {error.object[error.start]:#04x} at position {error.start:,}"
-        message = f"expected {expected} in UTF-8 in {path}, {came}"
-        raise ValueError(f"{message}: save it as UTF-8, or move it") from error
+        came = f"byte {error.object[error.start]:#04x} at position {error.start:,}"
+        raise ValueError(f"expected {expected} in UTF-8 in {path}, got {came}") from error
 
 
 def told(value: Any) -> str:

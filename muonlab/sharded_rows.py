@@ -55,8 +55,7 @@ def check_rows(name: str, p: Any) -> None:
         return
     *copies, rows = p.placements
     if not (rows.is_shard(0) and all(copy.is_replicate() for copy in copies)):
-        expected = "parameters that are sharded by rows among processes, as fully_shard(model) does"
-        raise ValueError(f"expected {expected}; {name!r} has placements {p.placements}")
+        raise ValueError(f"expected {name!r} in rows, as fully_shard cuts it; got {p.placements}")
 
 
 def add_up(sums: Tensor, p: Tensor) -> Tensor:

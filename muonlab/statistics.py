@@ -207,9 +207,8 @@ def seeds_needed(effect: float, spread: float, chance: float = 0.8, by: float = 
     possible = range(2, MOST_SEEDS)
     n = bisect_left(possible, chance, key=lambda n: chance_to_see(effect, spread, n, by))
     if n == len(possible):
-        message = f"an effect of {effect - by:g} with a spread of {spread:g} needs more than"
-        then = "look for a larger effect, or a smaller spread"
-        raise ValueError(f"{message} {MOST_SEEDS:,} seeds: {then}")
+        needs = f"an effect of {effect - by:g} with a spread of {spread:g} needs"
+        raise ValueError(f"{needs} more than {MOST_SEEDS:,} seeds")
     return possible[n]
 
 

@@ -367,7 +367,7 @@ def test_a_mistyped_option_of_a_group_is_refused_by_name(key, meant):
 
 def test_vectors_are_refused_by_name():
     head = nn.Linear(4, 3)
-    message = r"parameter 'bias' has shape \(3,\): give it to AdamW, or use muonlab.route"
+    message = r"parameter 'bias' has shape \(3,\): muonlab.route gives it"
     with pytest.raises(ValueError, match=message):
         Muon(head.named_parameters())
     with pytest.raises(ValueError, match="group 0, number 1"):

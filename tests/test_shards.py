@@ -42,13 +42,13 @@ def folder(tmp_path):
 )
 def test_a_wrong_shard_is_refused(tmp_path, wrong):
     path = write_shard(tmp_path / "a.bin", [1, 2, 3, 4], **wrong)
-    with pytest.raises(ValueError, match=r"a\.bin does not begin.* or .* end, .*download it again"):
+    with pytest.raises(ValueError, match=r"a\.bin is no whole shard of .* download it again"):
         shards.read_shard(path)
 
 
 def test_tokens_of_another_tokenizer_are_refused(tmp_path):
     path = write_shard(tmp_path / "a.bin", [1, 50257, 2])
-    with pytest.raises(ValueError, match=r"expected tokens below 50,257, .*got 50,257: another"):
+    with pytest.raises(ValueError, match=r"expected tokens below 50,257 in .*, got 50,257"):
         shards.read_shard(path)
 
 

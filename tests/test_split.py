@@ -185,7 +185,7 @@ def test_attention_with_other_widths_has_no_fused_matrix():
 
 def test_nothing_to_split_is_refused():
     for muon in (("linear1.weight",), ()):
-        with pytest.raises(ValueError, match="fused='heads' is for in_proj_weight"):
+        with pytest.raises(ValueError, match="fused='heads' finds no in_proj_weight"):
             route(encoder(), muon, fused="heads")
     with pytest.raises(ValueError, match="fused must be one of whole, split, heads; got 'qkv'"):
         route(encoder(), PATTERNS, fused="qkv")
@@ -197,8 +197,8 @@ def test_nothing_to_split_is_refused():
 @pytest.mark.parametrize(
     ("group", "message"),
     [
-        ({"split": (8, 8)}, r"a split into rows of this sum; got split=\(8, 8\)"),
-        ({"split": (32, -8)}, r"a split into rows of this sum; got split=\(32, -8\)"),
+        ({"split": (8, 8)}, r"a split of this sum; got split=\(8, 8\)"),
+        ({"split": (32, -8)}, r"a split of this sum; got split=\(32, -8\)"),
         ({"heads": 5}, r"heads that divide 24, .*heads=5 for 'qkv' of shape \(24, 8\)"),
         ({"heads": 3, "split": (8, 8, 8)}, "heads that divide 24, or a split .* heads=3"),
         ({"rule": "adamw", "split": (8, 16)}, "split is an option of rule='muon'"),
@@ -224,7 +224,7 @@ def test_stacks_shards_and_rules_for_whole_matrices_are_not_split():
         Muon([{"params": [("w", stack)], "heads": 3}])
     Muon([{"params": [("w", stack)], "heads": 3, "kernels": True}])
     one = [{"params": [("w", nn.Parameter(draw((6, 4), 0)))], "heads": 2}]
-    with pytest.raises(ValueError, match="Controlled steps whole matrices, and 'w' is"):
+    with pytest.raises(ValueError, match="Controlled steps whole matrices, no parts as of 'w'"):
         Controlled(one, RULES["sgd"])
 
     def shard():

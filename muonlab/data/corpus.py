@@ -194,8 +194,7 @@ def words_of(name: str) -> int:
     if not dash:
         return USUAL_WORDS
     if not words.isdecimal() or not LEAST_WORDS <= int(words) <= MOST_WORDS:
-        message = f"expected {kind}-V with a vocabulary V of {LEAST_WORDS} to {MOST_WORDS:,} tokens"
-        raise ValueError(f"{message}, such as {kind}-1024; got {name!r}")
+        raise ValueError(f"expected {kind}-{LEAST_WORDS} to {kind}-{MOST_WORDS}, got {name!r}")
     return int(words)
 
 

@@ -51,9 +51,8 @@ class Regression:
         Each x comes twice: as (x, 0, 1, 0), a question, then as (x, y, 0, 1), an example. All
         follow from `seed` and `step` alone. A context of half a pair raises ValueError.
         """
-        if context < 2 or context % 2:
-            why = "since a question and its answer take one each"
-            raise ValueError(f"expected a context of 2, 4, 6, … tokens, {why}; got {context}")
+        if context < 2 or context % 2:  # a question and its answer take one each
+            raise ValueError(f"expected a context of 2, 4, 6, … tokens, got {context}")
         checks.number("batch", batch, 1, whole=True, bytes_each=24 * context * self.dimension)
         generator = chance(seed, step)
         x = torch.randn(batch, context // 2, self.dimension, generator=generator)
@@ -85,6 +84,5 @@ def load_regression(name: str) -> Regression:
     """Returns the task of a name: "regression-4" has x of four numbers; else raises ValueError."""
     match = re.fullmatch(r"regression-([0-9]{1,4})", name)
     if not match or not 1 <= int(match[1]) <= MOST_DIMENSIONS:
-        message = f"expected a name like 'regression-4', with a dimension of 1 to {MOST_DIMENSIONS}"
-        raise ValueError(f"{message}, got {name!r}")
+        raise ValueError(f"expected regression-1 to regression-{MOST_DIMENSIONS}, got {name!r}")
     return Regression(int(match[1]))

@@ -28,8 +28,7 @@ def training_names(name: str) -> list[str]:
     """Returns the first shard for "fineweb", the first N for "fineweb-N", ValueError for others."""
     text, dash, count = name.partition("-")
     if text != "fineweb" or (dash and not (count.isdecimal() and 1 <= int(count) <= PUBLISHED)):
-        expected = f"fineweb-N with N of 1 to {PUBLISHED} shards, such as fineweb-7"
-        raise ValueError(f"expected {expected}; got {name!r}")
+        raise ValueError(f"expected fineweb-1 to fineweb-{PUBLISHED}, got {name!r}")
     return [f"fineweb_train_{number + 1:06d}.bin" for number in range(int(count or 1))]
 
 
@@ -92,12 +91,10 @@ def read_shard(path: Path) -> np.ndarray:
     size = path.stat().st_size
     magic, version, count = np.fromfile(path, "<i4", 3).tolist() if size >= HEADER else (0, 0, 0)
     if (magic, version, size) != (MAGIC, VERSION, HEADER + 2 * count) or not count:
-        expected = f"a whole shard of version {VERSION}: delete it, and download it again"
-        raise ValueError(f"{path} does not begin, or does not end, as {expected}")
+        raise ValueError(f"{path} is no whole shard of version {VERSION}: download it again")
     tokens = np.memmap(path, "<u2", "r", offset=HEADER, shape=(count,))
     if tokens.max() >= (words := vocabulary([path])):
-        message = f"expected tokens below {words:,}, as its header says, in {path}"
-        raise ValueError(f"{message}, got {tokens.max():,}: another tokenizer made it")
+        raise ValueError(f"expected tokens below {words:,} in {path}, got {tokens.max():,}")
     return tokens
 
 

@@ -36,6 +36,6 @@ def check_sizes(batch: int, context: int, length: int, which: str) -> None:
     """Raises ValueError unless a text of so many tokens holds a window and its last target."""
     checks.number("context", context, 1, whole=True)
     if length <= context:
-        message = f"expected a context below {length:,}, the tokens of the {which} text"
-        raise ValueError(f"{message}, got {context:,}: shorten the context, or add text")
+        longest = f"{length:,}, the tokens of the {which} text"
+        raise ValueError(f"expected a context below {longest}, got {context:,}")
     checks.number("batch", batch, 1, whole=True, bytes_each=24 * (context + 1))

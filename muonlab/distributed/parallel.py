@@ -80,8 +80,7 @@ def share(batch: Tensor, pieces: int = 1) -> Tensor:
     """
     if len(batch) % (shares := size() * pieces):
         who = f"{size()} processes{f', in {pieces} pieces each' if pieces > 1 else ''}"
-        why = f"cannot be divided equally among {who}: choose a multiple of {shares}"
-        raise ValueError(f"a batch of {len(batch)} rows {why}")
+        raise ValueError(f"expected a multiple of {shares} rows for {who}, got {len(batch)}")
     return batch.chunk(size())[rank()]
 
 

@@ -86,9 +86,8 @@ def new_rows(cos: Tensor, sin: Tensor, cache: Cache | None, x: Tensor) -> tuple[
     """
     past, new = 0 if cache is None else len(cache), x.shape[1]
     if past + new > len(cos):
-        message = f"expected at most {len(cos)} tokens, one a row of the tables"
-        then = "start again with fewer, or make longer rope_tables"
-        raise ValueError(f"{message}, got {past} in the cache and {new} new: {then}")
+        got = f"{past} in the cache and {new} new"
+        raise ValueError(f"expected at most {len(cos)} tokens, one a row of the tables, got {got}")
     return cos[past : past + new], sin[past : past + new]
 
 

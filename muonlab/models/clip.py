@@ -61,8 +61,7 @@ class QKClip:
             checks.number("tau", tau, 0, above=True)
         self.layers = [m for m in model.modules() if isinstance(m, LatentAttention)]
         if not self.layers or any(layer.qk_norm for layer in self.layers):
-            fitting = "GPTConfig(attention='latent', qk_norm=False)"
-            raise ValueError(f"expected latent attention without QK-norm: build it with {fitting}")
+            raise ValueError("expected a model of attention='latent' and qk_norm=False")
         self.tau, self.rule = tau, rule
         shape = len(self.layers), 4, self.layers[0].heads
         self.rows = torch.ones(shape, device=self.layers[0].q.weight.device)

@@ -45,15 +45,13 @@ class GPTConfig:
         if not self.experts:
             idle += ["active_experts", "shared_experts", "expert_hidden", "balance"]
         elif not 1 <= self.active_experts <= self.experts:
-            message = f"must be from 1 to experts={self.experts}, got {self.active_experts}"
-            raise ValueError(f"active_experts {message}")
+            raise ValueError(f"active_experts={self.active_experts}, but experts={self.experts}")
         for name in idle:
             if (value := getattr(self, name)) != getattr(GPTConfig, name):
                 here = f"attention={self.attention!r}, experts={self.experts}"
                 raise ValueError(f"{name}={value} changes nothing with {here}")
-        if self.width % (2 * self.heads):
-            message = f"a multiple of 2·heads, got width={self.width} and heads={self.heads}"
-            raise ValueError(f"width must be {message}: RoPE turns a head's numbers in pairs")
+        if self.width % (2 * self.heads):  # RoPE turns a head's numbers in pairs
+            raise ValueError(f"width must be a multiple of {2 * self.heads}, got {self.width}")
         if self.rotary_width % 2:
             raise ValueError(f"rotary must be even, as RoPE turns pairs; got {self.rotary}")
 

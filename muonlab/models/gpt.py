@@ -101,8 +101,7 @@ class GPT(nn.Module):
         if targets is None:
             return logits
         if targets.shape != tokens.shape:
-            shapes = f"{tuple(tokens.shape)}, got {tuple(targets.shape)}"
-            raise ValueError(f"targets must have the shape of the tokens, {shapes}")
+            raise ValueError(f"expected targets {tuple(tokens.shape)}, got {tuple(targets.shape)}")
         losses = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction=reduction)
         return losses.view_as(targets) if reduction == "none" else losses
 
@@ -138,13 +137,12 @@ class GPT(nn.Module):
     def _check(self, tokens: Tensor) -> None:
         context, words = self.config.context, self.config.vocab_size
         if tokens.ndim != 2 or not 1 <= tokens.shape[1] <= context:
-            expected = f"tokens (B, T), 1 <= T <= context={context}"
-            raise ValueError(f"expected {expected}, got shape {tuple(tokens.shape)}")
+            shape = tuple(tokens.shape)
+            raise ValueError(f"expected tokens (B, T), 1 <= T <= context={context}, got {shape}")
         if tokens.device.type == "cpu":  # elsewhere it would stall the device
             lowest, highest = (bound.item() for bound in tokens.aminmax())
             if not 0 <= lowest <= highest < words:
-                message = f"token ids must be in [0, {words}), got {lowest} to {highest}"
-                raise ValueError(f"{message}: was the text encoded with another tokenizer?")
+                raise ValueError(f"token ids must be in [0, {words}), got {lowest} to {highest}")
 
     @torch.no_grad()
     def generate(

@@ -96,8 +96,7 @@ def settling(coefficients: str | Triple | Schedule, steps: int) -> Schedule:
     """Returns the same, and raises ValueError where Newton-Schulz would blow up, or vanish."""
     triples = schedule(coefficients, steps)
     if not _settles(triples):
-        needed = "triples that keep singular values of 0 to 1 between 0 and 2"
-        raise ValueError(f"coefficients must be {needed}, got {coefficients!r}")
+        raise ValueError(f"coefficients must neither blow up nor vanish, got {coefficients!r}")
     return triples
 
 

@@ -32,8 +32,7 @@ def check_parts(name: str, p: Tensor, group: Group) -> None:
     if is_sharded(p) or is_stack(p, group["kernels"]):
         raise ValueError(f"split and heads are for whole matrices, no stacks; {got}")
     if None not in (split, heads) or sum(rows := part_rows(p, group)) != len(p) or min(rows) < 1:
-        expected = f"heads that divide {len(p)}, or a split into rows of this sum"
-        raise ValueError(f"expected {expected}; {got}")
+        raise ValueError(f"expected heads that divide {len(p)}, or a split of this sum; {got}")
 
 
 def at_once(optimizer: Any) -> list[Group]:

@@ -144,8 +144,8 @@ class Muon(torch.optim.Optimizer):
             place = f"group {number} of the saved state"
             for key in ("rule", "param_names"):
                 if key in saved and saved[key] != group.get(key):
-                    differs = f"expected {key}={group.get(key)!r} in {place}, got {saved[key]!r}"
-                    raise ValueError(f"{differs}: build the optimizer as it was when it was saved")
+                    expected = f"{key}={group.get(key)!r} in {place}"
+                    raise ValueError(f"expected {expected}, got {saved[key]!r}")
             groups[number] = {**group, **saved, "split": group["split"], "heads": group["heads"]}
         self._check_state(state_dict)
         super().load_state_dict({**state_dict, "param_groups": groups})
@@ -286,11 +286,11 @@ class Muon(torch.optim.Optimizer):
                 raise ValueError(f"expected real floating-point; {name!r} is {p.dtype}")
             if group["rule"] == "muon" and p.ndim < 2:
                 vector = f"parameter {name!r} has shape {tuple(p.shape)}"
-                then = "give it to AdamW, or use muonlab.route(model)"
-                raise ValueError(f"Muon takes matrices; {vector}: {then}")
+                raise ValueError(f"Muon takes matrices; {vector}: muonlab.route gives it to AdamW")
             if self.whole_only and (is_sharded(p) or fused.is_split(group)):
-                whole = f"{type(self).__name__} steps whole matrices, and {name!r} is"
-                raise ValueError(f"{whole} sharded, or to be split: train it on whole weights")
+                raise ValueError(
+                    f"{type(self).__name__} steps whole matrices, no parts as of {name!r}"
+                )
             check_rows(name, p)
             fused.check_parts(name, p, group)
 

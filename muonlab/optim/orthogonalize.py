@@ -111,8 +111,7 @@ def largest_entry(G: Tensor) -> Tensor:
 def check_matrix(G: Tensor) -> None:
     """Raises ValueError unless G is a finite real floating-point tensor (..., m, n)."""
     if G.ndim < 2:
-        shape = tuple(G.shape)
-        raise ValueError(f"expected a matrix (..., m, n), got shape {shape}: a vector is for AdamW")
+        raise ValueError(f"expected a matrix (..., m, n), got shape {tuple(G.shape)}")
     if not G.is_floating_point():
         raise ValueError(f"expected real floating-point entries, got {G.dtype}")
     if not is_finite(G):

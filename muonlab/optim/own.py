@@ -63,5 +63,5 @@ def text_of(function: Callable[..., Any]) -> str:
     try:
         return inspect.getsource(function)
     except (OSError, TypeError) as error:
-        named = f"the text of {step_name(function)} is not known, and runs are recorded with it"
-        raise ValueError(f"{named}: define it in a cell or a file") from error
+        message = f"the text of {step_name(function)} is not known"
+        raise ValueError(f"{message}: define it in a cell or a file") from error

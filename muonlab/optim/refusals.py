@@ -60,8 +60,7 @@ def check_keys(group: Group, defaults: Group) -> None:
         idle, other = defaults.keys() - ADAMW_READS, "muon"
     for key in sorted(idle & group.keys()):
         if key not in defaults or group[key] != defaults[key]:
-            whose = f"{key} is an option of rule={other!r}, which this group has not"
-            raise ValueError(f"{whose}: leave it out, or give the group that rule")
+            raise ValueError(f"{key} is an option of rule={other!r}, which this group has not")
 
 
 def check_options(group: Group) -> None:
@@ -104,9 +103,8 @@ def check_present(
     present = torch.tensor([p.grad is not None for _, p in pairs], device=pairs[0][1].device)
     for (name, _), count in zip(pairs, add(present.int()).tolist(), strict=True):
         if 0 < count < processes:
-            only = f"is there in {count} of {processes} processes: nothing was updated"
-            then = "let all take part in the same losses"
-            raise ValueError(f"the gradient of parameter {name!r} {only}; {then}")
+            only = f"in {count} of {processes} processes: nothing was updated"
+            raise ValueError(f"the gradient of parameter {name!r} is there {only}")
 
 
 def check_numbers(groups: list[Group], first: bool) -> None:

@@ -164,8 +164,8 @@ def route(
     for name, p in parameters.items():
         muon_pattern, adamw_pattern = for_muon.get(p), for_adamw.get(p)
         if muon_pattern and adamw_pattern:
-            both = f"muon={muon_pattern!r} and adamw={adamw_pattern!r}"
-            raise ValueError(f"parameter {name!r} is claimed twice, by {both}: drop one of them")
+            both = f"{muon_pattern!r} and {adamw_pattern!r}"
+            raise ValueError(f"parameter {name!r} is claimed twice, by {both}")
         if muon_pattern not in names[p] and p in outer:
             muon_pattern = None  # a head must not slip in by a wide pattern
         rule, reason = _decide(p, muon_pattern, adamw_pattern, outer.get(p))
@@ -181,8 +181,7 @@ def route(
                 reason += FUSED[fused]
         routes.append(Route(name, tuple(p.shape), rule, reason, kernel, split))
     if fused != "whole" and not any(r.split for r in routes):
-        theirs = "in_proj_weight of nn.MultiheadAttention, qkv of our attention"
-        raise ValueError(f"fused={fused!r} is for {theirs}; Muon takes none of them: leave it out")
+        raise ValueError(f"fused={fused!r} finds no in_proj_weight or qkv of attention to split")
     return Routing(routes, parameters)
 
 

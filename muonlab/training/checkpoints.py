@@ -38,15 +38,13 @@ def prepare_folder(path: Path | str) -> Path:
     in the way, or writing is forbidden.
     """
     if (folder := Path(path)) == Path() or folder.parts[0].startswith("~"):
-        expected = "a folder of its own, as runs/a, or a whole path"
-        raise ValueError(f"a checkpoint needs {expected}; got {str(path)!r}")
+        raise ValueError(f"a checkpoint needs a folder of its own, as runs/a; got {str(path)!r}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
         message = f"no checkpoint can be written at {folder} ({error.strerror})"
-        then = "name one that is not there yet, in a place where you may write"
-        raise OSError(f"{message}: a checkpoint is a folder; {then}") from error
+        raise OSError(f"{message}: name a folder that is not there yet") from error
     return folder
 
 

@@ -313,9 +313,7 @@ class Run:
         pairs = {name: (saved.get(name), here.get(name)) for name in sorted(saved | here)}
         differing = [f"{k} is {a!r} there and {b!r} here" for k, (a, b) in pairs.items() if a != b]
         if differing:
-            message = f"checkpoint {path} belongs to another run: {'; '.join(differing)}"
-            then = "Use the same values, or give this run a checkpoint of its own"
-            raise ValueError(f"{message}. {then}")
+            raise ValueError(f"checkpoint {path} is of another run: {'; '.join(differing)}")
         checkpoints.load(tensors(self.model, self.optimizer), path)
         for name in RESUMED:
             setattr(self, name, state[name])
