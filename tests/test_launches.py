@@ -56,7 +56,7 @@ def counted(optimizer):
 
 @pytest.fixture
 def as_on_a_gpu(monkeypatch):
-    for name in ("fast", "muon", "stacks"):
+    for name in ("fast", "stacks"):
         monkeypatch.setattr(f"muonlab.optim.{name}.launches_cost", lambda device: True)
 
 
@@ -94,7 +94,7 @@ def test_few_launches_make_the_step_of_many(monkeypatch, make, options, lr):
     results = []
     for gpu in (False, True):
         if gpu:
-            for name in ("fast", "muon", "stacks"):
+            for name in ("fast", "stacks"):
                 monkeypatch.setattr(f"muonlab.optim.{name}.launches_cost", lambda device: True)
         torch.manual_seed(0)
         params = [nn.Parameter(torch.randn(shape, dtype=torch.float64)) for shape in shapes]

@@ -36,7 +36,7 @@ def by_the_formulas(shape, seed, name, **options):
 @pytest.fixture(params=["as on a CPU", "as on a GPU"])
 def device(request, monkeypatch):
     if request.param == "as on a GPU":
-        for name in ("fast", "muon", "stacks"):
+        for name in ("fast", "stacks"):
             monkeypatch.setattr(f"muonlab.optim.{name}.launches_cost", lambda device: True)
 
 

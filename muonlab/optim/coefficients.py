@@ -5,7 +5,6 @@ triple (a, b, c) for each step.
 """
 
 import math
-from functools import lru_cache
 from typing import Any
 
 from muonlab import checks
@@ -95,14 +94,9 @@ def schedule(coefficients: str | Triple | Schedule, steps: int) -> Schedule:
 def settling(coefficients: str | Triple | Schedule, steps: int) -> Schedule:
     """Returns the same, and raises ValueError where Newton-Schulz would blow up, or vanish."""
     triples = schedule(coefficients, steps)
-    if not _settles(triples):
+    if not (all(map(any, triples)) and tolerates(triples, 0)):
         raise ValueError(f"coefficients must neither blow up nor vanish, got {coefficients!r}")
     return triples
-
-
-@lru_cache(maxsize=64)  # asked at each step
-def _settles(triples: Schedule) -> bool:
-    return all(map(any, triples)) and tolerates(triples, 0)
 
 
 def tolerates(triples: Schedule, error: float) -> bool:

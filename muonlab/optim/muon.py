@@ -22,7 +22,7 @@ from muonlab import checks
 from muonlab.machine import in_float64
 from muonlab.optim import fused, refusals, sharding
 from muonlab.optim.coefficients import JORDAN, Schedule, Triple, schedule
-from muonlab.optim.fast import Scratch, launches_cost, orthogonalized
+from muonlab.optim.fast import Scratch, orthogonalized
 from muonlab.optim.orthogonalize import Norm, polar
 from muonlab.optim.sharding import by_rows, over_rows
 from muonlab.optim.stacks import (
@@ -208,7 +208,7 @@ class Muon(torch.optim.Optimizer):
         """Moves the momenta M on by the gradients G; returns the directions D (b, e, m, n).
 
         They lie in the scratch. What is done entry by entry is done to all by one call, which a GPU
-        takes as one launch; a CPU counts passes over memory, so that there a loop may cost less.
+        takes as one launch.
         """
         params, kernels = [own(p) for p in chain(*stacks)], group["kernels"]
         shapes = [(len(stack), *stack_shape(own(stack[0]), kernels)) for stack in stacks]
@@ -219,13 +219,9 @@ class Muon(torch.optim.Optimizer):
         # they may be kept in half precision
         Gs = [G.to(p.dtype) for G, p in zip(Gs, params, strict=True)]
         torch._foreach_lerp_(Ms, Gs, [(1 - mu) * share for share in moving] or 1 - mu)
-        if group["nesterov"] and not launches_cost(params[0].device):
-            for G, M, D in zip(Gs, Ms, Ds, strict=True):
-                torch.lerp(G, M, mu, out=D)
-        else:
-            torch._foreach_copy_(Ds, Gs if group["nesterov"] else Ms)
-            if group["nesterov"]:
-                torch._foreach_lerp_(Ds, Ms, mu)
+        torch._foreach_copy_(Ds, Gs if group["nesterov"] else Ms)
+        if group["nesterov"]:
+            torch._foreach_lerp_(Ds, Ms, mu)
         if moving:
             torch._foreach_mul_(Ds, moving)
         return results
@@ -255,12 +251,9 @@ class Muon(torch.optim.Optimizer):
         if moving or isinstance(decay, Tensor):
             torch._foreach_mul_(params, [1 - decay * share for share in moving] or 1 - decay)
             torch._foreach_add_(params, updates)
-        elif launches_cost(params[0].device):  # W ← shrink · W + update, rounded once
+        else:  # W ← shrink · W + update, rounded once
             torch._foreach_add_(updates, params, alpha=1 - decay)
             torch._foreach_copy_(params, updates)
-        else:  # the same, in one pass over memory
-            for p, update in zip(params, updates, strict=True):
-                torch.add(update, p, alpha=1 - decay, out=p)
 
     def rescale(self, Os: list[Tensor], params: list[Tensor], group: Group) -> None:
         """Makes updates of stacks O (b, e, m or fewer, n) in place: −lr s O, or −lr s O / ‖O‖.
@@ -288,9 +281,8 @@ class Muon(torch.optim.Optimizer):
                 vector = f"parameter {name!r} has shape {tuple(p.shape)}"
                 raise ValueError(f"Muon takes matrices; {vector}: muonlab.route gives it to AdamW")
             if self.whole_only and (is_sharded(p) or fused.is_split(group)):
-                raise ValueError(
-                    f"{type(self).__name__} steps whole matrices, no parts as of {name!r}"
-                )
+                rule = type(self).__name__
+                raise ValueError(f"{rule} steps whole matrices, no parts as of {name!r}")
             check_rows(name, p)
             fused.check_parts(name, p, group)
 
