@@ -48,8 +48,7 @@ def pick_device(name: str) -> torch.device:
     device = torch.device(name)
     number = {"cpu": 1, "cuda": torch.cuda.device_count(), "mps": torch.backends.mps.is_available()}
     if not (device.index or 0) < number.get(device.type, 0):
-        kind = "an Apple GPU" if device.type == "mps" else "a GPU"
-        raise ValueError(f"device {name!r} needs {kind} that torch can use; take device='cpu'")
+        raise ValueError(f"device {name!r} is none that torch can use here; take device='cpu'")
     return device
 
 

@@ -212,7 +212,7 @@ def test_a_gpu_that_is_not_there_is_refused_before_anything_is_measured(
         monkeypatch.setattr(bench, measure, lambda *_: pytest.fail("it measures"))
     path = tmp_path / "gpu.json"
     assert main(["bench", "--device", "cuda", "--record", str(path)]) == 2
-    told = "device 'cuda' needs a GPU that torch can use; take device='cpu'"
+    told = "device 'cuda' is none that torch can use here; take device='cpu'"
     assert told in capsys.readouterr().err
     assert not path.exists()
 

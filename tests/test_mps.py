@@ -110,7 +110,7 @@ def test_the_name_leads_to_the_device_where_there_is_one(mac):
 
 def test_a_missing_apple_gpu_is_named(monkeypatch, capsys):
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
-    message = "device 'mps' needs an Apple GPU that torch can use; take device='cpu'"
+    message = "device 'mps' is none that torch can use here; take device='cpu'"
     with pytest.raises(ValueError, match=message):
         machine.pick_device("mps")
     assert cli.main(["train", "--device", "mps", "--corpus", "facts-3"]) == 2

@@ -1,7 +1,5 @@
 """A run on several devices, rehearsed on this machine: does it give what one process gives?"""
 
-import math
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -41,19 +39,15 @@ def rehearse(
         expected               the same by formula, for rows that are a multiple of the processes
         wire                   bytes that gloo has really written in a step; None beside Linux
         numbers, matrices      parameters of the model, and those of them that Muon sends
-        seconds                that all this took, with the start of the processes
 
     For example, `rehearse(2)["difference"]` is below 1e-12. For scripts, see `together`.
     """
-    began = time.monotonic()
     several = together(processes, train_small, STEPS, sharded, "muon", dtype, SMALL_GPT)
     one, first = train_small(STEPS, False, "muon", dtype, SMALL_GPT), several[0]
     weights = zip(first["weights"], one["weights"], strict=True)
     sent = {name: sum(part["bytes"][name] for part in several) for name in first["bytes"]}
-    routes = route(GPT(SMALL_GPT)).routes
-    numbers = sum(math.prod(r.shape) for r in routes)
-    sent_by_muon = [r.shape for r in routes if r.rule == "muon"]
-    matrices = sum(math.prod(shape) for shape in sent_by_muon if len(shape) < 3 or not sharded)
+    matrices, others = map(route(GPT(SMALL_GPT)).count, ("muon", "adamw"))
+    numbers = matrices + others
     expected = sharded_bytes if sharded else replicated_bytes
     return {
         "losses": first["losses"],
@@ -64,7 +58,6 @@ def rehearse(
         "wire": first["wire"] and sum(part["wire"] for part in several) / processes / STEPS,
         "numbers": numbers,
         "matrices": matrices,
-        "seconds": time.monotonic() - began,
     }
 
 
