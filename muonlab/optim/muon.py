@@ -18,7 +18,6 @@ import torch
 from torch import Tensor
 from torch.optim.adamw import adamw
 
-from muonlab import checks
 from muonlab.machine import in_float64
 from muonlab.optim import fused, refusals, sharding
 from muonlab.optim.coefficients import JORDAN, Schedule, Triple, schedule
@@ -141,32 +140,16 @@ class Muon(torch.optim.Optimizer):
         """
         groups = list(state_dict["param_groups"])
         for number, (group, saved) in enumerate(zip(self.param_groups, groups, strict=False)):
-            place = f"group {number} of the saved state"
             for key in ("rule", "param_names"):
                 if key in saved and saved[key] != group.get(key):
-                    expected = f"{key}={group.get(key)!r} in {place}"
+                    expected = f"{key}={group.get(key)!r} in group {number} of the saved state"
                     raise ValueError(f"expected {expected}, got {saved[key]!r}")
+            # torch counts both, and says where they differ
+            named = zip(saved["params"], refusals.named(group, number), strict=False)
+            for place, (name, p) in named:
+                refusals.check_state(state_dict["state"].get(place, {}), group, name, p)
             groups[number] = {**group, **saved, "split": group["split"], "heads": group["heads"]}
-        self._check_state(state_dict)
         super().load_state_dict({**state_dict, "param_groups": groups})
-
-    def _check_state(self, state_dict: dict[str, Any]) -> None:
-        """Raises ValueError unless the saved tensors fit these parameters; nothing is loaded yet.
-
-        torch would load those of another optimizer, and begin its averages anew without a word.
-        """
-        numbers = [number for group in state_dict["param_groups"] for number in group["params"]]
-        places = [
-            (g, *pair) for n, g in enumerate(self.param_groups) for pair in refusals.named(g, n)
-        ]
-        for number, (group, name, p) in zip(numbers, places, strict=False):  # torch counts them
-            state = state_dict["state"].get(number, {})
-            averages = ADAMW_STATE[:2] if group["rule"] == "adamw" else ("momentum_buffer",)
-            for key in averages if state else ():
-                value = state.get(key)
-                if not isinstance(value, Tensor) or value.shape != p.shape:
-                    expected = f"a tensor {key} of {name!r}, of the shape {tuple(p.shape)}"
-                    raise ValueError(f"expected {expected}, got {checks.told(value)} in this state")
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:

@@ -89,6 +89,19 @@ def check_options(group: Group) -> None:
     lr_scale(group["adjust_lr_fn"], 1, 1)
 
 
+def check_state(state: dict[str, Any], group: Group, name: str, p: Tensor) -> None:
+    """Raises ValueError unless what was saved about p, if anything, are the averages of its rule.
+
+    torch would load those of another optimizer, and begin its averages anew without a word.
+    """
+    averages = ("exp_avg", "exp_avg_sq") if group["rule"] == "adamw" else ("momentum_buffer",)
+    for key in averages if state else ():
+        value = state.get(key)
+        if not isinstance(value, Tensor) or value.shape != p.shape:
+            expected = f"a tensor {key} of {name!r}, of the shape {tuple(p.shape)}"
+            raise ValueError(f"expected {expected}, got {checks.told(value)} in this state")
+
+
 class NotFinite(ValueError):
     """A gradient, or a first weight, is NaN or Inf."""
 
