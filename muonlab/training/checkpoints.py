@@ -13,7 +13,6 @@ import json
 import re
 import secrets
 import shutil
-import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -24,7 +23,7 @@ from typing import Any
 from torch import Tensor
 
 from muonlab.distributed import parallel
-from muonlab.files import replace_file
+from muonlab.files import prepare_file, replace_file
 
 ADVICE = "delete it to start again, or bring back a copy"
 INDEX = "checkpoint.json"
@@ -37,15 +36,10 @@ def prepare_folder(path: Path | str) -> Path:
     ValueError: it is the working folder, or begins with ~, which a shell knows. OSError: a file is
     in the way, or writing is forbidden.
     """
-    if (folder := Path(path)) == Path() or folder.parts[0].startswith("~"):
+    if Path(path) == Path():
         raise ValueError(f"a checkpoint needs a folder of its own, as runs/a; got {str(path)!r}")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=folder).close()
-    except OSError as error:
-        message = f"no checkpoint can be written at {folder} ({error.strerror})"
-        raise OSError(f"{message}: name a folder that is not there yet") from error
-    return folder
+    prepare_file(Path(path) / INDEX)
+    return Path(path)
 
 
 def exists(path: Path | str) -> bool:
@@ -122,8 +116,6 @@ def _tidy(folder: Path) -> None:
         for old in folder.iterdir():
             if DATA.fullmatch(old.name) and old.name != current:
                 shutil.rmtree(old, ignore_errors=True)  # what stays does no harm
-            elif old.name.startswith(f"{INDEX}-"):  # half an index
-                old.unlink()
 
 
 @contextmanager
