@@ -383,8 +383,6 @@ DATA = [
     ("FACTS.batch(0, HUGE, 8, 0)", "GiB free"),
     ("load_regression('regression-4').batch(0, 2, 3, 0)", "2, 4, 6 3"),
     ("selections(4, -1)", "exponent -1"),
-    ("FACTS.batch(-1, 2, 8, 0)", "step 0 -1"),
-    ("FACTS.batch(0, 2, 8, None)", "seed whole None"),
     ("FACTS.text([99999])", "token 99999"),
 ]
 TRAINING = [

@@ -48,8 +48,7 @@ def load_corpus(name: str | Path = "docs") -> Task:
     folder = Path(os.path.expanduser(name))
     if not folder.is_dir():
         expected = "'docs', 'code', 'fineweb' or the path of a folder"
-        known = [*MADE, "docs-9", "code-9", "facts-9", "regression-9"]
-        raise ValueError(f"expected {expected}, got {str(name)!r}{checks.meant(name, known)}")
+        raise ValueError(f"expected {expected}, got {str(name)!r}{checks.meant(name, MADE)}")
     return corpus.load_folder(folder)
 
 

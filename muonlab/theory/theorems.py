@@ -21,8 +21,6 @@ from muonlab.optim.orthogonalize import polar
 from muonlab.theory.embeddings import two_block
 from muonlab.theory.memory import StepRule, Trace
 
-BLOCK_RULES = ("gd", "sign", "muon")
-
 
 @dataclass(frozen=True)
 class TwoBlock:
@@ -65,7 +63,7 @@ class TwoBlock:
 
     def direction(self, rule: StepRule) -> "TwoBlock":
         """Returns what `memory.direction` makes of it (with decoupled embeddings, for "sign")."""
-        checks.choice("rule in two blocks", rule, BLOCK_RULES)
+        checks.choice("rule in two blocks", rule, ("gd", "sign", "muon"))
         if rule == "gd":
             return self
         return self._sign() if rule == "sign" else self._polar()
