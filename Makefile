@@ -6,13 +6,19 @@ QUICK := architecture muon_step orthogonalize optim normuon controls lion routin
 
 SLOW := pool launches train engines race use_it recorded
 
-.PHONY: lab test quick lessons format slides book pdf bundle browser slow grades lesson clean
+.PHONY: lab test types suite quick lessons format slides book pdf bundle browser slow grades lesson clean
 
 lab: .venv/lab
 	$(BIN)/muonlab lab
 
 test: .venv/all
-	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	$(MAKE) --no-print-directory --jobs 2 types suite
+
+types:
+	$(BIN)/mypy
+
+suite:
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder  # some tests wait
 
 quick: .venv/all  ## what a change in the package needs first

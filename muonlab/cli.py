@@ -248,8 +248,8 @@ def _train(options: argparse.Namespace) -> int:
         cost.check_memory(config)
     if not parallel.rank():
         print(cost.passes(config), end="", flush=True)
-    several = {"shard": options.shard, "replicas": options.replicas, "timeout": options.timeout}
-    record = train(config, checkpoint=options.checkpoint, **several)
+    processes = {"shard": options.shard, "replicas": options.replicas, "timeout": options.timeout}
+    record = train(config, checkpoint=options.checkpoint, **processes)
     if parallel.rank():  # under torchrun one process speaks for all
         return 0
     print(record.summary())

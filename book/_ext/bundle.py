@@ -57,7 +57,7 @@ def pack(root: Path, wheel: Path) -> bytes:
         for name in sorted(files):
             entry = ZipInfo(name)  # dated 1 January 1980
             entry.create_system, entry.external_attr = 3, 0o100644 << 16  # Unix: all may read
-            archive.writestr(entry, files[name], ZIP_DEFLATED, 9)
+            archive.writestr(entry, files[name], ZIP_DEFLATED)
     return buffer.getvalue()
 
 

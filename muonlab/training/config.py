@@ -76,7 +76,7 @@ class TrainConfig:
     matrix_decay: float = _number(0.0, "of matrices: what a step at the full rate takes off")
     pretraining: int = _number(0, "steps on docs that come first")
     pretrained_by: str = _choice(
-        "lesson-04", "its AdamW, or race-1200's best", ("lesson-04", "AdamW", "Muon")
+        "lesson-04", "by that lesson, or the race's best of", ("lesson-04", "AdamW", "Muon")
     )
     steps: int = _number(200, "updates of the weights", 1)
     batch: int = _number(16, "sequences in a batch", 1)
@@ -118,7 +118,7 @@ class TrainConfig:
             checks.choice(name, value, (True, False))
         elif "known" in allowed and not (name == "rule" and OWN.fullmatch(value)):
             checks.choice(name, value, allowed["known"])
-        elif "least" in allowed and not value is default is None:
+        elif "least" in allowed and (value, default) != (None, None):
             numbers, whole = (value,), isinstance(default, int)
             if isinstance(default, tuple):
                 numbers = value
@@ -146,6 +146,11 @@ class TrainConfig:
         if self.context > size.context:
             longest = f"{size.context} for size={self.size!r}"
             raise ValueError(f"context must be at most {longest}, got {self.context}")
+        if self.batch % self.pieces:
+            raise ValueError(f"batch must be a multiple of pieces={self.pieces}, got {self.batch}")
+        if self.eval_tokens < self.context:
+            tokens = f"one context of {self.context}, got {self.eval_tokens}"
+            raise ValueError(f"eval_tokens must be at least {tokens}")
         if self.experts and not rule_of(self.rule).stacks:
             raise ValueError(f"rule={self.rule!r} knows no stacks, which experts make")
 
