@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from muonlab import files
 from muonlab.training import checkpoints
 from muonlab.training.run import Run, load_model, train
 from tests.test_train import CONFIG, Cycle, make_small, small_model
@@ -99,6 +100,8 @@ def test_a_kill_leaves_the_old_checkpoint_or_the_new_one(saved, place, name):
     assert step == (2 if name in ("_tidy", "rmtree") else 1)
     assert loaded(saved) == step
     assert not is_alone(saved) or name == "write_data"
+    for part in saved.glob(f"*{files.ENDING}"):
+        os.utime(part, (0, 0))  # ten minutes later
     checkpoints.save(numbers(3), {"step": 3}, saved)
     assert loaded(saved) == 3
     assert is_alone(saved)  # what the killed one left is gone

@@ -65,6 +65,8 @@ def _apart(group: dict[str, Any], config: TrainConfig) -> Iterator[dict[str, Any
         own = {"rate": "adamw_matrix_lr", "lr": config.adamw_matrix_lr}
     if config.adamw_matrix_beta1 is not None and "betas" in group:
         own["betas"] = (config.adamw_matrix_beta1, config.betas[1])
+    if not own and not config.matrix_decay and set(config.matrix_lr_factors) == {1.0}:
+        outer, inner = group["params"], []  # as it is
     if outer:
         yield group | {"params": outer}
     of: dict[float, list[Any]] = {}
