@@ -197,6 +197,14 @@ def outside(folder):
     }
 
 
+def outside_at_last(folder):
+    """The same, when what the sandbox killed with it has ended."""
+    until = time.monotonic() + 30
+    while (facts := outside(folder))["ps"] and time.monotonic() < until:
+        time.sleep(0.1)
+    return facts
+
+
 def read(path):
     try:
         return path.read_text()
@@ -250,7 +258,7 @@ def attacker(tmp_path):
             before = {way: outside(places[way]) for way in ways}
             outcomes = verdicts([*others, *codes])
             came = dict(zip(ways, outcomes[len(others) :], strict=True))
-            of_ways = {w: (repr(v), before[w], outside(places[w])) for w, v in came.items()}
+            of_ways = {w: (repr(v), before[w], outside_at_last(places[w])) for w, v in came.items()}
             return of_ways, outcomes[: len(others)]
 
         usual = signal.signal(signal.SIGUSR1, lambda *_: SIGNALS.append(1))
