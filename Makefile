@@ -68,13 +68,18 @@ slow: .venv/all  ## what is slow and seldom breaks: workers that are killed, com
 grades: .venv/all  ## nbgrader, on all that can be handed in for every exercise: half an hour
 	$(BIN)/python -m pytest -m slow tests/test_teaching.py tests/test_variants.py tests/test_attacks.py
 
+INSTALL := $(BIN)/python -m pip install --quiet --no-compile -c constraints.txt
+COMPILE := $(BIN)/python -m compileall -qq -j 0 .venv/lib || true  # on all cores; pip takes one
+
 .venv/lab: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e .
+	$(INSTALL) -e .
+	$(COMPILE)
 	touch $@
 
 .venv/all: .venv/lab
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[test,book,grading,ray,slurm]'
+	$(INSTALL) -e '.[test,book,grading,ray,slurm]'
+	$(COMPILE)
 	touch $@
 
 clean:

@@ -19,7 +19,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muonlab.data import cache, corpus, documents, summary, tokenization
+import corpus_card
+from muonlab.data import cache, corpus, documents, tokenization
 from muonlab.data.corpus import Corpus
 from muonlab.data.load import load_corpus, shape_for
 from muonlab.models.gpt import SIZES
@@ -454,12 +455,12 @@ def test_two_that_build_at_once_do_not_disturb_each_other_and_a_third_reads(own_
     assert [path.name for path in own_cache.iterdir()] == ["some.corpus"]
 
 
-# the summary
+# the card
 
 
 def test_the_card_tells_the_counts_that_are_measured(docs):
     card = (Path(__file__).parents[1] / "data" / "corpus-card.md").read_text("utf-8")
     if docs.sha256 not in card:
         pytest.skip("the card was measured with other versions of the packages")
-    for line in summary.counts_of(docs).splitlines()[:8]:
+    for line in corpus_card.counts_of(docs).splitlines()[:8]:
         assert line in card

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 import torch
 
+from corpus_card import report
 from muonlab.data.load import load_corpus, shape_for
-from muonlab.data.summary import report
 from muonlab.models.gpt import SIZES
 from muonlab.models.regressor import Regressor, build
 from muonlab.training.config import TrainConfig
@@ -50,7 +50,7 @@ def test_a_model_of_the_shape_learns_from_a_batch_and_can_be_measured(name):
         assert task.measure(model, batch=2, context=16, tokens=64)["overall"] > 0
 
 
-def test_the_summary_is_of_texts_and_says_so():
+def test_the_card_is_of_texts_and_says_so():
     with pytest.raises(ValueError, match=r"expected a text, got 'facts-4'.* card"):
         report("facts-4")
 

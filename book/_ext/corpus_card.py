@@ -1,5 +1,6 @@
-"""A text in numbers: `python -m muonlab.data.summary [NAME]` prints them; for `docs`, the text
-without a name, also where the documents come from.
+"""The numbers of data/corpus-card.md: `python book/_ext/corpus_card.py [NAME]` prints them.
+
+Of `docs`, the text without a name, also where the documents come from.
 """
 
 import sys
