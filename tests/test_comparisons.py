@@ -4,6 +4,7 @@ from collections import defaultdict
 from dataclasses import replace
 from itertools import pairwise
 from operator import itemgetter
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -102,6 +103,13 @@ def test_a_row_says_what_was_compared_and_who_leads():
     assert LAPTOP.word(Interval(0.0, -0.01, 0.01, 10)) == "level"
     assert Comparison("", "unseen").trials == "none"
     assert LAPTOP.trials == "32"
+
+
+def test_a_side_with_more_trials_than_the_other_compares_nothing(monkeypatch):
+    both = {"AdamW": ([1, 2],), "Muon": ([1], [2, 3])}
+    monkeypatch.setattr(comparisons.Comparison, "_tuned", Mock(trials=Mock(return_value=both)))
+    with pytest.raises(ValueError, match="too many"):
+        assert LAPTOP.trials
 
 
 def test_steps_saved_are_read_off_where_the_losses_cross():

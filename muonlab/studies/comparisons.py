@@ -57,10 +57,14 @@ class Comparison:
 
     @property
     def trials(self) -> str:
-        """How many trials each side had, or "none", where another study tuned them."""
+        """How many trials each side had, or "none", where another study tuned them.
+
+        ValueError where one side had more than the other: that compares nothing.
+        """
         if not self._tuned:
             return "none"
-        return str(min(sum(map(len, rounds)) for rounds in self._tuned.trials(HERE).values()))
+        [count] = {sum(map(len, rounds)) for rounds in self._tuned.trials(HERE).values()}
+        return str(count)
 
     def interval(self, measure: Measure = OVERALL) -> Interval:
         """Returns the difference with its 95 % interval over seeds."""
