@@ -611,9 +611,8 @@ def test_a_setting_plays_stops_and_is_said_once(page):
     state = paced(SETTINGS[1]["state"])
     left, right = (run(state, side)[0][int(step.input_value())] for side in ("left", "right"))
     for now, words in zip((left, right), sentence(page).split("Muon"), strict=True):
-        assert re.search(
-            rf"knows {known(now)}( of 24 facts)?, the best with {now.max():.2f}", words
-        )
+        best = re.search(rf"knows {known(now)}(?: of 24 facts)?, the best with ([\d.]+)", words)[1]
+        assert float(best) == pytest.approx(now.max().item(), abs=0.0051)  # 0.555 goes either way
 
 
 @pytest.mark.browser
