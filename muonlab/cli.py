@@ -222,7 +222,8 @@ def _lab(options: argparse.Namespace) -> int:
     root = ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []  # a container
     hidden = () if options.answers else (*UNLISTED, *SPOILERS)
     listing = [f"--ContentsManager.hide_globs={name}" for name in hidden]
-    lab = [*jupyter, "lab", *root, *listing, str(notebooks[0])]
+    first = f"--LabApp.default_url=/lab/tree/{notebooks[0].name}"  # of the address that it prints
+    lab = [*jupyter, "lab", *root, *listing, first, str(notebooks[0])]
     # our defaults, after those of the learner's own JUPYTER_CONFIG_PATH
     paths = filter(None, (os.environ.get("JUPYTER_CONFIG_PATH"), str(DEFAULTS)))
     # threads that wait give the core to others: three notebooks on two cores are 7 times faster

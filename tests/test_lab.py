@@ -50,6 +50,8 @@ def started(tmp_path_factory):
 def test_it_opens_lesson_00_and_asks_for_no_news(started):
     address, opens = started
     assert "/lab/tree/00-start-here.ipynb" in opens
+    with urlopen(address) as page:  # as the address leads there that is copied from a terminal
+        assert page.url == f"{address}/lab/tree/00-start-here.ipynb"
     with urlopen(f"{address}/lab/api/settings/@jupyterlab/apputils-extension:notification") as page:
         settings = json.load(page)["schema"]["properties"]
     assert settings["fetchNews"]["default"] == "false", "Jupyter's own default is to ask"
