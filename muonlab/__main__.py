@@ -1,17 +1,20 @@
 """The command `muonlab`, and `python -m muonlab`."""
 
 import sys
-from collections.abc import Callable
 
 from muonlab import doctor
 
-main: Callable[[], int]
-try:
-    from muonlab import cli
 
-    main = cli.main
-except ModuleNotFoundError:  # a library is missing: the doctor says which, and needs none of them
-    main = doctor.main
+def main() -> int:
+    """Runs the command; where a library is missing the doctor, who needs none of them, says it."""
+    try:
+        from muonlab import cli
+
+        return cli.main()
+    except ModuleNotFoundError as error:
+        print(f"muonlab: {error}", file=sys.stderr)
+        return doctor.main()
+
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -19,12 +19,10 @@ from tqdm import tqdm
 import muonlab
 from muonlab import checks, doctor
 from muonlab.benchmark.bench import bench, bench_report, read_bench, write_bench
-from muonlab.classroom import claims, report
-from muonlab.classroom.widget import LESSONS
 from muonlab.cost import formulas as cost
 from muonlab.cost.measured import left
 from muonlab.distributed import parallel
-from muonlab.files import prepare_file, prepare_page
+from muonlab.files import course, prepare_file, prepare_page
 from muonlab.records.provenance import code_version, unchanged
 from muonlab.records.record import Record, append, line_of, prepare_records
 from muonlab.records.store import RESULTS, path_of, write_manifest
@@ -45,6 +43,7 @@ from muonlab.training.run import train
 
 TIMEOUT = 10.0  # minutes
 LINE = 10_000  # characters in a line of an error
+LESSONS = course() / "lessons"
 DEFAULTS = Path(__file__).parent / "jupyter"  # of JupyterLab: its first start asks nothing
 SPOILERS = ("checks", "claims", "explorers", "quizzes", "text", "variants")  # beside the lessons
 UNLISTED = ("__pycache__", "*.pyc", "*.pyo", ".DS_Store", "*~")  # Jupyter's, which ours replace
@@ -94,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     text = "say what this machine has, and what to do about the rest"
     _verb(verbs, "doctor", lambda options: doctor.main(), text)
     text = "the claims of the lessons: value, bound, verdict"
-    claims_verb = _verb(verbs, "claims", lambda o: claims.print_stored(LESSONS, o.lesson), text)
+    claims_verb = _verb(verbs, "claims", _claims, text)
     claims_verb.add_argument("--lesson", metavar="NN", help="only this lesson, for example 02")
     one = _verb(verbs, "train", _train, "train one language model and record the run")
     _add_config(one)
@@ -208,8 +207,8 @@ def _value(text: str) -> Any:
 def _lab(options: argparse.Namespace) -> int:
     notebooks = sorted(LESSONS.glob("*.ipynb"))
     if not notebooks:
-        course = "the folder of the course, an unpacked bundle or a clone of the repository"
-        raise FileNotFoundError(f"no lessons in {LESSONS}: set MUONLAB_COURSE to {course}")
+        place = "the folder of the course, an unpacked bundle or a clone of the repository"
+        raise FileNotFoundError(f"no lessons in {LESSONS}: set MUONLAB_COURSE to {place}")
     jupyter = [sys.executable, "-P", "-m", "jupyter"]  # -P: no code of the working folder
     # stored figures and widgets show only in trusted notebooks
     ours = notebooks if options.trust else unchanged(LESSONS, notebooks)
@@ -230,6 +229,12 @@ def _lab(options: argparse.Namespace) -> int:
     environment = {"GOMP_SPINCOUNT": "10000", **os.environ}
     environment["JUPYTER_CONFIG_PATH"] = os.pathsep.join(paths)
     return subprocess.run(lab, check=False, env=environment).returncode
+
+
+def _claims(options: argparse.Namespace) -> int:
+    from muonlab.classroom import claims  # what shows lessons takes a second to import
+
+    return claims.print_stored(LESSONS, options.lesson)
 
 
 def _train(options: argparse.Namespace) -> int:
@@ -380,6 +385,8 @@ def _runs(name: str, folder: Path = RESULTS) -> list[Record]:
 
 
 def _report(options: argparse.Namespace) -> int:
+    from muonlab.classroom import report  # as above
+
     better, than = dict(options.better), dict(options.than)
     where, change = dict(options.where), dict(options.change)
     hypothesis = Hypothesis(better, than, options.by, options.metric, where, change, options.longer)

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy
 from numpy.typing import ArrayLike
-from scipy.special import nctdtr, stdtrit  # scipy.stats has both, and loads far more
 
 from muonlab import checks
 
@@ -73,8 +72,8 @@ def corrected(interval: Interval, among: int) -> Interval:
     >>> print(corrected(mean_interval([1.0, 2.0, 2.0, 3.0]), among=7))
     +2.0 [-0.7, +4.7]
     """
-    one, all_of_them = (stdtrit(interval.n - 1, 1 - 0.025 / n) for n in (1, among))
-    reach = (interval.high - interval.mean) * float(all_of_them / one)
+    one, all_of_them = (_quantile(interval.n, 1 - 0.025 / n) for n in (1, among))
+    reach = (interval.high - interval.mean) * (all_of_them / one)
     return interval._replace(low=interval.mean - reach, high=interval.mean + reach)
 
 
@@ -174,7 +173,7 @@ def half_width(spread: float, seeds: int) -> float:
     0.05
     """
     checks.number("seeds", seeds, 2, whole=True)  # one difference has no spread
-    return float(stdtrit(seeds - 1, 0.975)) * spread / seeds**0.5
+    return _quantile(seeds, 0.975) * spread / seeds**0.5
 
 
 def chance_to_see(effect: float, spread: float, seeds: int, by: float = 0.0) -> float:
@@ -191,9 +190,11 @@ def chance_to_see(effect: float, spread: float, seeds: int, by: float = 0.0) -> 
     >>> round(chance_to_see(0.05, 0.04, 5), 2), round(chance_to_see(0.05, 0.04, 5, by=0.03), 2)
     (0.56, 0.14)
     """
+    from scipy.special import nctdtr
+
     checks.number("seeds", seeds, 2, whole=True)
     checks.number("spread", spread, 0, above=True)
-    t = stdtrit(seeds - 1, 0.975)
+    t = _quantile(seeds, 0.975)
     return 1.0 - float(nctdtr(seeds - 1, (effect - by) * seeds**0.5 / spread, t))
 
 
@@ -218,3 +219,10 @@ def numbers(values: BySeed) -> numpy.ndarray:
     if array.ndim != 1 or not numpy.isfinite(array).all():
         raise ValueError(f"expected one finite number a seed, got {checks.told(array.tolist())}")
     return array
+
+
+def _quantile(seeds: int, chance: float) -> float:
+    """Returns the value that Student's t of so many differences stays below with this chance."""
+    from scipy.special import stdtrit  # scipy.stats has it, too, and loads far more
+
+    return float(stdtrit(seeds - 1, chance))

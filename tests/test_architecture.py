@@ -35,7 +35,13 @@ FLOOR = {room: number for number, floor in enumerate(FLOORS) for room in floor}
 SHOWS = {"ipywidgets", "anywidget", "traitlets", "matplotlib", "seaborn", "IPython", "jupytext"}
 SHOWING = {"drawing", "classroom", "notebooks", "teaching", "cli", "__main__"}
 OPTIONAL = {"ray", "submitit"}  # may be missing
-LATE = ("pandas", "seaborn", "torch.distributed")  # take a second to import: where they are used
+# What takes a good part of a second to import, where it is used.
+LATE = ("pandas", "scipy", "seaborn", "torch.distributed")
+LATE_ROOMS = {
+    "muonlab.__main__": {"muonlab.cli"},
+    "muonlab.cli": {"muonlab.classroom.claims", "muonlab.classroom.report"},
+    "muonlab.teaching.command": {f"muonlab.teaching.{n}" for n in ("together", "export", "sheet")},
+}
 ROOMS_OF_LESSONS = ("models", "theory", "data", "experiments", "classroom")
 DOORS = {"muonlab", *(f"muonlab.{door}" for door in ROOMS_OF_LESSONS)}
 MODULES = sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")
@@ -122,9 +128,7 @@ def test_imports_stand_at_the_top():
     for module, path in ALL.items():
         functions = [n for n in nodes(path) if isinstance(n, ast.FunctionDef)]
         hidden = set().union(*(imported(ast.walk(function)) for function in functions))
-        if module == "muonlab.teaching.command":  # what reads notebooks takes a second to import
-            hidden -= {f"muonlab.teaching.{name}" for name in ("together", "export", "sheet")}
-        late = {other for other in hidden if other.startswith(LATE)}
+        late = {other for other in hidden if other.startswith(LATE)} | LATE_ROOMS.get(module, set())
         early = {other for other in hidden - late if other.split(".")[0] not in OPTIONAL}
         assert not early, module
 

@@ -172,18 +172,21 @@ import muonlab, muonlab.doctor
 heavy = "tokenizers huggingface_hub matplotlib jupytext IPython ipywidgets scipy".split()
 assert [name for name in heavy if name in sys.modules] == []
 
-sys.modules["jupytext"] = sys.modules["matplotlib"] = None
 import muonlab.__main__ as command
-assert command.main is muonlab.doctor.main  # where a library is missing
-del sys.modules["jupytext"], sys.modules["matplotlib"]
+sys.modules["tokenizers"] = None
+asked, muonlab.doctor.main = muonlab.doctor.main, lambda: 7
+assert command.main() == 7  # where a library is missing
+muonlab.doctor.main = asked
+del sys.modules["tokenizers"]
 
 def unknown(user):
     raise KeyError(user)
 
 pwd.getpwuid = pwd.getpwnam = unknown  # there is no home folder
+from muonlab import cli
+assert [name for name in ("matplotlib", "scipy", "IPython") if name in sys.modules] == []
 import muonlab.classroom
 assert "seaborn" not in sys.modules  # who draws waits for it
-from muonlab import cli
 
 for line in ("doctor", "train --corpus docs"):
     assert cli.main(line.split()) == 2
@@ -207,6 +210,7 @@ def test_a_fresh_process_loads_nothing_heavy_and_says_what_to_set_without_a_home
     command = [sys.executable, "-c", FRESH]
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+    assert "muonlab: import of tokenizers" in done.stderr
     assert done.stderr.count("set MUONLAB_HOME and MUONLAB_CACHE") == 3
 
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from scipy.optimize import brentq
 
 from muonlab import checks
 from muonlab.data.corpus import Corpus
@@ -41,6 +40,8 @@ def exponent(counts: Sequence[float] | np.ndarray, first: int = 1) -> float:
     >>> round(exponent([120, 60, 40, 30]), 6)
     1.0
     """
+    from scipy.optimize import brentq  # its import takes a third of a second
+
     c = np.asarray(counts, dtype=float)
     log_rank = np.log(np.arange(first, first + len(c)))
     seen = c @ log_rank / c.sum()
