@@ -5,11 +5,11 @@
 
 from muonlab.models.gpt import GPT, GPTConfig
 from muonlab.optim.coefficients import COEFFICIENTS
+from muonlab.optim.lr_scale import lr_scale
 from muonlab.optim.muon import Muon
 from muonlab.optim.normuon import NorMuon
 from muonlab.optim.orthogonalize import newton_schulz, polar
 from muonlab.optim.routing import route
-from muonlab.optim.stacks import lr_scale
 
 __all__ = [
     "COEFFICIENTS",

@@ -40,7 +40,9 @@ LATE = ("pandas", "scipy", "seaborn", "torch.distributed")
 LATE_ROOMS = {
     "muonlab.__main__": {"muonlab.cli"},
     "muonlab.cli": {"muonlab.classroom.claims", "muonlab.classroom.report"},
-    "muonlab.teaching.command": {f"muonlab.teaching.{n}" for n in ("together", "export", "sheet")},
+    "muonlab.teaching.command": {
+        f"muonlab.teaching.{n}" for n in ("class_page", "export", "sheet")
+    },
 }
 ROOMS_OF_LESSONS = ("models", "theory", "data", "experiments", "classroom")
 DOORS = {"muonlab", *(f"muonlab.{door}" for door in ROOMS_OF_LESSONS)}

@@ -52,8 +52,8 @@ from muonlab.statistics import (
     seeds_needed,
     verdict,
 )
+from muonlab.studies import equal_time, table1
 from muonlab.studies import facts as fact_studies
-from muonlab.studies import table1
 from muonlab.studies.hypothesis import Hypothesis, state
 from muonlab.studies.verdicts import judge
 from muonlab.sweeps.results import read_runs, recorded
@@ -467,8 +467,8 @@ RECORDS = [
     ("best_trial([run(), other(steps=400)])", "length 200 400"),
     ("table1.widened([run()], [other(corpus='code')])", "one code docs"),
     ("runs.grouped('race-1200')", "records 'race-1200'"),
-    ("runs.leads_in_time([run()], [1.1])", "AdamW [] [200]"),
-    ("runs.leads_in_time(recorded('lesson-04-longer'), [0.0])", "longer 0.0"),
+    ("equal_time.leads_in_time([run()], [1.1])", "AdamW [] [200]"),
+    ("equal_time.leads_in_time(recorded('lesson-04-longer'), [0.0])", "longer 0.0"),
     ("Hypothesis({'muon': ()}, {}, metric='accuracy 9', shared={'corpus': 'facts-6'})", "6 9"),
     ("Knob('momentum', 0.8, 0.99, average=True)", "average 0.8"),
     ("timeline.timeline(formulas.Counts(SMALL), 8, 8, gpus=4)", "context 32 8"),

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from muonlab import Muon, NorMuon, newton_schulz, polar, route
-from muonlab.optim.stacks import lr_scale
+from muonlab.optim.lr_scale import lr_scale
 
 SHAPES = [(1, 1), (4, 4), (3, 11), (17, 5), (32, 64), (64, 32), (1, 9), (9, 1)]
 

@@ -28,7 +28,7 @@ CITED: dict[str, dict[str, str]] = {
         "0.3": "Jordan 2024, how far from 1 was found harmless",
         "1.21": "the rule of exercise e4, lessons/checks/lesson_02.py",
     },
-    "03": {"0.2": "a constant of the convention, muonlab.optim.stacks"},
+    "03": {"0.2": "a constant of the convention, muonlab.optim.lr_scale"},
     "04": {
         "10 %": "e to the power 0.1, less 1",
         **dict.fromkeys(("1.4", "0.1", "1.1", "1.2"), "arXiv 2509.02046, section 4"),

@@ -1,7 +1,7 @@
 """What strangers may put into files, names and folders: nothing of it runs, leads away or shows.
 
-Forged checkpoints are in test_checkpoints, archives in test_class_text, hand-ins in test_together,
-answers in test_attacks, and the sockets of processes in test_sharded.
+Forged checkpoints are in test_checkpoints, archives in test_class_text, hand-ins in
+test_class_page, answers in test_attacks, and the sockets of processes in test_sharded.
 """
 
 import importlib.util

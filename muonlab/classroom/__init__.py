@@ -20,4 +20,5 @@ from muonlab.drawing.figures import bars, lead_map, lines, panels, spectra, time
 from muonlab.drawing.heatmaps import maps, matrix
 from muonlab.files import course
 from muonlab.records.record import contestant
-from muonlab.records.runs import by_contestant, curves, grouped, leads_in_time, step_ratio
+from muonlab.records.runs import by_contestant, curves, grouped
+from muonlab.studies.equal_time import leads_in_time, step_ratio

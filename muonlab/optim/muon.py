@@ -22,16 +22,15 @@ from muonlab.machine import in_float64
 from muonlab.optim import fused, refusals, sharding
 from muonlab.optim.coefficients import JORDAN, Schedule, Triple, schedule
 from muonlab.optim.fast import Scratch, orthogonalized
+from muonlab.optim.lr_scale import LRScale, lr_scale
 from muonlab.optim.orthogonalize import Norm, polar
 from muonlab.optim.sharding import by_rows, over_rows
 from muonlab.optim.stacks import (
     Group,
-    LRScale,
     Stacks,
     as_stacks,
     cut,
     gradient,
-    lr_scale,
     matrix_shape,
     shares,
     stack_shape,

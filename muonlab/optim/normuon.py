@@ -17,9 +17,10 @@ import torch
 from torch import Tensor
 
 from muonlab import checks
+from muonlab.optim.lr_scale import LRScale, lr_scale
 from muonlab.optim.muon import Muon, views
 from muonlab.optim.sharding import over_rows
-from muonlab.optim.stacks import Group, LRScale, cut, is_stack, lr_scale, matrix_shape, shares
+from muonlab.optim.stacks import Group, cut, is_stack, matrix_shape, shares
 from muonlab.sharded_rows import own
 
 SCALES = ("paper", "released")

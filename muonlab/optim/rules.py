@@ -16,9 +16,10 @@ import torch
 from torch import Tensor
 
 from muonlab.optim.fast import fast_newton_schulz
+from muonlab.optim.lr_scale import lr_scale
 from muonlab.optim.muon import Muon
 from muonlab.optim.normuon import SCALES, NorMuon
-from muonlab.optim.stacks import Group, lr_scale, matrix_shape
+from muonlab.optim.stacks import Group, matrix_shape
 
 BETA2, EPS = 0.95, 1e-8  # those of NorMuon
 State = dict[str, Any]

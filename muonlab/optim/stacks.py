@@ -1,4 +1,4 @@
-"""Shapes: how parameters are taken as matrices, which are stepped at once, and how far.
+"""Shapes: how parameters are taken as matrices, and which are stepped at once.
 
 Equal shapes are stacked, because a processor multiplies several matrices in less time each than
 one (see `fast`).
@@ -7,47 +7,16 @@ one (see `fast`).
 import math
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from muonlab import checks
 from muonlab.machine import work_dtype
 from muonlab.optim.fast import launches_cost, matrices_at_once
 
 Stacks = list[list[Tensor]]
 Group = dict[str, Any]  # the options of `Muon`, and its parameters
-LRScale = Literal["original", "match_rms_adamw", "spectral", "update_rms"]
-
-
-def lr_scale(name: LRScale | None, rows: int, columns: int) -> float:
-    """Returns the factor by which Muon's learning rate is multiplied for a rows×columns matrix.
-
-    =============== ============================ ================================== ==========
-    name            factor                       the update then has                source
-    =============== ============================ ================================== ==========
-    original, None  √max(1, rows/columns)        spectral norm 1, more if tall      Jordan 2024
-    match_rms_adamw 0.2 √max(rows, columns)      entries of RMS 0.2, like AdamW's   2502.16982
-    spectral        √(rows/columns)              outputs of RMS 1 for inputs of 1   2310.17813
-    update_rms      0.2 √(rows·columns) / ‖O‖_F  entries of RMS 0.2 exactly         2510.05491
-    =============== ============================ ================================== ==========
-
-    The last divides by the norm of the update O itself; `lr_scale` then gives the numerator.
-    To keep the same step under another name, multiply lr by old factor / new factor.
-
-    >>> lr_scale("match_rms_adamw", 256, 1024)
-    6.4
-    """
-    factors = {
-        "original": math.sqrt(max(1.0, rows / columns)),
-        "match_rms_adamw": 0.2 * math.sqrt(max(rows, columns)),
-        "spectral": math.sqrt(rows / columns),
-        "update_rms": 0.2 * math.sqrt(rows * columns),
-    }
-    if name is not None:
-        checks.choice("adjust_lr_fn", name, factors)
-    return factors[name or "original"]
 
 
 def shares(params: list[Tensor], group: Group) -> list[Tensor]:

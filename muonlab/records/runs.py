@@ -2,19 +2,15 @@
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from operator import itemgetter
-from statistics import median
 from typing import Any
 
-import numpy as np
-
 from muonlab.records.record import Record, contestant, several_runs
-from muonlab.statistics import Interval, mean_interval, numbers
+from muonlab.statistics import numbers
 
 Config = dict[str, Any]
 Contrast = tuple[str, str] | Sequence[tuple[str, str]]
 Measure = Callable[[dict[str, Any]], float]  # of run.held_out[-1]
 Name = Callable[[Config], Hashable]  # of the contestant that a configuration belongs to
-Rivals = tuple[str, str]
 
 
 def grouped(
@@ -58,53 +54,6 @@ def by_contestant(
     `measure` takes the number from a run's last measurement.
     """
     return {who: [measure(r.held_out[-1]) for r in g] for who, g in grouped(records, name).items()}
-
-
-def leads_in_time(
-    records: Iterable[Record],
-    longer: Sequence[float],
-    measure: Measure = itemgetter("overall"),
-    rivals: Rivals = ("AdamW", "Muon"),
-    name: Name = contestant,
-) -> list[Interval]:
-    """Returns AdamW's loss minus Muon's in the time of AdamW's steps, for each `longer`.
-
-    AdamW has one plan of steps, Muon several; between them its loss is taken to lie on straight
-    lines. ValueError where Muon's plans do not reach, or where one of the two is not there.
-
-    Args:
-        longer: the time of a step of Muon over that of one of AdamW, such as 1.2.
-        measure: the loss, from a run's last measurement.
-        rivals: the two, as `name` tells them, where they are not AdamW and Muon.
-    """
-    ends = by_contestant(records, lambda c: (name(c), c["steps"]), measure)
-    own, plans = (sorted(n for who, n in ends if who == rival) for rival in rivals)
-    if len(own) != 1 or not plans:
-        lengths = " at one length, and ".join(rivals)
-        raise ValueError(f"expected runs of {lengths}; got {own}, {plans} steps")
-    steps, adamw = own[0], ends[rivals[0], own[0]]
-    if any(not steps / plans[-1] <= x <= steps / plans[0] for x in longer):
-        limits = f"{steps / plans[-1]:.3g} to {steps / plans[0]:.3g}"
-        raise ValueError(f"longer must be {limits}, as {rivals[1]} ran {plans} steps; got {longer}")
-    muon = [[ends[rivals[1], n][seed] for n in plans] for seed in range(len(adamw))]
-    pairs = [*zip(adamw, muon, strict=True)]
-    leads = ([a - np.interp(steps / x, plans, m) for a, m in pairs] for x in longer)
-    return [*map(mean_interval, leads)]
-
-
-def step_ratio(
-    records: Iterable[Record], rivals: Rivals = ("AdamW", "Muon"), name: Name = contestant
-) -> float:
-    """Returns the time of a step of Muon over that of one of AdamW: of each the median of its runs.
-
-    In processor time: waiting does not count, but beside other programs a step takes longer.
-    KeyError where one of the two is not there.
-    """
-    groups, clocks = grouped(records, name, paired=False), []
-    for who in rivals:
-        ends = [run.held_out[-1] for run in groups[who]]
-        clocks.append(median(end["cpu_seconds"] / end["step"] for end in ends))
-    return clocks[1] / clocks[0]
 
 
 def curves(runs: Sequence[Record], part: str = "overall") -> tuple[list[int], list[list[float]]]:

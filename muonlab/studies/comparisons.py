@@ -13,9 +13,10 @@ import numpy as np
 
 from muonlab.models.gpt import SIZES
 from muonlab.records.record import Record, contestant
-from muonlab.records.runs import Measure, by_contestant, curves, grouped, leads_in_time, step_ratio
+from muonlab.records.runs import Measure, by_contestant, curves, grouped
 from muonlab.records.store import path_of
 from muonlab.statistics import Interval, mean_interval, paired_interval, verdict
+from muonlab.studies.equal_time import leads_in_time, step_ratio
 from muonlab.studies.evidence import SEARCHES
 from muonlab.studies.facts import learner
 from muonlab.studies.hypothesis import TOKEN_CLASSES

@@ -49,9 +49,9 @@ def _add_out(verb: argparse.ArgumentParser, name: str) -> None:
 
 
 def _class(options: argparse.Namespace) -> int:
-    from muonlab.teaching import together
+    from muonlab.teaching import class_page
 
-    print(together.write_page(options.folder, options.out))
+    print(class_page.write_page(options.folder, options.out))
     return 0
 
 

@@ -13,10 +13,10 @@ from muonlab import checks
 from muonlab.data.task import spelled
 from muonlab.models.gpt import ATTENTIONS, SIZES
 from muonlab.optim.coefficients import COEFFICIENTS, MOST_STEPS
+from muonlab.optim.lr_scale import LRScale
 from muonlab.optim.orthogonalize import NORMS
 from muonlab.optim.routing import GROUPS
 from muonlab.optim.rules import OPTIONS, OWN, RULES, rule_of
-from muonlab.optim.stacks import LRScale
 from muonlab.training.schedule import factor
 
 MUONS_OWN = {"lr", "rule", *OPTIONS} - {"betas"}  # AdamW reads those

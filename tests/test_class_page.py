@@ -20,9 +20,9 @@ from muonlab.checks import printable
 from muonlab.classroom import Lesson, handin, predict
 from muonlab.classroom.handin import HandIn, read_hand_in
 from muonlab.files import course
-from muonlab.teaching import collected, together
+from muonlab.teaching import class_page, collected
+from muonlab.teaching.class_page import class_summary, page, stored_lesson, write_page
 from muonlab.teaching.collected import collect
-from muonlab.teaching.together import class_summary, page, stored_lesson, write_page
 
 browser = browser  # the fixture of test_browser
 LESSONS = sorted(path.name[:2] for path in (course() / "lessons").glob("[0-9][0-9]-*.ipynb"))
@@ -317,7 +317,7 @@ def test_a_lesson_without_outputs_says_what_to_do(folder, tmp_path, monkeypatch)
             cell.outputs = []
     (tmp_path / "lessons").mkdir()
     nbformat.write(notebook, tmp_path / "lessons" / source.name)
-    for module in (together, collected):
+    for module in (class_page, collected):
         monkeypatch.setattr(module, "course", lambda: tmp_path)
     with pytest.raises(ValueError, match=r"02-newton.*lacks.*run `make lessons`"):
         write_page(folder, tmp_path / "class.html")
@@ -346,7 +346,7 @@ def test_the_page_names_no_host_and_runs_one_script(folder):
     html = page(collect(folder))
     assert "http" not in html.replace("http-equiv", "")
     assert "default-src 'none'" in html
-    assert html.startswith(together.STARTS.decode())
+    assert html.startswith(class_page.STARTS.decode())
 
 
 @pytest.fixture
