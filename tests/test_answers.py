@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from muonlab.classroom import asking
+from muonlab.classroom import guarded
 from muonlab.classroom.exercise import UNREADABLE, judge
 
 ANSWERS = {}
@@ -15,7 +15,7 @@ for path in sorted((Path(__file__).parent / "answers").glob("lesson_*.py")):
 
 @pytest.mark.parametrize("exercise", ANSWERS)
 def test_a_check_says_of_an_answer_what_an_expert_says(exercise, monkeypatch):
-    monkeypatch.setattr(asking, "SECONDS", 2.0)
+    monkeypatch.setattr(guarded, "SECONDS", 2.0)
     right, wrong = ANSWERS[exercise]["right"], ANSWERS[exercise]["wrong"]
     assert len(right) >= 6
     assert len(wrong) >= 12

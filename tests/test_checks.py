@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from muonlab import polar
-from muonlab.classroom import Lesson, asking, kinds
+from muonlab.classroom import Lesson, guarded, kinds
 from muonlab.classroom.exercise import NotRight, compare, judge, rough
 from muonlab.classroom.kinds import Wrong, array, number, numbers, word, yes
 from muonlab.teaching.variants import task
@@ -120,7 +120,7 @@ def test_numbers_that_differ_are_shown_different():
 def test_what_a_function_is_given_stays_as_it_was(answer, given):
     before = kinds.code(given)
     with pytest.raises(Wrong, match="changed its argument 1 in place"):
-        asking.call(answer, given, none=True)
+        guarded.call(answer, given, none=True)
     assert kinds.code(given) == before
 
 
@@ -152,18 +152,18 @@ def sleeps(x):
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 @pytest.mark.parametrize("answer", [turns, turns_and_catches, turns_inside_and_catches, sleeps])
 def test_a_function_without_end_is_stopped(answer, monkeypatch):
-    monkeypatch.setattr(asking, "SECONDS", 0.2)
+    monkeypatch.setattr(guarded, "SECONDS", 0.2)
     before = sys.gettrace(), signal.getsignal(signal.SIGALRM)
     with pytest.raises(Wrong, match=r"not ended after 0\.2 seconds") as wrong:
-        asking.call(answer, 1)
+        guarded.call(answer, 1)
     assert wrong.value.example == f"Try `{answer.__name__}(1)`."
-    assert asking.call(lambda x: x, 1, returns=number) == 1
+    assert guarded.call(lambda x: x, 1, returns=number) == 1
     assert (sys.gettrace(), signal.getsignal(signal.SIGALRM)) == before
 
 
 def test_a_kernel_may_run_cells_in_another_thread():
     values = []
-    thread = threading.Thread(target=lambda: values.append(asking.call(lambda x: x, 1)))
+    thread = threading.Thread(target=lambda: values.append(guarded.call(lambda x: x, 1)))
     thread.start()
     thread.join(300)
     assert values == [1]
@@ -194,7 +194,7 @@ def test_an_answer_leaves_no_trace():
     expected = state()
     for seed in (torch.manual_seed, np.random.seed, random.seed):
         seed(0)
-    assert asking.call(meddles, 1, returns=number) == 1
+    assert guarded.call(meddles, 1, returns=number) == 1
     assert state() == expected
 
 
@@ -236,8 +236,8 @@ def in_a_list(x):
     ("answer", "given", "error", "words"),
     [
         (ends_the_program, 1, Wrong, r"`raise SystemExit\(1\)`, raised SystemExit: 1\."),
-        *[(f, 1, asking.NotYet, "in place of the dots") for f in (stub, lambda x: ...)],
-        (own_error, 1, asking.NotYet, "in place of the dots"),
+        *[(f, 1, guarded.NotYet, "in place of the dots") for f in (stub, lambda x: ...)],
+        (own_error, 1, guarded.NotYet, "in place of the dots"),
         (torch_error, 1, Wrong, "raised NotImplementedError"),
         (no_return_but_dots, X, Wrong, "returned None. Does each way"),
         (lambda x: 1.0 if x > 5 else None, 1, Wrong, "returned None. Does each way"),
@@ -249,13 +249,13 @@ def in_a_list(x):
 )
 def test_the_diagnosis_names_the_place(answer, given, error, words):
     with pytest.raises(error, match=words):
-        asking.call(answer, given, returns=number)
+        guarded.call(answer, given, returns=number)
 
 
 def test_none_is_an_answer_where_it_may_be():
-    assert asking.call(lambda x: 1.0 if x > 5 else None, 1, none=True) is None
-    with pytest.raises(asking.NotYet):
-        asking.call(lambda x: None, 1, none=True)
+    assert guarded.call(lambda x: 1.0 if x > 5 else None, 1, none=True) is None
+    with pytest.raises(guarded.NotYet):
+        guarded.call(lambda x: None, 1, none=True)
 
 
 # --- compare -----------------------------------------------------------------------------------

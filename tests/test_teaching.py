@@ -26,7 +26,7 @@ KINDS = ("blank", "patching", "endless", *DESERVING)
 PATCH = """
 import builtins, json, multiprocessing, subprocess, sys
 import torch
-import muonlab.classroom.asking as asking, muonlab.classroom.exercise as exercise
+import muonlab.classroom.guarded as guarded, muonlab.classroom.exercise as exercise
 import muonlab.classroom.kinds as kinds, muonlab.teaching.grading as grading
 import muonlab.teaching.variants as variants
 

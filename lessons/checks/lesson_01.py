@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from muonlab.classroom.asking import as_call
 from muonlab.classroom.exercise import Answer, Look, Wrong, call, compare, rough
+from muonlab.classroom.guarded import as_call
 from muonlab.classroom.kinds import array
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from muonlab.classroom.asking import call, watched
 from muonlab.classroom.exercise import Answer, Look, compare, rough
+from muonlab.classroom.guarded import call, watched
 from muonlab.classroom.kinds import Wrong, array
 from muonlab.optim.coefficients import POLAR_EXPRESS, tolerates
 

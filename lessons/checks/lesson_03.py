@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from muonlab import newton_schulz, polar
-from muonlab.classroom.asking import as_call
 from muonlab.classroom.exercise import Answer, Look, Wrong, call, compare, rough
+from muonlab.classroom.guarded import as_call
 from muonlab.classroom.kinds import array, word, yes
 
 TURN = torch.tensor([[0.36, 0.48, -0.8], [-0.8, 0.6, 0.0], [0.48, 0.64, 0.6]])

@@ -3,8 +3,8 @@
 import math
 from collections.abc import Callable
 
-from muonlab.classroom.asking import NotYet, call
 from muonlab.classroom.exercise import Mistakes, compare
+from muonlab.classroom.guarded import NotYet, call
 from muonlab.classroom.kinds import Wrong, described, number, word
 from muonlab.experiments import HERE, Hypothesis, Search, chance_to_see, estimate, seeds_needed
 

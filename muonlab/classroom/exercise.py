@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from muonlab import checks as given
-from muonlab.classroom.asking import NotYet, as_call, call, watched
+from muonlab.classroom.guarded import NotYet, as_call, call, watched
 from muonlab.classroom.kinds import Kind, Wrong, apart, equal, rounded, shape
 from muonlab.files import course
 

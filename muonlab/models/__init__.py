@@ -2,5 +2,5 @@
 
 from muonlab.models.angles import keys_and_values, pair_angles
 from muonlab.models.attention import norm, rotate
-from muonlab.models.clip import QKClip, clip_factors
 from muonlab.models.gpt import SIZES
+from muonlab.models.qk_clip import QKClip, clip_factors

@@ -169,7 +169,7 @@ class LatentAttention(nn.Module):
     token, which only the full key tells (arXiv 2507.20534, section 2.1). All else has length by
     `norm`: queries, s, and c. A logit is at most (√(h r) ‖k_up‖₂ + p) / √(h+p), with one head's
     rows of k_up; so it can still grow, with k_up alone. Without `qk_norm`, c alone has length by
-    `norm`, as in DeepSeek-V2: `muonlab.models.clip` is for that.
+    `norm`, as in DeepSeek-V2: `muonlab.models.qk_clip` is for that.
 
     Source: DeepSeek-V2, arXiv 2405.04434, sections 2.1.2 and 2.1.3, without its query latent.
     """

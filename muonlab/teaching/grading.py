@@ -13,7 +13,7 @@ from nbformat import NotebookNode
 from torch import Tensor, tensor
 
 from muonlab.bubblewrap import uncontained
-from muonlab.classroom import asking
+from muonlab.classroom import guarded
 from muonlab.classroom.exercise import Verdict
 from muonlab.teaching.confined import ENDED, STARTS_IN, Confined
 from muonlab.teaching.variants import Task, fluent
@@ -74,20 +74,20 @@ def verdicts(handed_in: HandedIn, seconds: float = SECONDS) -> list[Verdict]:
     if reason := uncontained():
         warnings.warn(reason, stacklevel=1)  # Python shows it once
     process, its_verdicts = None, []
-    usual = asking.SECONDS
-    asking.SECONDS = seconds + 2 * STARTS_IN  # what is sent has ends of its own
+    usual = guarded.SECONDS
+    guarded.SECONDS = seconds + 2 * STARTS_IN  # what is sent has ends of its own
     try:
         for asked, cells in handed_in:
             process = _begun(process, [asked.name, asked.setup, cells, seconds])
             try:
                 its_verdicts.append(_judged(process, asked, seconds))
             except ENDED as error:
-                message = asking.LATE.format(seconds) if isinstance(error, TimeoutError) else OVER
+                message = guarded.LATE.format(seconds) if isinstance(error, TimeoutError) else OVER
                 its_verdicts.append(Verdict(asked.exercise, "not right", message))
                 process.close()
                 process = None
     finally:
-        asking.SECONDS = usual
+        guarded.SECONDS = usual
         if process:
             process.close()
     return its_verdicts
@@ -121,7 +121,7 @@ def _judged(process: Confined, asked: Task, seconds: float) -> Verdict:
         nonlocal ended, stopped
         if ended or stopped:
             raise EOFError  # it would wait again
-        watch = asking.WATCHES[-1]
+        watch = guarded.WATCHES[-1]
         try:
             process.send([as_python(args), watch.by_hand, watch.counted], seconds)
             value, after, failed, functions, operations = process.read(
@@ -131,7 +131,7 @@ def _judged(process: Confined, asked: Task, seconds: float) -> Verdict:
             ended = error
             raise
         if failed:
-            example = f"Try `{asking.as_call(outside, args)}`."
+            example = f"Try `{guarded.as_call(outside, args)}`."
             stopped = Verdict(asked.exercise, "not right", str(failed)[:DIAGNOSIS], example)
             raise ValueError
         watch.functions += [str(name)[:SHORT] for name in functions if watch.by_hand]

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from muonlab.classroom import asking
+from muonlab.classroom import guarded
 from muonlab.classroom.kinds import Wrong, described, plain
 from muonlab.teaching import cells as cell_code
 
@@ -57,7 +57,7 @@ def _answers(
     pipe: socket.socket, lines: socket.SocketIO, job: list[Any], names: dict[str, Any]
 ) -> None:
     """Runs a learner's cells and answers calls of the function, until a line says null."""
-    name, _, cells, asking.SECONDS = job
+    name, _, cells, guarded.SECONDS = job
     silent = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(silent, stream)
@@ -78,7 +78,7 @@ def _send(pipe: socket.socket, said: Any) -> None:
 
 def _answered(function: Any, args: str, by_hand: Any, counted: bool) -> list[Any]:
     """Returns the plain value, plain tensors among the arguments after the call, what failed, and
-    what `asking.watched` saw.
+    what `guarded.watched` saw.
     """
     given = eval(args, {"torch": torch, "nan": math.nan, "inf": math.inf})
     by_hand = tuple(by_hand) if isinstance(by_hand, list) else by_hand
@@ -88,12 +88,12 @@ def _answered(function: Any, args: str, by_hand: Any, counted: bool) -> list[Any
 
     once.__dict__["__wrapped__"] = function  # whose code may be blank
     try:
-        with asking.watched(by_hand, counted) as seen:
-            value = asking.call(once, none=True)
+        with guarded.watched(by_hand, counted) as seen:
+            value = guarded.call(once, none=True)
         after = [plain(a) if isinstance(a, Tensor) else None for a in given]
         said = [plain(value), after, "", seen.functions, seen.operations]
         json.dumps(said)
-    except (asking.NotYet, Wrong) as reason:
+    except (guarded.NotYet, Wrong) as reason:
         return [None, None, str(reason), [], 0]
     except (TypeError, ValueError):
         wrong = f"Your function returned {described(value)}: expected plain values."
@@ -107,7 +107,7 @@ def _function(name: str, cells: list[str], names: dict[str, Any]) -> Any:
     for number, source in enumerate(cells):
         try:
             made = cell_code.compiled(source, f"<cell {number}>")
-            asking.call(lambda made=made: cell_code.run_code(made, names), none=True)
+            guarded.call(lambda made=made: cell_code.run_code(made, names), none=True)
             failed = ""
         except SyntaxError as error:
             failed = f" Its cell cannot be read: {error}."

@@ -16,8 +16,8 @@ from functools import cache, partial
 from typing import Any
 
 from muonlab import checks as given
-from muonlab.classroom.asking import same
 from muonlab.classroom.exercise import Answer, Swaps, Verdict, compare, judge, swapped, verdict_of
+from muonlab.classroom.guarded import same
 from muonlab.classroom.kinds import Wrong, array, code, plain, told
 from muonlab.files import course
 from muonlab.notebooks import read, texts

@@ -7,7 +7,7 @@ import torch
 
 from muonlab import GPT, GPTConfig
 from muonlab.models.attention import LatentAttention, norm, rope_tables, rotate
-from muonlab.models.clip import QKClip, clip_factors
+from muonlab.models.qk_clip import QKClip, clip_factors
 
 CONFIG = GPTConfig(vocab_size=50, context=16, layers=2, width=32, heads=4, attention="latent")
 CONFIG = replace(CONFIG, qk_norm=False)
