@@ -19,7 +19,6 @@ from muonlab.statistics import (
     mean_interval,
     paired_interval,
     seeds_needed,
-    verdict,
 )
 from muonlab.studies import comparisons
 from muonlab.studies.after_race import BATCH
@@ -36,7 +35,7 @@ from muonlab.studies.table1 import (
     table1_data,
     widened,
 )
-from muonlab.studies.verdicts import end_of, judge
+from muonlab.studies.verdicts import end_of, judge, verdict
 from muonlab.sweeps.results import recorded
 from muonlab.sweeps.search import Search
 from muonlab.sweeps.study import HERE, best_trial

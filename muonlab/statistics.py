@@ -77,64 +77,6 @@ def corrected(interval: Interval, among: int) -> Interval:
     return interval._replace(low=interval.mean - reach, high=interval.mean + reach)
 
 
-def verdict(interval: Interval, size: float) -> str:
-    """Returns one of four words on a difference that matters from `size` on, the same everywhere.
-
-    "leads": the whole interval lies on one side of 0, the mean at least `size` from it. "leads a
-    little": the same with a mean nearer to 0. "level": the interval lies within ±size. Else "open":
-    more seeds can tell, and these cannot. The sign of the mean says which side leads.
-
-    >>> verdict(Interval(0.04, 0.02, 0.06, n=10), size=0.02)
-    'leads'
-    >>> verdict(Interval(0.012, 0.004, 0.02, n=10), size=0.02)
-    'leads a little'
-    >>> verdict(Interval(-0.004, -0.018, 0.01, n=10), size=0.02)
-    'level'
-    >>> verdict(Interval(0.013, -0.005, 0.03, n=5), size=0.02)
-    'open'
-    """
-    if interval.low > 0 or interval.high < 0:
-        return "leads" if abs(interval.mean) >= size else "leads a little"
-    return "level" if -size <= interval.low and interval.high <= size else "open"
-
-
-FACTOR = 2  # sizes are alike up to it
-
-
-def reproduction(ours: Interval, theirs: float | str, factor: float = FACTOR) -> str:
-    """Returns whether ours reproduces another's effect: "reproduced", "partly", "not" or "open".
-
-    "partly": the same direction, and another size. theirs: their effect in our unit and direction,
-    or, where they report the order alone, "above" or "below" 0. Sizes are alike up to the factor.
-
-    >>> reproduction(Interval(0.1, 0.05, 0.15, n=5), 0.4)
-    'partly'
-    >>> reproduction(Interval(0.1, -0.1, 0.3, n=5), "above")
-    'open'
-    """
-    reported = 0 if isinstance(theirs, str) else theirs
-    turned = theirs == "below" or reported < 0
-    low, high = (-ours.high, -ours.low) if turned else (ours.low, ours.high)
-    if low > 0:
-        alike = not reported or 1 / factor <= abs(ours.mean / reported) <= factor
-        return "reproduced" if alike else "partly"
-    return "not" if high < abs(reported) / factor else "open"
-
-
-def reproduction_of_small(ours: Interval, theirs: float, factor: float = FACTOR) -> str:
-    """Returns the same of an effect that they call small: ours is no larger, either way.
-
-    >>> reproduction_of_small(Interval(0.01, -0.01, 0.03, n=5), 0.02)
-    'reproduced'
-    >>> reproduction_of_small(Interval(0.1, 0.05, 0.2, n=5), 0.02)
-    'not'
-    """
-    most = factor * abs(theirs)
-    if -most < ours.low and ours.high < most:
-        return "reproduced"
-    return "not" if ours.low > most or ours.high < -most else "open"
-
-
 def contrast(results: ArrayLike, *factors: int) -> Interval:
     """Returns what factors of two levels do together, in the mean of all others, over seeds.
 

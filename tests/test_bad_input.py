@@ -50,7 +50,6 @@ from muonlab.statistics import (
     mean_interval,
     paired_interval,
     seeds_needed,
-    verdict,
 )
 from muonlab.studies import equal_time, table1
 from muonlab.studies import facts as fact_studies

@@ -9,15 +9,10 @@ import pytest
 from muonlab.classroom.claims import VERDICTS, Claim
 from muonlab.classroom.widget import LESSONS
 from muonlab.files import course
-from muonlab.statistics import (
-    Interval,
-    mean_interval,
-    paired_interval,
-    reproduction,
-    reproduction_of_small,
-)
+from muonlab.statistics import Interval, mean_interval, paired_interval
 from muonlab.studies.protocol import MATTERS
 from muonlab.studies.table1 import PAPER_ROWS, recovered, row_losses, row_name, widened
+from muonlab.studies.verdicts import reproduction, reproduction_of_small
 from muonlab.sweeps.results import recorded
 from printing import book, gpu, paper
 from printing.claims import brief, claims_table, literal

@@ -6,14 +6,8 @@ import math
 import numpy
 import pytest
 
-from muonlab.statistics import (
-    Interval,
-    contrast,
-    corrected,
-    mean_interval,
-    paired_interval,
-    verdict,
-)
+from muonlab.statistics import Interval, contrast, corrected, mean_interval, paired_interval
+from muonlab.studies.verdicts import verdict
 
 
 def test_the_textbook_formula_for_pairs_and_for_their_differences():

@@ -27,7 +27,8 @@ from typing import Any
 from muonlab import checks
 from muonlab.classroom.output import Table
 from muonlab.classroom.widget import LESSONS
-from muonlab.statistics import Interval, verdict
+from muonlab.statistics import Interval
+from muonlab.studies.verdicts import verdict
 
 EVIDENCE_FOLDER = "evidence"  # the folder, in that of the lessons, of what only a referee asks
 CLAIM = "application/vnd.muonlab.claim+json"
@@ -71,7 +72,7 @@ class Claim:
 
     @property
     def sign(self) -> str:
-        """Is ✗ fails or ✓ holds; of an open claim, what `statistics.verdict` says."""
+        """Is ✗ fails or ✓ holds; of an open claim, what `verdicts.verdict` says."""
         if self.open and self.holds:
             return "; ".join(verdict(interval, self.size) for interval in self.value)
         return "✓ holds" if self.holds else "✗ fails"

@@ -15,12 +15,13 @@ from muonlab.models.gpt import SIZES
 from muonlab.records.record import Record, contestant
 from muonlab.records.runs import Measure, by_contestant, curves, grouped
 from muonlab.records.store import path_of
-from muonlab.statistics import Interval, mean_interval, paired_interval, verdict
+from muonlab.statistics import Interval, mean_interval, paired_interval
 from muonlab.studies.equal_time import leads_in_time, step_ratio
 from muonlab.studies.evidence import SEARCHES
 from muonlab.studies.facts import learner
 from muonlab.studies.hypothesis import TOKEN_CLASSES
 from muonlab.studies.protocol import MATTERS
+from muonlab.studies.verdicts import verdict
 from muonlab.sweeps.results import known, recorded
 from muonlab.sweeps.search import Search
 from muonlab.sweeps.study import HERE
@@ -73,7 +74,7 @@ class Comparison:
         return paired_interval(*(ends[who] for who in self.rivals))
 
     def word(self, interval: Interval) -> str:
-        """Returns who leads, in the words of `statistics.verdict`: "Muon leads", "level", …"""
+        """Returns who leads, in the words of `verdicts.verdict`: "Muon leads", "level", …"""
         word = verdict(interval, MATTERS)
         return f"{self.rivals[interval.mean > 0]} {word}" if "leads" in word else word
 

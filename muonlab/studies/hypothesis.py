@@ -171,7 +171,7 @@ class Hypothesis:
     def matters(self) -> float:
         """The size from which on a difference matters, MATTERS or, of your own metric, that of by.
 
-        `statistics.verdict` takes it.
+        `verdicts.verdict` takes it.
         """
         return MATTERS if isinstance(self.metric, str) else abs(self.by)
 

@@ -14,15 +14,10 @@ from typing import Any
 
 from muonlab.classroom.claims import VERDICTS, Claim
 from muonlab.files import course
-from muonlab.statistics import (
-    FACTOR,
-    Interval,
-    paired_interval,
-    reproduction,
-    reproduction_of_small,
-)
+from muonlab.statistics import Interval, paired_interval
 from muonlab.studies.evidence import EVIDENCE
 from muonlab.studies.table1 import ADAMW, MUON, paper_losses, row_losses, widened
+from muonlab.studies.verdicts import FACTOR, reproduction, reproduction_of_small
 from muonlab.sweeps.results import recorded
 from printing.claims import Placed, claims_table, classed, link, literal, stored
 
