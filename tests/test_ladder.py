@@ -11,8 +11,9 @@ import pytest
 import torch
 
 from muonlab.cli import main
-from muonlab.data import corpus
-from muonlab.data.corpus import CLASSES, SPAN, Corpus
+from muonlab.data import rare_tokens
+from muonlab.data.corpus import Corpus
+from muonlab.data.rare_tokens import CLASSES, SPAN
 from muonlab.models.gpt import GPT, GPTConfig
 from muonlab.records import store
 from muonlab.records.record import Record, line_of
@@ -176,7 +177,9 @@ def made_of(train, held_out):
 
 @pytest.mark.parametrize("part", [10_000_000, 100, 7, 1])
 def test_unseen_are_the_spans_that_a_set_of_tuples_lacks(part, monkeypatch):
-    monkeypatch.setattr(corpus, "PART", part)  # a span may begin in one part and end in the next
+    monkeypatch.setattr(
+        rare_tokens, "PART", part
+    )  # a span may begin in one part and end in the next
     train, held_out = text(part % 3)
     unseen = made_of(train, held_out).unseen.tolist()
     assert unseen == new_spans(train, held_out)

@@ -9,8 +9,9 @@ from collections import Counter
 import torch
 
 from muonlab.data import documents
-from muonlab.data.corpus import SPAN, Corpus
+from muonlab.data.corpus import Corpus
 from muonlab.data.load import load_corpus
+from muonlab.data.rare_tokens import SPAN
 
 
 def counts_of(corpus: Corpus) -> str:

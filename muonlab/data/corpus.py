@@ -21,6 +21,7 @@ from torch import Tensor
 from muonlab import archive, checks
 from muonlab.data import documents, shards, tokenization
 from muonlab.data.cache import CACHE_FORMAT, load_or_build
+from muonlab.data.rare_tokens import frequency_classes, losses_by_class, unseen_ends
 from muonlab.data.task import with_words
 from muonlab.data.windows import chance, check_sizes, token_ids, windows
 from muonlab.files import prepare_file
@@ -29,10 +30,6 @@ from muonlab.models.gpt import GPT, GPTConfig
 USUAL_WORDS = 4096  # tokens of a tokenizer that is trained on a text
 LEAST_WORDS, MOST_WORDS = 257, 65_536  # the bytes and END; what two bytes can hold
 SHORTEST_FILE = 80  # characters: shorter source files do little beyond importing
-CLASSES = ("head", "middle", "tail")  # of tokens, by how often they occur
-SPAN = 16  # tokens: a target whose span stands in the training text may be remembered, not guessed
-PART = 10_000_000  # tokens of the training text whose spans are looked up at once
-HEAD, MIDDLE = 0.5, 0.9  # the share of training tokens that the most frequent tokens cover
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,57 +71,18 @@ class Corpus:
         return with_words(model, self.vocab_size)
 
     def measure(self, model: GPT, batch: int, context: int, tokens: int) -> dict[str, Any]:
-        """Returns the mean loss in nats a token: "overall", and for each of CLASSES.
-
-        "unseen_overall", "unseen_head", … are the same over the targets whose SPAN of tokens, the
-        target the last of them, is nowhere in the training text: "unseen_share" of all targets.
-        The class is that of the token to be predicted; None where the text has none of it.
-        """
-        device, of_token = model.head.weight.device, self.frequency_class().long()
-        kinds = len(CLASSES)
-        total, count = torch.zeros(2, 2 * kinds, dtype=torch.float64)  # seen classes, then unseen
-        done = 1  # the first token is no target
-        for inputs, targets in self.held_out_batches(batch, context, tokens):
-            losses = model(inputs.to(device), targets.to(device), reduction="none")  # (B, T)
-            new = self.unseen[done : done + targets.numel()]  # (B·T,): targets follow one another
-            of = of_token[targets].flatten() + kinds * new
-            total.index_add_(0, of, losses.flatten().cpu().double())
-            count += torch.bincount(of, minlength=2 * kinds)
-            done += targets.numel()
-        total, count = total.view(2, kinds), count.view(2, kinds)
-        unseen = {f"unseen_{name}": mean for name, mean in _means(total[1], count[1]).items()}
-        share = (count[1].sum() / count.sum()).item()
-        return _means(total.sum(0), count.sum(0)) | unseen | {"unseen_share": share}
+        """Returns the mean loss in nats a token, of all and apart: see `losses_by_class`."""
+        batches = self.held_out_batches(batch, context, tokens)
+        return losses_by_class(model, batches, self.frequency_class(), self.unseen)
 
     @cached_property
     def unseen(self) -> Tensor:
-        """Which held-out tokens (tokens,) end a SPAN that is nowhere in the training text.
-
-        Spans are compared by 64 bits of a hash. The first SPAN - 1 tokens count as seen.
-        """
-        import pandas  # its import takes a second; its isin a twentieth of the time of NumPy's
-
-        spans = pandas.Series(_span_hashes(self.held_out))
-        seen = np.zeros(len(spans), dtype=bool)
-        for start in range(0, len(self.train), PART):  # a text may be larger than twice its memory
-            trained = _span_hashes(self.train[start : start + PART + SPAN - 1])
-            seen |= spans.isin(trained).to_numpy()
-        unseen = torch.zeros(len(self.held_out), dtype=torch.bool)
-        unseen[SPAN - 1 :] = torch.from_numpy(~seen)
-        return unseen
+        """Which held-out tokens (tokens,) end a span that is nowhere in the training text."""
+        return unseen_ends(self.train, self.held_out)
 
     def frequency_class(self) -> Tensor:
-        """Returns the class of each token, (vocab_size,) int8: 0 head, 1 middle, 2 tail.
-
-        The head is the most frequent tokens that cover half of the training text; the middle
-        covers the next 40 %, the tail the last 10 % and what the training text never shows.
-        """
-        count = torch.bincount(self.train, minlength=self.vocab_size)
-        order = count.argsort(descending=True, stable=True)
-        before = (count[order].cumsum(0) - count[order]) / count.sum()  # covered by those ahead
-        classes = torch.empty(self.vocab_size, dtype=torch.int8)
-        classes[order] = ((before >= HEAD).int() + (before >= MIDDLE)).to(torch.int8)
-        return classes
+        """Returns the class of each token, (vocab_size,) int8: 0 head, 1 middle, 2 tail."""
+        return frequency_classes(self.train, self.vocab_size)
 
     def decode(self, tokens: Tensor | list[int]) -> str:
         """Returns the text of tokens (n,); raises RuntimeError without a tokenizer."""
@@ -142,21 +100,6 @@ class Corpus:
         for tokens, part in ((self.train, "train"), (self.held_out, "val")):
             path = prepare_file(Path(folder) / f"{self.name}_{part}_000001.bin")
             shards.write_shard(tokens.numpy(), self.vocab_size, path)
-
-
-def _means(total: Tensor, count: Tensor) -> dict[str, float | None]:
-    """Returns the mean loss over all classes and of each, None of none, from sums (classes,)."""
-    overall = (total.sum() / count.sum()).item() if count.sum() else None
-    sums = zip(CLASSES, total.tolist(), count.tolist(), strict=True)
-    return {"overall": overall} | {name: t / n if n else None for name, t, n in sums}
-
-
-def _span_hashes(tokens: Tensor) -> np.ndarray:
-    """Returns a hash of every SPAN of successive tokens: (tokens - SPAN + 1,) uint64, or none."""
-    hashes = tokens.numpy().astype(np.uint64) + np.uint64(12_345)
-    for width in (1, 2, 4, 8):  # of two spans that touch one twice as long; 64 bits overflow
-        hashes = hashes[:-width] * np.uint64(pow(1_000_003, width, 2**64)) + hashes[width:]
-    return hashes
 
 
 def load_docs(name: str) -> Corpus:
