@@ -100,25 +100,26 @@ class TrainConfig:
         for option in dataclasses.fields(self):
             value = getattr(self, option.name)
             if isinstance(value, list):  # as JSON and the command line bring it
-                object.__setattr__(self, option.name, tuple(value))
+                value = tuple(value)
             elif isinstance(value, numpy.generic):  # JSON knows none
-                object.__setattr__(self, option.name, value.item())
-            self._check(option)
+                value = value.item()
+            object.__setattr__(self, option.name, value)
+            if type(value) is not type(option.default) or value != option.default:
+                self._check(option, value)
         object.__setattr__(self, "corpus", spelled(self.corpus))
         if not self.corpus:
             raise ValueError("corpus is the name of a text, such as 'docs', or a folder; got ''")
         self.rate(0)  # warm-up and decay leave each other room
         self._check_together()
 
-    def _check(self, option: dataclasses.Field[Any]) -> None:
-        """Raises ValueError unless an option is what its field allows."""
+    def _check(self, option: dataclasses.Field[Any], value: Any) -> None:
+        """Raises ValueError unless the value of an option is what its field allows."""
         name, default, allowed = option.name, option.default, option.metadata
-        value = getattr(self, name)
         if isinstance(default, bool):
             checks.choice(name, value, (True, False))
         elif "known" in allowed and not (name == "rule" and OWN.fullmatch(value)):
             checks.choice(name, value, allowed["known"])
-        elif "least" in allowed and (value, default) != (None, None):
+        elif "least" in allowed:
             numbers, whole = (value,), isinstance(default, int)
             if isinstance(default, tuple):
                 numbers = value
