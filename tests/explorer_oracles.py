@@ -22,8 +22,8 @@ from muonlab.classroom.explorer_data import learner
 from muonlab.cost.formulas import Counts
 from muonlab.cost.plans import GPT_1B, GPT_70B
 from muonlab.cost.timeline import Machine, ends, timeline
-from muonlab.data.corpus import HEAD, MIDDLE
 from muonlab.data.load import load_corpus
+from muonlab.data.rare_tokens import HEAD, MIDDLE
 from muonlab.data.zipf import zipf as zipf_law
 from muonlab.models.gpt import SIZES, GPTConfig
 from muonlab.optim.coefficients import JORDAN, QUINTIC
