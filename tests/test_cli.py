@@ -210,7 +210,7 @@ def test_a_fresh_process_loads_nothing_heavy_and_says_what_to_set_without_a_home
     command = [sys.executable, "-c", FRESH]
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert "muonlab: import of tokenizers" in done.stderr
+    assert "tokenizers" in done.stderr
     assert done.stderr.count("set MUONLAB_HOME and MUONLAB_CACHE") == 3
 
 
