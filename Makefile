@@ -59,7 +59,7 @@ pdf: .venv/all  ## the whole book, some 500 pages: dist/muonlab.pdf; needs Debia
 bundle: book  ## the course in one archive: dist/muonlab-VERSION.zip
 	$(BIN)/python book/_ext/bundle.py
 
-browser: .venv/all  ## needs Debian's chromium in /usr/bin/chromium
+browser: .venv/all  ## needs Debian's chromium-headless-shell, or chromium
 	$(BIN)/python -m pytest -n 3 -m browser $$(grep -l mark.browser tests/*.py)  # some tests wait
 
 slow: .venv/all  ## what is slow and seldom breaks: workers that are killed, compiled steps
@@ -68,19 +68,19 @@ slow: .venv/all  ## what is slow and seldom breaks: workers that are killed, com
 grades: .venv/all  ## nbgrader, on all that can be handed in for every exercise: half an hour
 	$(BIN)/python -m pytest -m slow tests/test_teaching.py tests/test_variants.py tests/test_attacks.py
 
-INSTALL := $(BIN)/python -m pip install --quiet --no-compile -c constraints.txt
-COMPILE := $(BIN)/python -m compileall -qq -j 0 .venv/lib || true  # on all cores; pip takes one
+unexport PYTHONDONTWRITEBYTECODE  # every process would compile anew what it loads
 
-.venv/lab: pyproject.toml constraints.txt
-	$(PYTHON) -m venv .venv
-	$(INSTALL) -e .
-	$(COMPILE)
-	touch $@
+INSTALL := $(BIN)/python -m pip install --quiet -c constraints.txt
+# Loading compiles; to compile all that is installed would take three times as long.
+LOADED := muonlab.cli, muonlab.classroom, jupyterlab.labapp, ipykernel.kernelapp
 
-.venv/all: .venv/lab
-	$(INSTALL) -e '.[test,book,grading,ray,slurm]'
-	$(COMPILE)
-	touch $@
+.venv/all: EXTRAS := [test,book,grading,ray,slurm]
+.venv/lab .venv/all: pyproject.toml constraints.txt
+	test -d .venv || $(PYTHON) -m venv .venv
+	$(INSTALL) --upgrade pip  # Python 3.11's own takes twice the time
+	$(INSTALL) --no-compile -e '.$(EXTRAS)'
+	$(BIN)/python -c "import $(LOADED)"
+	touch .venv/lab $@
 
 clean:
 	rm -rf .venv book/_build

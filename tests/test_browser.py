@@ -12,10 +12,10 @@ import urllib.request
 
 import pytest
 
+import still
 from muonlab.classroom.widget import LESSONS
 
 pytestmark = pytest.mark.browser
-CHROMIUM = "/usr/bin/chromium"
 QUIET = [
     "--no-sandbox",
     "--disable-gpu",
@@ -79,7 +79,7 @@ def lab(tmp_path_factory):
 def browser():
     sync = pytest.importorskip("playwright.sync_api")
     with sync.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        browser = driver.chromium.launch(executable_path=still.CHROMIUM, args=QUIET)
         yield browser
         browser.close()
 

@@ -44,7 +44,7 @@ def missing(command):
         return None
     if name == "make":
         makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-        targets = re.findall(r"^([\w./-]+):", makefile, re.MULTILINE)
+        targets = " ".join(re.findall(r"^([\w./ -]+):", makefile, re.MULTILINE)).split()
         return next((argument for argument in arguments if argument not in targets), None)
     if name.startswith(".venv/bin/"):
         project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
