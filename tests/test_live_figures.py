@@ -234,7 +234,10 @@ CROSSED = """(svgs) => svgs.flatMap((svg) => {
     .map(([a, b, i, j]) => `${texts[i].textContent} | ${texts[j].textContent}`);
   const marked = boxes.filter((_, i) => texts[i].matches(".muonlab-label"));
   for (const line of svg.querySelectorAll(".muonlab-line")) {
-    if (line.getAttribute("stroke-width") === "0") continue;
+    const c = line.getBoundingClientRect();
+    const near = marked.some((b) => c.left < b.right && b.left < c.right
+      && c.top < b.bottom && b.top < c.bottom + 1);  // a level curve has no height
+    if (!near || line.getAttribute("stroke-width") === "0") continue;
     const length = line.getTotalLength();
     for (let at = 0; at < length; at += 2) {
       const point = line.getPointAtLength(at);

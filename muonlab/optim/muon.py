@@ -25,16 +25,7 @@ from muonlab.optim.fast import Scratch, orthogonalized
 from muonlab.optim.lr_scale import LRScale, lr_scale
 from muonlab.optim.orthogonalize import Norm, polar
 from muonlab.optim.sharding import by_rows, over_rows
-from muonlab.optim.stacks import (
-    Group,
-    Stacks,
-    as_stacks,
-    cut,
-    gradient,
-    matrix_shape,
-    shares,
-    stack_shape,
-)
+from muonlab.optim.stacks import Group, as_stacks, cut, gradient, matrix_shape, shares, stack_shape
 from muonlab.sharded_rows import check_rows, is_sharded, own
 
 ADAMW_STATE = ("exp_avg", "exp_avg_sq", "step")
@@ -186,7 +177,7 @@ class Muon(torch.optim.Optimizer):
             self._add(self._orthogonalize(Ds, dtype, group), stacks, group)
         sharding.step(self, [p for p in params if by_rows(p, group)], group)
 
-    def _average(self, stacks: Stacks, group: Group) -> list[Tensor]:
+    def _average(self, stacks: list[list[Tensor]], group: Group) -> list[Tensor]:
         """Moves the momenta M on by the gradients G; returns the directions D (b, e, m, n).
 
         They lie in the scratch. What is done entry by entry is done to all by one call, which a GPU
@@ -217,7 +208,7 @@ class Muon(torch.optim.Optimizer):
         results = orthogonalized(matrices, dtype, triples, group["ns_norm"], self.scratch)
         return [X.view(D.shape) for X, D in zip(results, Ds, strict=True)]
 
-    def _add(self, Os: list[Tensor], stacks: Stacks, group: Group) -> None:
+    def _add(self, Os: list[Tensor], stacks: list[list[Tensor]], group: Group) -> None:
         """Adds orthogonalized directions O (b, e, m, n), rescaled, to the parameters of stacks.
 
         These shrink by their weight decay, and the rescaled updates hold −lr already.
