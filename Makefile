@@ -4,7 +4,7 @@ BIN := .venv/bin
 QUICK := architecture muon_step orthogonalize optim normuon controls lion routing gpt attention \
   statistics grids study pins
 
-SLOW := pool launches train engines race use_it recorded
+SLOW := pool launches fast train engines race use_it recorded
 
 .PHONY: lab test types suite quick lessons format slides book pdf bundle browser slow grades lesson clean
 

@@ -198,7 +198,10 @@ def test_a_step_needs_less_extra_memory_than_three_momenta(dtype):
 
 
 @pytest.mark.filterwarnings("ignore:Detected call of `lr_scheduler.step")  # torch sees no step
-@pytest.mark.parametrize(("make", "number"), [(Muon, torch.tensor), (NorMuon, float)])
+@pytest.mark.parametrize(
+    ("make", "number"),
+    [(Muon, torch.tensor), pytest.param(NorMuon, float, marks=pytest.mark.slow)],
+)
 def test_the_step_compiles_as_one_graph(make, number):
     """On a GPU, torch.compile removes the launches; here only the capture is tested.
 
