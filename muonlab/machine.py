@@ -5,16 +5,11 @@ import math
 import os
 import platform
 import re
-import timeit
-from functools import partial
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-BF16_UNITS = ("amx_bf16", "avx512_bf16")  # Intel since 2020, AMD since Zen 4
-BF16_GAIN = 1.5  # how many times as fast as float32 products must be to be worth their rounding
-GAIN: dict[str, float] = {}  # what `bf16_gain` has found in this process
 BF16_FROM = 2**16  # entries in a stack of matrices; see `work_dtype`
 BF16_WIDTH = 256  # features of a model; see `bf16_pays`
 QUOTA = Path("/sys/fs/cgroup/cpu.max")  # microseconds of work, in so many that pass
@@ -66,33 +61,25 @@ def device_name(device: torch.device | str = "cpu") -> str:
 
 
 def fast_bf16(device: torch.device | str = "cpu") -> bool:
-    """Returns whether bf16 products are fast there: on CUDA from 8.0 on; a CPU is measured.
-
-    Only one with BF16_UNITS: others emulate bf16, 20 to 40 times slower than float32.
-    """
+    """Returns whether bf16 products are fast there: on CUDA from 8.0 on; see `CPU_BF16`."""
     device = torch.device(device)
     if device.type == "cuda":
         return torch.cuda.get_device_capability(device) >= (8, 0)
-    if device.type != "cpu":
-        return False
-    if not GAIN and not torch.compiler.is_compiling():  # a compiled step cannot ask the clock
-        has = torch.cpu.get_capabilities()
-        GAIN["cpu"] = bf16_gain() if any(has.get(unit) for unit in BF16_UNITS) else 0.0
-    return GAIN.get("cpu", 0.0) > BF16_GAIN
+    return device.type == "cpu" and CPU_BF16
 
 
-def bf16_gain() -> float:
-    """Returns how many times as fast as in float32 this CPU multiplies in bf16.
+def cpu_bf16() -> bool:
+    """Returns whether this CPU multiplies faster in bf16 than in float32.
 
-    That a CPU has units for it says little: with AMX it is 7 times, with AVX-512 BF16 4 times on
-    an AMD EPYC, and half as fast as float32 on an Intel Xeon whose AMX a virtual machine hides.
+    With AMX it is 7 times, with AVX-512 BF16 4 times on an AMD EPYC, and half as fast on an Intel
+    Xeon whose AMX a virtual machine hides. Others emulate it, 20 to 40 times slower. No clock is
+    asked: processes that share a step have to decide alike, on a busy machine, too.
     """
-    best = []
-    for dtype in (torch.float32, torch.bfloat16):
-        stack = torch.ones(8, 192, 192, dtype=dtype)
-        seconds = timeit.repeat(partial(torch.bmm, stack, stack), number=1, repeat=6)
-        best.append(min(seconds))  # whoever else computes here can only make it longer
-    return best[0] / best[1]
+    has = torch.cpu.get_capabilities()
+    return has.get("amx_bf16", False) or (has.get("avx512_bf16", False) and "AMD" in device_name())
+
+
+CPU_BF16 = cpu_bf16()
 
 
 def work_dtype(dtype: torch.dtype, device: torch.device, entries: int) -> torch.dtype:

@@ -19,7 +19,6 @@ from muonlab.cost import formulas as cost
 from muonlab.cost import measured, plans
 from muonlab.data.load import load_corpus
 from muonlab.data.task import with_words
-from muonlab.machine import fast_bf16
 from muonlab.models.gpt import SIZES
 from muonlab.records.record import Record, append
 from muonlab.records.store import RESULTS
@@ -90,7 +89,6 @@ def test_a_run_is_counted_with_the_model_of_its_task(config):
 @pytest.mark.parametrize("config", SHAPES, ids=NAMES)
 def test_the_operations_of_muon_are_those_of_the_matrices_that_it_takes(config):
     model, plain = build_model(config, DOCS), cost.flops(replace(config, muon=()))
-    fast_bf16()  # multiplies, to measure it, when a process first asks: that is not counted
     for groups in (ALL, ("W_in", "Q")):
         with FlopCounterMode(display=False) as counter:
             for r in route(model, groups).routes:
