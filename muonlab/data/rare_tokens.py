@@ -29,6 +29,7 @@ def frequency_classes(train: Tensor, words: int) -> Tensor:
     return classes
 
 
+@torch.no_grad()
 def losses_by_class(
     model: GPT, batches: Iterable[tuple[Tensor, Tensor]], classes: Tensor, unseen: Tensor
 ) -> dict[str, Any]:
