@@ -1,6 +1,7 @@
 """The house: imports go down only, there is no more to read than agreed, and the examples run."""
 
 import ast
+import builtins
 import doctest
 import importlib
 import io
@@ -136,7 +137,7 @@ def test_imports_stand_at_the_top():
 
 
 def code_lines(path):
-    """Lines that hold code: no comment, no docstring, no blank line."""
+    """The numbers of lines that hold code: no comment, no docstring, no blank line."""
     text = path.read_text(encoding="utf-8")
     beside = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
     found = set()
@@ -145,8 +146,12 @@ def code_lines(path):
             found |= set(range(token.start[0], token.end[0] + 1))
     for node in nodes(path):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            found -= set(range(node.lineno, node.end_lineno + 1))
-    return len(found)
+            found -= lines_of(node)
+    return found
+
+
+def lines_of(node):
+    return set(range(node.lineno, node.end_lineno + 1))
 
 
 SIZES = {  # lines of code, a room each; what grows by more than a tenth asks whether it must
@@ -176,7 +181,31 @@ def test_a_room_is_no_larger_than_agreed(place):
     own = [p for m, p in NAMES.items() if (room(m) if room(m) in SIZES else "the rest") == place]
     own += PRINTING.values() if place == "book/_ext" else ()
     assert own
-    assert sum(map(code_lines, own)) <= 1.1 * SIZES[place]
+    assert sum(len(code_lines(path)) for path in own) <= 1.1 * SIZES[place]
+
+
+REFUSALS = 780  # lines of code, of all rooms
+
+
+def refuses(node):
+    """Whether it refuses what came in: a check, or an `if` that ends in an error of Python's."""
+    match node:
+        case ast.FunctionDef(name=name):
+            return re.match(r"_?check_|_check$", name) is not None
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="checks")))):
+            return True
+        case ast.If(body=[*_, ast.Raise(exc=ast.Call(func=ast.Name(id=error)))], orelse=[]):
+            return hasattr(builtins, error)
+    return False
+
+
+def test_no_more_lines_refuse_than_agreed():
+    """`checks` refuses for all; what judges an answer, or a claim, has errors of its own."""
+    count = len(code_lines(NAMES["muonlab.checks"]))
+    for path in NAMES.values():
+        refusing = (lines_of(node) for node in nodes(path) if refuses(node))
+        count += len(code_lines(path) & set().union(*refusing))
+    assert REFUSALS / 1.1 <= count <= 1.1 * REFUSALS
 
 
 def unread(path):
