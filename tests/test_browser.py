@@ -44,6 +44,16 @@ def wait_until_up(address, server, seconds=180):
     raise RuntimeError(f"JupyterLab did not answer at {address} within {seconds} s")
 
 
+def stop(server):
+    """Ends a JupyterLab; on a busy machine it may wait for a thread of its own, for ever."""
+    server.terminate()
+    try:
+        server.wait(timeout=30)
+    except subprocess.TimeoutExpired:
+        server.kill()
+        server.wait()
+
+
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory):
     """The address of a JupyterLab of its own, on a copy of the lessons."""
@@ -71,8 +81,7 @@ def lab(tmp_path_factory):
         wait_until_up(f"http://127.0.0.1:{port}", server)
         yield f"http://127.0.0.1:{port}"
     finally:
-        server.terminate()
-        server.wait(timeout=300)
+        stop(server)
 
 
 @pytest.fixture(scope="module")
@@ -139,15 +148,19 @@ def scroll_to(page, selector, seconds=240):
     """Scrolls the notebook until the element exists: JupyterLab draws only what is near."""
     scroller = page.locator(".jp-WindowedPanel-outer").first
     scroller.evaluate("node => node.scrollTo(0, 0)")
-    end = time.monotonic() + seconds
+    end, pause = time.monotonic() + seconds, 100  # milliseconds
     while time.monotonic() < end:
         if page.locator(selector).count():
             page.locator(selector).first.scroll_into_view_if_needed()
             return page.locator(selector).first
-        # From the end back to the top: a slow machine may draw a cell after we passed it.
-        scroller.evaluate("""node => node.scrollTop + node.clientHeight >= node.scrollHeight - 2
-            ? node.scrollTo(0, 0) : node.scrollBy(0, 500)""")
-        page.wait_for_timeout(100)
+        at_end = scroller.evaluate("""node => {
+            const end = node.scrollTop + node.clientHeight >= node.scrollHeight - 2;
+            end ? node.scrollTo(0, 0) : node.scrollBy(0, 500);
+            return end;
+        }""")
+        # A slow machine may draw a cell after we passed it: from the top again, and more slowly.
+        pause *= 1 + at_end
+        page.wait_for_timeout(pause)
     raise AssertionError(f"{selector} did not appear within {seconds} s")
 
 

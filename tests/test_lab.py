@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from urllib.request import urlopen
 
 import pytest
-from test_browser import browser, free_port, open_page, wait_until_up  # noqa: F401  a fixture
+from test_browser import browser, free_port, open_page, stop, wait_until_up  # noqa: F401  a fixture
 
 from muonlab import cli
 
@@ -43,8 +43,7 @@ def started(tmp_path_factory):
         (opens,) = (folder / "jupyter_runtime_dir").glob("jpserver-file-to-run-*-open.html")
         yield address, opens.read_text(encoding="utf-8")
     finally:
-        lab.terminate()
-        lab.wait(timeout=300)
+        stop(lab)
 
 
 def test_it_opens_lesson_00_and_asks_for_no_news(started):
