@@ -77,7 +77,7 @@ LOADED := muonlab.cli, muonlab.classroom, jupyterlab.labapp, ipykernel.kernelapp
 .venv/all: EXTRAS := [test,book,grading,ray,slurm]
 .venv/lab .venv/all: pyproject.toml constraints.txt
 	test -d .venv || $(PYTHON) -m venv .venv
-	-$(INSTALL) --upgrade pip  # Python 3.11's own takes twice the time, and would do
+	-$(INSTALL) --upgrade pip  # Python 3.11's own would do, in twice the time
 	$(INSTALL) --no-compile -e '.$(EXTRAS)'
 	$(BIN)/python -c "import $(LOADED)"
 	touch .venv/lab $@
