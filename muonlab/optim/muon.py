@@ -116,7 +116,8 @@ class Muon(torch.optim.Optimizer):
             # `fused` also tells torch's load_state_dict to keep the step counter on the device
             param_group = {"eps": 1e-8, "betas": (0.9, 0.95), "fused": True, **param_group}
         refusals.check_keys(param_group, self.defaults)
-        super().add_param_group(param_group)
+        # bare: torch's decorator of it imports the compiler, which takes a second
+        torch.optim.Optimizer.add_param_group.__wrapped__(self, param_group)  # type: ignore[attr-defined]
         try:
             self._check_group(len(self.param_groups) - 1)
         except ValueError:

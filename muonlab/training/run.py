@@ -229,7 +229,7 @@ class Run:
         except NotFinite as error:  # looked for before the optimizer changes anything
             self.unread.clear()
             raise self._diverged(str(error), self.step) from error
-        self.optimizer.zero_grad()
+        self.model.zero_grad()
         self.step += 1
         self._set_rates()
 
