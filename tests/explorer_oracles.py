@@ -14,8 +14,8 @@ from itertools import cycle, pairwise, product
 from statistics import fmean as mean
 
 import numpy as np
+import scipy
 import torch
-from scipy.optimize import brentq, isotonic_regression
 
 from muonlab import newton_schulz, polar
 from muonlab.classroom.explorer_data import learner
@@ -500,7 +500,9 @@ def _first_step(best, own, goal=0.9):
     steps = [0.01 / own * 1.05**i for i in range(280)]
     for low, high in pairwise(steps):
         if best(high) >= goal:
-            return brentq(lambda step: best(step) - goal, low, high, xtol=1e-300, rtol=1e-15), True
+            return scipy.optimize.brentq(
+                lambda step: best(step) - goal, low, high, xtol=1e-300, rtol=1e-15
+            ), True
     return 10 / own, False
 
 
@@ -777,7 +779,9 @@ def breakeven(x, extra, saved):
         return Fraction(100 + longer) * (100 - Fraction(fewer))  # AdamW's 100 steps of 100
 
     def needed(longer):
-        return brentq(lambda fewer: float(seconds(longer, fewer) - 10_000), 0, 100, xtol=1e-12)
+        return scipy.optimize.brentq(
+            lambda fewer: float(seconds(longer, fewer) - 10_000), 0, 100, xtol=1e-12
+        )
 
     ratio = seconds(extra, saved) / 10_000
     longer = (
@@ -823,7 +827,7 @@ def leadmap(x, sort, measure, race):
     races = sorted(leadmap_data()["races"], key=lambda one: [one[name] for name in order])
     logs = np.log10([one[scale] / (1e6 if scale == "size" else 1) for one in races])
     apart = np.arange(len(races)) * (logs[-1] - logs[0]) / 44
-    places = 10 ** (isotonic_regression(logs - apart).x + apart)
+    places = 10 ** (scipy.optimize.isotonic_regression(logs - apart).x + apart)
     parts = {
         part: [[times * v for v in one[key][part] or [math.nan] * 3] for one in races]
         for part in ("overall", "tail")

@@ -78,7 +78,11 @@ def imported(nodes):
     return found
 
 
-IMPORTS = {module: imported(nodes(path)) for module, path in NAMES.items()}
+@cache
+def imports_of():
+    return {module: imported(nodes(path)) for module, path in NAMES.items()}
+
+
 HOUSE = ROOT.parent / "book" / "_ext"  # makes the notebooks and the book
 PRINTING = {
     ".".join(path.relative_to(HOUSE).with_suffix("").parts): path
@@ -95,7 +99,7 @@ def imported_in(texts):
 
 
 def test_imports_go_down_only():
-    for module, imports in IMPORTS.items():
+    for module, imports in imports_of().items():
         own = room(module)
         for other in imports:
             parts = other.split(".")
@@ -106,7 +110,7 @@ def test_imports_go_down_only():
 
 
 def test_the_package_and_the_lessons_know_nothing_of_what_prints_them():
-    used = set().union(*IMPORTS.values(), imported_in(TEXTS.rglob("*.md")))
+    used = set().union(*imports_of().values(), imported_in(TEXTS.rglob("*.md")))
     assert {"muonlab.files", "muonlab.classroom", "torch"} <= used
     assert not {other.split(".")[0] for other in used} & {m.split(".")[0] for m in PRINTING}
 
@@ -118,7 +122,7 @@ def test_lessons_come_in_by_the_doors():
 
 def test_no_room_holds_a_circle():
     inside = {
-        module: {o for o in IMPORTS[module] if o in NAMES and o != module} for module in NAMES
+        module: {o for o in imports_of()[module] if o in NAMES and o != module} for module in NAMES
     }
     while inside:
         free = [m for m, others in inside.items() if not others & inside.keys()]
@@ -272,7 +276,7 @@ PICKLERS = {"pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
 def test_nothing_from_elsewhere_is_unpickled():
     """The processes of one run exchange objects by torch.distributed, which is not elsewhere."""
     for module, path in NAMES.items():
-        assert IMPORTS[module].isdisjoint(PICKLERS), module
+        assert imports_of()[module].isdisjoint(PICKLERS), module
         for call in (node for node in nodes(path) if isinstance(node, ast.Call)):
             keywords = {word.arg: ast.unparse(word.value) for word in call.keywords}
             assert "allow_pickle" not in keywords, module

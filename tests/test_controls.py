@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 
 import pytest
-import scipy.stats
+import scipy
 import torch
 from torch import nn
 

@@ -1,5 +1,6 @@
 """The timeline of a step: against hand-made sums, and against a simulation matrix by matrix."""
 
+from functools import cache
 from itertools import pairwise
 
 import pytest
@@ -11,15 +12,19 @@ from muonlab.cost.timeline import WAYS, Machine, ends, timeline
 from muonlab.models.gpt import GPTConfig
 from muonlab.sharded_rows import divide
 
-C = Counts(GPT_1B)
 NUMBERS = 2 * 50_304 * 2048 + 16 * 12 * 2048**2
 WEIGHTS = 6 * (50_304 * 2048 + 16 * 12 * 2048**2) + 6 * 16 * 2 * 2048 * 2048  # and attention
 SPEED = 0.4 * 989e12
 TALL, SQUARE = 18 * 5 * 2048**3, 6 * 5 * 2048**3  # Newton-Schulz of (4C, C) and of (C, C)
 
 
+@cache
+def counts():
+    return Counts(GPT_1B)
+
+
 def seconds(gpus, way, sequences=1, **machine):
-    return ends(timeline(C, gpus * sequences * 2048, 2048, gpus, way, Machine(**machine)))
+    return ends(timeline(counts(), gpus * sequences * 2048, 2048, gpus, way, Machine(**machine)))
 
 
 def test_a_step_of_adamw_takes_its_products_where_links_keep_up():
@@ -77,7 +82,7 @@ def simulated(k, n, e, done, free):
 @pytest.mark.parametrize("gpus", [2, 8, 16, 96, 1000])
 def test_overlap_is_what_a_simulation_gives(gpus, sequences, cards):
     machine = Machine(cards=cards)
-    bars = timeline(C, gpus * sequences * 2048, 2048, gpus, "AdamW", machine)
+    bars = timeline(counts(), gpus * sequences * 2048, 2048, gpus, "AdamW", machine)
     model = sequences * 2048 * WEIGHTS / SPEED
     once = 4 * NUMBERS * (gpus - 1) / gpus / machine.to_all(gpus)
     owner_of = divide(dict(enumerate([TALL] * 32 + [SQUARE] * 64)), gpus)
@@ -96,7 +101,7 @@ def test_overlap_is_what_a_simulation_gives(gpus, sequences, cards):
 @pytest.mark.parametrize("cards", [8, 1])
 def test_no_two_bars_of_a_lane_meet(way, cards):
     for gpus in (1, 8, 16, 96, 1000):
-        bars = timeline(C, gpus * 2048, 2048, gpus, way, Machine(cards=cards))
+        bars = timeline(counts(), gpus * 2048, 2048, gpus, way, Machine(cards=cards))
         for lane in ("GPU", "links"):
             spans = sorted((bar.start, bar.end) for bar in bars if bar.lane == lane)
             assert all(a[1] <= b[0] + 1e-12 for a, b in pairwise(spans))

@@ -5,8 +5,8 @@ import statistics
 from collections import Counter
 
 import numpy as np
+import scipy
 import torch
-from scipy import stats
 
 from muonlab.experiments import paired_interval
 
@@ -99,16 +99,16 @@ def with_population(a, b):
 
 def with_scipy(a, b):
     d = (a - b).numpy()
-    return stats.t.interval(0.95, 9, loc=d.mean(), scale=stats.sem(d))
+    return scipy.stats.t.interval(0.95, 9, loc=d.mean(), scale=scipy.stats.sem(d))
 
 
 def scipy_of_the_test(a, b):
-    found = stats.ttest_rel(a.numpy(), b.numpy()).confidence_interval()
+    found = scipy.stats.ttest_rel(a.numpy(), b.numpy()).confidence_interval()
     return [found.low, found.high]
 
 
 def scipy_unpaired(a, b):
-    found = stats.ttest_ind(a.numpy(), b.numpy()).confidence_interval()
+    found = scipy.stats.ttest_ind(a.numpy(), b.numpy()).confidence_interval()
     return found.low, found.high
 
 
