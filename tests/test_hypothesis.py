@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy
 import pytest
-import scipy.stats
+import scipy
 
 from muonlab.records.record import Record, append
 from muonlab.statistics import Interval, contrast, paired_interval

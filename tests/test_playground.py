@@ -8,8 +8,8 @@ from collections import Counter
 from functools import cache
 
 import pytest
+import scipy
 import torch
-from scipy.optimize import brentq
 from test_browser import browser, open_page
 from test_figures import SEEN, least_distance
 
@@ -123,7 +123,7 @@ def rate_of_pace(state, side):
     while above(high) < 0:
         high *= 2
     low = high / 2 if high > 0.01 else 0
-    return 1.00001 * brentq(above, low, high, rtol=1e-6)  # so that it is reached
+    return 1.00001 * scipy.optimize.brentq(above, low, high, rtol=1e-6)  # so that it is reached
 
 
 def paced(state, *sides, **changed):
