@@ -28,11 +28,10 @@ def check_parts(name: str, p: Tensor, group: Group) -> None:
     split, heads = group["split"], group["heads"]
     if split is heads is None:
         return
-    got = f"got split={split}, heads={heads} for {name!r} of shape {tuple(p.shape)}"
-    if is_sharded(p) or is_stack(p, group["kernels"]):
-        raise ValueError(f"split and heads are for whole matrices, no stacks; {got}")
-    if None not in (split, heads) or sum(rows := part_rows(p, group)) != len(p) or min(rows) < 1:
-        raise ValueError(f"expected heads that divide {len(p)}, or a split of this sum; {got}")
+    whole, rows = not (is_sharded(p) or is_stack(p, group["kernels"])), part_rows(p, group)
+    if not whole or None not in (split, heads) or sum(rows) != len(p) or min(rows) < 1:
+        expected = f"heads that divide a whole matrix of {len(p)} rows, or a split of this sum"
+        raise ValueError(f"expected {expected}; got {split=}, {heads=} for {name!r} {(*p.shape,)}")
 
 
 def at_once(optimizer: Any) -> list[Group]:

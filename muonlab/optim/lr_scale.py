@@ -32,6 +32,5 @@ def lr_scale(name: LRScale | None, rows: int, columns: int) -> float:
         "spectral": math.sqrt(rows / columns),
         "update_rms": 0.2 * math.sqrt(rows * columns),
     }
-    if name is not None:
-        checks.choice("adjust_lr_fn", name, factors)
+    checks.choice("adjust_lr_fn", name, (None, *factors))
     return factors[name or "original"]

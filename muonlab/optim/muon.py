@@ -255,8 +255,7 @@ class Muon(torch.optim.Optimizer):
                 vector = f"parameter {name!r} has shape {tuple(p.shape)}"
                 raise ValueError(f"Muon takes matrices; {vector}: muonlab.route gives it to AdamW")
             if self.whole_only and (is_sharded(p) or fused.is_split(group)):
-                rule = type(self).__name__
-                raise ValueError(f"{rule} steps whole matrices, no parts as of {name!r}")
+                raise ValueError(f"{type(self).__name__} steps whole matrices, no parts: {name!r}")
             check_rows(name, p)
             fused.check_parts(name, p, group)
 

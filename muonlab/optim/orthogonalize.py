@@ -110,10 +110,8 @@ def largest_entry(G: Tensor) -> Tensor:
 
 def check_matrix(G: Tensor) -> None:
     """Raises ValueError unless G is a finite real floating-point tensor (..., m, n)."""
-    if G.ndim < 2:
-        raise ValueError(f"expected a matrix (..., m, n), got shape {tuple(G.shape)}")
-    if not G.is_floating_point():
-        raise ValueError(f"expected real floating-point entries, got {G.dtype}")
+    if G.ndim < 2 or not G.is_floating_point():
+        raise ValueError(f"expected a floating-point matrix, got {G.dtype} of {tuple(G.shape)}")
     if not is_finite(G):
         raise ValueError("expected finite numbers, got NaN or Inf in the matrix to orthogonalize")
 

@@ -16,11 +16,13 @@ from muonlab.optim.orthogonalize import DTYPES, NORMS, is_finite
 from muonlab.optim.stacks import Group, gradient
 from muonlab.sharded_rows import add_up, group_of, is_sharded, own
 
+Named = list[tuple[str, Tensor]]
 OPTION_CHOICES: dict[str, tuple[Any, ...]] = {
     "rule": ("muon", "adamw"),
     "ns_norm": NORMS,
     "ns_dtype": DTYPES,
     **dict.fromkeys(("kernels", "nesterov", "capturable"), (True, False)),
+    **dict.fromkeys(("maximize", "amsgrad", "differentiable"), (False,)),  # of torch
 }
 SYNONYMS = {"wd": "weight_decay", "decay": "weight_decay", "learning_rate": "lr", "mu": "momentum"}
 SYNONYMS |= {"beta1": "betas", "beta2": "betas", "steps": "ns_steps", "norm": "ns_norm"}
@@ -28,10 +30,9 @@ SYNONYMS |= {"adamw_betas": "betas", "adamw_eps": "eps", "epsilon": "eps"}
 SYNONYMS |= {"backend_steps": "ns_steps", "adjust_lr": "adjust_lr_fn"}
 ADAMW_READS = {"rule", "lr", "weight_decay", "eps", "betas", "fused", "capturable"}
 OPTIMIZER_NAMES = ("muon", "adamw", "adam", "sgd", "lion")  # by which libraries tell groups apart
-UNSUPPORTED = ("maximize", "amsgrad", "differentiable")  # by us; torch's optimizers know them
 
 
-def named(group: Group, number: int) -> list[tuple[str, Tensor]]:
+def named(group: Group, number: int) -> Named:
     """Returns the parameters of group `number` with their names, or with their places."""
     unnamed = [f"group {number}, number {i}" for i in range(len(group["params"]))]
     return list(zip(group.get("param_names") or unnamed, group["params"], strict=True))
@@ -66,23 +67,18 @@ def check_keys(group: Group, defaults: Group) -> None:
 
 def check_options(group: Group) -> None:
     """Raises ValueError unless all options of a group are in range."""
-    for key in UNSUPPORTED:
-        if group.get(key):
-            raise ValueError(f"{key} is not supported, got {key}={group[key]!r}: leave it out")
     for key, choices in OPTION_CHOICES.items():
-        checks.choice(key, group[key], choices)
+        checks.choice(key, group.get(key, choices[0]), choices)
     checks.number("lr", group["lr"], 0)
     checks.number("weight_decay", group["weight_decay"], 0)
     if (lost := float(group["lr"]) * float(group["weight_decay"])) > 1 + 1e-9:  # 1/3 · 3, rounded
-        why = "a step would take more off the weights than there is, and turn their signs"
-        raise ValueError(f"lr · weight_decay must be at most 1, got {lost:g}: {why}")
+        raise ValueError(f"lr · weight_decay must be at most 1, or all signs turn; got {lost:g}")
     checks.number("momentum", group["momentum"], 0, 1)
     checks.number("eps", group["eps"], 0, above=True)  # a gradient of zeros would divide by it
     if group["rule"] == "adamw":
-        if len(group["betas"]) != 2:
-            raise ValueError(f"betas must be two numbers, got {group['betas']}")
-        for beta in group["betas"]:
-            checks.number("betas", beta, 0, 1)
+        beta1, beta2 = group["betas"]
+        checks.number("betas", beta1, 0, 1)
+        checks.number("betas", beta2, 0, 1)
         return
     checks.number("ns_steps", group["ns_steps"], 1, MOST_STEPS + 1, whole=True)
     if group["ns_coefficients"] != "exact":
@@ -99,17 +95,14 @@ def check_state(state: dict[str, Any], group: Group, name: str, p: Tensor) -> No
     for key in averages if state else ():
         value = state.get(key)
         if not isinstance(value, Tensor) or value.shape != p.shape:
-            expected = f"a tensor {key} of {name!r}, of the shape {tuple(p.shape)}"
-            raise ValueError(f"expected {expected}, got {checks.told(value)} in this state")
+            raise ValueError(f"{name!r} needs {key} {tuple(p.shape)}, got {checks.told(value)}")
 
 
 class NotFinite(ValueError):
     """A gradient, or a first weight, is NaN or Inf."""
 
 
-def check_present(
-    pairs: list[tuple[str, Tensor]], add: Callable[[Tensor], Tensor], processes: int
-) -> None:
+def check_present(pairs: Named, add: Callable[[Tensor], Tensor], processes: int) -> None:
     """Raises ValueError, in all processes, unless all or none have the gradient of a parameter.
 
     add: gives the sums over all processes. Without this, they would wait for each other's rows.
@@ -117,8 +110,7 @@ def check_present(
     present = torch.tensor([p.grad is not None for _, p in pairs], device=pairs[0][1].device)
     for (name, _), count in zip(pairs, add(present.int()).tolist(), strict=True):
         if 0 < count < processes:
-            only = f"in {count} of {processes} processes: nothing was updated"
-            raise ValueError(f"the gradient of parameter {name!r} is there {only}")
+            raise ValueError(f"only {count} of {processes} processes have a gradient of {name!r}")
 
 
 def check_numbers(groups: list[Group], first: bool) -> None:

@@ -145,10 +145,9 @@ def route(
     norm.bias    8      adamw  a vector has no singular spectrum
     numbers: muon 32 · adamw 16 · frozen 0
     """
-    for side, patterns in (("muon", muon), ("adamw", adamw)):
-        checks.several(f"several names for {side}, as ('QK', 'VO')", patterns, str)
+    muon = checks.several("several names for muon, as ('QK', 'VO')", muon, str)
+    adamw = checks.several("several names for adamw, as ('head.weight',)", adamw, str)
     checks.choice("fused", fused, FUSED)
-    muon, adamw = tuple(muon), tuple(adamw)
     parameters = dict(model.named_parameters())  # tied weights once, by their first name
     names: Names = {}
     for name, p in model.named_parameters(remove_duplicate=False):
@@ -164,8 +163,7 @@ def route(
     for name, p in parameters.items():
         muon_pattern, adamw_pattern = for_muon.get(p), for_adamw.get(p)
         if muon_pattern and adamw_pattern:
-            both = f"{muon_pattern!r} and {adamw_pattern!r}"
-            raise ValueError(f"parameter {name!r} is claimed twice, by {both}")
+            raise ValueError(f"{name!r} is claimed twice: {muon_pattern!r} and {adamw_pattern!r}")
         if muon_pattern not in names[p] and p in outer:
             muon_pattern = None  # a head must not slip in by a wide pattern
         rule, reason = _decide(p, muon_pattern, adamw_pattern, outer.get(p))
@@ -200,7 +198,7 @@ def _parts(model: nn.Module, fused: str) -> dict[Tensor, tuple[int, ...]]:
     return parts
 
 
-def _claims(patterns: tuple[str, ...], names: Names) -> dict[nn.Parameter, str]:
+def _claims(patterns: list[str], names: Names) -> dict[nn.Parameter, str]:
     """Returns the first that fits a parameter; a group or pattern that fits none is refused."""
     claims: dict[nn.Parameter, str] = {}
     for entry in patterns:

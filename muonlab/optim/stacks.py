@@ -33,8 +33,7 @@ def shares(params: list[Tensor], group: Group) -> list[Tensor]:
 
 def gradient(p: Tensor) -> Tensor:
     """Returns the gradient of a parameter that is to be stepped."""
-    if p.grad is None:
-        raise ValueError("expected a parameter with a gradient; call backward() before step()")
+    assert p.grad is not None
     return p.grad
 
 
