@@ -1,6 +1,5 @@
 """Bad input, refused at the door: each error says what was expected, and what came."""
 
-import math
 import re
 import sys
 from collections.abc import Iterable, Mapping
@@ -26,28 +25,22 @@ def number(
     *,
     whole: bool = False,
     above: bool = False,
-    bytes_each: float = 0,
 ) -> None:
     """Raises ValueError unless it is a finite number with low <= value < end; `above`: low < value.
 
-    True and False are no numbers; those of NumPy and torch are. `bytes_each`: of one, of a count.
+    True and False are no numbers; those of NumPy and torch are.
     """
     if isinstance(value, Tensor) and value.numel() == 1:
         value = value.item()
     numbers = (int, Integral) if whole else (float, int, Real)  # an ABC is slow to ask
     fits = isinstance(value, numbers) and not isinstance(value, bool)
     if fits and low <= value < end and not (above and value == low):
-        if bytes_each:
-            memory(bytes_each * value, f"{name}={value}")
         return
     expected = "a whole number" if whole else "a number"
-    if fits and end < LARGEST:
-        shorter = len(str(last := math.nextafter(end, low))) < len(str(end))  # it is what is meant
-        ends = f"{last:g}]" if shorter else f"{end})"
-        expected += f" above {low} and below {end}" if above else f" in [{low}, {ends}"
-    elif fits:
-        least = f" {'above' if above else '>='} {low}" if low > -LARGEST else ","
-        expected += f"{least} and finite"
+    if end < LARGEST:
+        expected += f" in {'(' if above else '['}{low}, {end})"
+    elif low > -LARGEST:
+        expected += f" {'above' if above else '>='} {low} and finite"
     raise ValueError(f"{name} must be {expected}, got {told(value)}")
 
 

@@ -44,8 +44,7 @@ def mean_interval(values: BySeed) -> Interval:
     holds the true mean in 75 % of the cases, of five in 84 % (tests/test_statistics.py).
     """
     values = numbers(values)
-    if len(values) < 2:
-        raise ValueError(f"expected a number for each of at least two seeds, got {len(values)}")
+    checks.number("the count of seeds", len(values), 2)
     mean = float(numpy.mean(values))
     if not numpy.std(values):  # equal numbers: no width, and no word on other seeds
         return Interval(mean, mean, mean, len(values))
@@ -114,7 +113,6 @@ def half_width(spread: float, seeds: int) -> float:
     >>> round(half_width(0.04, 5), 3)
     0.05
     """
-    checks.number("seeds", seeds, 2, whole=True)  # one difference has no spread
     return _quantile(seeds, 0.975) * spread / seeds**0.5
 
 
@@ -134,7 +132,6 @@ def chance_to_see(effect: float, spread: float, seeds: int, by: float = 0.0) -> 
     """
     from scipy.special import nctdtr
 
-    checks.number("seeds", seeds, 2, whole=True)
     checks.number("spread", spread, 0, above=True)
     t = _quantile(seeds, 0.975)
     return 1.0 - float(nctdtr(seeds - 1, (effect - by) * seeds**0.5 / spread, t))
@@ -167,4 +164,5 @@ def _quantile(seeds: int, chance: float) -> float:
     """Returns the value that Student's t of so many differences stays below with this chance."""
     from scipy.special import stdtrit  # scipy.stats has it, too, and loads far more
 
+    checks.number("seeds", seeds, 2, whole=True)  # one difference has no spread
     return float(stdtrit(seeds - 1, chance))

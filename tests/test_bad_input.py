@@ -30,7 +30,7 @@ from muonlab.data import shards
 from muonlab.data.facts import load_facts, selections
 from muonlab.data.load import load_corpus, shape_for
 from muonlab.data.regression import load_regression
-from muonlab.data.zipf import exponent, exponent_interval, zipf
+from muonlab.data.zipf import exponent, exponent_interval
 from muonlab.distributed import parallel
 from muonlab.drawing import figures, heatmaps
 from muonlab.files import prepare_file
@@ -266,7 +266,7 @@ OPTIMIZER = [
     ("figures.bars({'s': {'a': [1, 2]}, 't': {'a': [1, 2], 'b': [1, 2]}}, xlabel='x')", "'a' 'b'"),
     ("NorMuon([p()], scale='papr')", "scale paper 'papr'"),
     ("NorMuon([p()], beta2=1.0)", "beta2 [0, 1) 1.0"),
-    ("NorMuon([p()], row_eps=0)", "row_eps above 0"),
+    ("NorMuon([p()], row_eps=0)", "row_eps (0, 1) 0"),
     ("lr_scale('orignal', 4, 4)", "original 'orignal'"),
     ("newton_schulz(torch.ones(3))", "matrix (3,)"),
     ("newton_schulz(torch.ones(3, 3, dtype=torch.int64))", "floating-point int64"),
@@ -314,33 +314,26 @@ MODELS = [
 THEORY = [
     ("embeddings.two_block(4, 5, 0.5)", "0 < L < K L=5"),
     ("embeddings.two_block(4, 1, NAN)", "alpha nan"),
-    ("embeddings.power_law(2.5, 1)", "K whole 2.5"),
-    ("embeddings.power_law(HUGE, 1)", "GiB free"),
     ("embeddings.coupled(4)", "multiple of 3 4"),
-    ("embeddings.rotation(0)", "0"),
-    ("embeddings.rotation(10**7)", "GiB free"),
-    ("memory.direction(torch.eye(3), 'adam')", "rule muon 'adam'"),
+    ("memory.direction(torch.eye(3), 'adam')", "coefficients 'adam'"),
     ("memory.train(NAN * p3, E3, E3, 'gd', 1.0, 3)", "p probabilities nan"),
     ("memory.train(3 * p3, E3, E3, 'gd', 1.0, 3)", "probabilities sum"),
-    ("memory.train(p3, E3, E3, 'adagrad', 1.0, 3)", "rule muon 'adagrad'"),
+    ("memory.train(p3, E3, E3, 'adagrad', 1.0, 3)", "coefficients 'adagrad'"),
     ("memory.train(p3, E3, E3, 'gd', NAN, 3)", "overflowed lr nan"),
     ("polynomials.minimax_quintic(1, 0.5)", "lower < upper upper=0.5"),
-    ("polynomials.derive_schedule(0)", "lower above 0 0"),
+    ("polynomials.derive_schedule(0)", "lower (0, 1) 0"),
     ("polynomials.scalar_map('jordn')", "jordan 'jordn'"),
     ("polynomials.scalar_map('jordan', steps=-1)", "steps -1"),
-    ("spectra.isotropy(torch.ones(3))", "matrix (3,)"),
     ("spectra.isotropy(torch.zeros(3, 3))", "not all of them 0"),
     ("spectra.isotropy(torch.full((3, 3), NAN))", "finite"),
-    ("spectra.isotropy(torch.ones(0, 3))", "entries (0, 3)"),
-    ("theorems.run_blocks(9, 3, 0.5, 'adam', 1.0, 3)", "rule muon 'adam'"),
     ("theorems.run_blocks(9, 3, 0.5, 'gd', NAN, 3)", "overflowed lr nan"),
     ("theorems.gradient_spectrum(3, 3, 0.5)", "0 < L < K L=3"),
-    ("theorems.imbalance_exponent(0, 0.5)", "alpha above 0 0"),
+    ("theorems.imbalance_exponent(0, 0.5)", "alpha (0, 1) 0"),
     ("theorems.imbalance_exponent(0.5, 'b')", "beta 'b'"),
     ("theorems.gd_worst(9, 3, 0.5, 0)", "epsilon 0"),
 ]
 STATISTICS = [
-    ("mean_interval([1.0])", "two 1"),
+    ("mean_interval([1.0])", "seeds 2 1"),
     ("mean_interval([1.0, NAN])", "finite nan"),
     ("mean_interval([[1.0], [2.0]])", "one finite number [[1.0], [2.0]]"),
     ("contrast([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], 0)", "(2, …, 2, seeds)"),
@@ -350,15 +343,12 @@ STATISTICS = [
     ("seeds_needed(0, 1)", "effect 0"),
     ("seeds_needed(1, 1, chance=80)", "chance 80"),
     ("seeds_needed(1e-9, 1)", "seeds 1e-09"),
-    ("zipf(0, 1)", "words 0"),
-    ("zipf(5, NAN)", "exponent nan"),
-    ("zipf(HUGE, 1)", "GiB free"),
     ("exponent([5, 0, 0])", "two ranks (3,)"),
     ("exponent_interval(np.ones((1, 3)))", "blocks 1"),
 ]
 DATA = [
     ("load_corpus('dcos')", "'docs' 'dcos' mean"),
-    ("load_corpus('')", "name ''"),
+    ("load_corpus('')", "folder ''"),
     ("load_corpus('docs-12')", "257 'docs-12'"),
     ("shape_for('docs-12', SMALL)", "257 'docs-12'"),
     ("load_corpus('code-x')", "257 'code-x'"),
@@ -377,9 +367,7 @@ DATA = [
     ("load_corpus(Path('docs'))", "folder 'docs'"),
     ("load_corpus('x\\0y')", "folder 'x\\x00y'"),
     ("load_corpus('~nobody-here/text')", "folder '~nobody-here/text'"),
-    ("FACTS.batch(0, 0, 8, 0)", "batch 0"),
-    ("FACTS.batch(0, 2, 10**9, 0)", "context below 1,000,000,000"),
-    ("FACTS.batch(0, HUGE, 8, 0)", "GiB free"),
+    ("FACTS.batch(0, 2, 10**9, 0)", "context 1000000000"),
     ("load_regression('regression-4').batch(0, 2, 3, 0)", "2, 4, 6 3"),
     ("selections(4, -1)", "exponent -1"),
     ("FACTS.text([99999])", "token 99999"),
@@ -517,7 +505,7 @@ CLASSROOM = [
     ("figures.lines([1, 2], {'a': [NAN, NAN]}, xlabel='x', ylabel='y')", "finite 'a'"),
     ("figures.spectra({'a': [1.0, -1.0]})", "singular 'a'"),
     ("figures.spectra('abc')", "series 'abc'"),
-    ("figures.forest({'a': [1.0]}, xlabel='x')", "two 1"),
+    ("figures.forest({'a': [1.0]}, xlabel='x')", "seeds 2 1"),
     ("report.write('page', Path('empty'))", "report.html empty"),
     ("figures.lines([1, NAN], {'a': [1, 2]}, xlabel='x', ylabel='y')", "'a' finite"),
     ("figures.lines([0, 1], {'a': [1, 2]}, xlabel='x', ylabel='y', logx=True)", "logx 0"),

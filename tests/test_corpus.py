@@ -314,9 +314,9 @@ def test_batches_reach_the_first_and_the_last_token():
 
 def test_a_context_longer_than_the_text_is_refused():
     made = made_of(range(7), range(5))
-    with pytest.raises(ValueError, match=r"expected a context below 7, .* training text, got 7"):
+    with pytest.raises(ValueError, match=r"context in the training text .*1, 7\), got 7"):
         made.batch(0, 1, 7, seed=0)
-    with pytest.raises(ValueError, match=r"expected a context below 5, .* held-out text, got 5"):
+    with pytest.raises(ValueError, match=r"context in the held-out text .*1, 5\), got 5"):
         list(made.held_out_batches(1, 5, 100))
 
 
@@ -333,8 +333,6 @@ def test_held_out_batches_stop_at_the_tokens_asked_for():
     made = made_of(range(9), range(5000))
     batches = list(made.held_out_batches(batch=4, context=8, tokens=256))
     assert sum(targets.numel() for _, targets in batches) == 256
-    with pytest.raises(ValueError, match=r"at least one context\) .* >= 8 and finite, got 7"):
-        list(made.held_out_batches(batch=4, context=8, tokens=7))
 
 
 def test_frequency_classes_by_hand():

@@ -1,6 +1,7 @@
 """The associative memory and its theorems: against autograd, dense SVDs and the paper's numbers."""
 
 import math
+from typing import get_args
 
 import pytest
 import torch
@@ -74,7 +75,7 @@ def test_gd_and_muon_do_not_see_the_embedding(rule, lr):
         torch.testing.assert_close(run.correct, plain.correct)
 
 
-@pytest.mark.parametrize("rule", memory.DIRECTIONS)
+@pytest.mark.parametrize("rule", get_args(memory.StepRule))
 def test_a_block_that_repeats_is_the_whole_embedding(rule):
     p, lr = two_block(12, 5, 0.8), 3.0 if rule == "gd" else 0.1
     whole = memory.train(p, *coupled(12), rule, lr, 8)

@@ -23,7 +23,7 @@ from muonlab.data import documents, shards, tokenization
 from muonlab.data.cache import CACHE_FORMAT, load_or_build
 from muonlab.data.rare_tokens import frequency_classes, losses_by_class, unseen_ends
 from muonlab.data.task import with_words
-from muonlab.data.windows import chance, check_sizes, token_ids, windows
+from muonlab.data.windows import chance, token_ids, windows
 from muonlab.files import prepare_file
 from muonlab.models.gpt import GPT, GPTConfig
 
@@ -47,7 +47,7 @@ class Corpus:
 
     def batch(self, step: int, batch: int, context: int, seed: int) -> tuple[Tensor, Tensor]:
         """Returns windows, drawn with replacement, and the same one token on: int64 both."""
-        check_sizes(batch, context, len(self.train), "training")
+        checks.number("context in the training text", context, 1, len(self.train), whole=True)
         fit = len(self.train) - context
         start = torch.randint(fit, (batch,), generator=chance(seed, step))
         return windows(self.train, start, context)
@@ -58,10 +58,9 @@ class Corpus:
         """Yields inputs and targets, (batch, context) int64 each, of the first `tokens` held out.
 
         Windows follow one another; each target is predicted once. The last batch may be smaller.
-        Less than one window raises ValueError.
+        A text of less than one raises ValueError.
         """
-        check_sizes(batch, context, len(self.held_out), "held-out")
-        checks.number("tokens (at least one context)", tokens, context, whole=True)
+        checks.number("context in the held-out text", context, 1, len(self.held_out), whole=True)
         count = min(tokens, len(self.held_out) - 1) // context
         for start in (torch.arange(count) * context).split(batch):
             yield windows(self.held_out, start, context)

@@ -9,7 +9,6 @@ a person works follows from the employer: each employer has one city.
 '<fact> In which city was Menmu Sorvoley born ? Talviton .'
 """
 
-import math
 import re
 from dataclasses import dataclass
 from hashlib import sha256
@@ -25,7 +24,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from muonlab import checks
 from muonlab.data.task import with_words
-from muonlab.data.windows import chance, check_sizes, token_ids, windows
+from muonlab.data.windows import chance, token_ids, windows
 from muonlab.models.gpt import GPT, GPTConfig
 
 MOST_GROUPS, STEEPEST = 15, 2  # m and the exponent go up to these
@@ -75,7 +74,7 @@ class Facts:
 
         Each begins where a pair begins, so that a question that stands alone is nothing new.
         """
-        check_sizes(batch, context, len(self.train), "training")
+        checks.number("context in these facts", context, 1, len(self.train), whole=True)
         fit = int(torch.searchsorted(self.starts, len(self.train) - context))
         chosen = torch.randint(fit, (batch,), generator=chance(seed, step))
         return windows(self.train, self.starts[chosen], context)
@@ -131,7 +130,6 @@ def first_token_accuracy(model: GPT, facts: Facts) -> dict[str, Any]:
 
 def people_in_group(g: int) -> int:
     """Returns how many people group g has: 1, 1, 2, 4, 8, … from group 0 on."""
-    checks.number("g", g, 0, whole=True)
     return 2 ** max(g - 1, 0)
 
 
@@ -148,7 +146,8 @@ def selections(m: int, exponent: float = 1.0) -> list[int]:
     ([16, 8, 4, 2, 1], [3, 3, 3, 3, 3], [22, 8, 3, 1, 1])
     """
     checks.number("m", m, 1, MOST_GROUPS + 1, whole=True)
-    checks.number("exponent", exponent, 0, math.nextafter(STEEPEST, 3))
+    if not 0 <= exponent <= STEEPEST:
+        raise ValueError(f"the exponent must be in [0, {STEEPEST}], got {exponent}")
     group = np.arange(m + 1)
     share = 2.0 ** (-exponent * group)
     # For each `last` the scale with which the people after group `last` count 1 and the total is

@@ -40,13 +40,11 @@ def load_corpus(name: str | Path = "docs") -> Task:
         ValueError: an unknown name, or a file with the wrong content.
         OSError: a folder that cannot be read, a full disk, no network.
     """
-    if not str(name):
-        raise ValueError(f"expected the name of a text, such as 'docs', or a folder; got {name!r}")
     name = spelled(name) if isinstance(name, str) else name
     if isinstance(name, str) and (make := MADE.get(name.split("-")[0])):
         return make(name)
     folder = Path(os.path.expanduser(name))
-    if not folder.is_dir():
+    if not str(name) or not folder.is_dir():
         expected = "'docs', 'code', 'fineweb' or the path of a folder"
         raise ValueError(f"expected {expected}, got {str(name)!r}{checks.meant(name, MADE)}")
     return corpus.load_folder(folder)

@@ -20,7 +20,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from muonlab import checks
 from muonlab.data.windows import chance
 from muonlab.models.gpt import GPT, GPTConfig
 
@@ -53,7 +52,6 @@ class Regression:
         """
         if context < 2 or context % 2:  # a question and its answer take one each
             raise ValueError(f"expected a context of 2, 4, 6, … tokens, got {context}")
-        checks.number("batch", batch, 1, whole=True, bytes_each=24 * context * self.dimension)
         generator = chance(seed, step)
         x = torch.randn(batch, context // 2, self.dimension, generator=generator)
         w = torch.randn(batch, self.dimension, 1, generator=generator) / self.dimension**0.5

@@ -28,12 +28,3 @@ def windows(tokens: Tensor, start: Tensor, context: int) -> tuple[Tensor, Tensor
     places = start[:, None] + torch.arange(context + 1, device=tokens.device)
     window = tokens[places].long()  # (B, T + 1)
     return window[:, :-1].contiguous(), window[:, 1:].contiguous()
-
-
-def check_sizes(batch: int, context: int, length: int, which: str) -> None:
-    """Raises ValueError unless a text of so many tokens holds a window and its last target."""
-    checks.number("context", context, 1, whole=True)
-    if length <= context:
-        longest = f"{length:,}, the tokens of the {which} text"
-        raise ValueError(f"expected a context below {longest}, got {context:,}")
-    checks.number("batch", batch, 1, whole=True, bytes_each=24 * (context + 1))

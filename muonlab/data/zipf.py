@@ -18,8 +18,6 @@ BLOCKS = 100  # of text that are counted, and as many that decide the ranks
 
 def zipf(words: int, exponent: float) -> torch.Tensor:
     """Returns the probability of each rank under Zipf's law, (words,) float64, sum 1."""
-    checks.number("words", words, 1, whole=True, bytes_each=24)
-    checks.number("exponent", exponent)
     logits = -exponent * torch.arange(1, words + 1, dtype=torch.float64).log()
     return logits.softmax(0)
 

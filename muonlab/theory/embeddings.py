@@ -5,7 +5,6 @@ import math
 import torch
 from torch import Tensor
 
-from muonlab import checks
 from muonlab.optim.orthogonalize import polar
 
 VALUE_ANGLES = (3.638, 2.949, 5.218)
@@ -37,7 +36,6 @@ def power_law(K: int, exponent: float) -> Tensor:
     >>> power_law(2, 1.0).tolist() == [2 / 3, 1 / 3]
     True
     """
-    checks.number("K", K, 1, whole=True, bytes_each=8)
     weight = torch.arange(1, K + 1, dtype=torch.float64) ** -exponent
     return weight / weight.sum()
 
@@ -68,7 +66,6 @@ def coupled_blocks(turn: float = 1.0) -> tuple[Tensor, Tensor]:
 
 def gaussian(d: int, K: int, seed: int = 0) -> Tensor:
     """Returns K random embeddings (d, K) of mean squared length 1: at right angles on average."""
-    checks.number("K", K, 1, whole=True, bytes_each=8 * d)
     generator = torch.Generator().manual_seed(seed)
     return torch.randn(d, K, generator=generator, dtype=torch.float64) / math.sqrt(d)
 

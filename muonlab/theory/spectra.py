@@ -33,14 +33,13 @@ def energies(W: Tensor) -> Tensor:
     Raises:
         ValueError: W is no matrix, or holds NaN, Inf or nothing but zeros.
     """
-    if W.ndim != 2 or not W.numel():
-        raise ValueError(f"expected a matrix (m, n) with entries, got shape {tuple(W.shape)}")
+    m, n = W.shape
     W = in_float64(W)
     largest = W.abs().max()
     if not 0 < largest < torch.inf:
         raise ValueError("expected finite entries, not all of them 0: such a matrix has no shares")
     W = W / largest  # squares of very small numbers would be 0
-    gram = W @ W.mT if W.size(0) <= W.size(1) else W.mT @ W
+    gram = W @ W.mT if m <= n else W.mT @ W
     squares = torch.linalg.eigvalsh(gram).flip(0)
     return squares[squares > len(squares) * torch.finfo(W.dtype).eps * squares[0]] * largest**2
 

@@ -63,10 +63,7 @@ class TwoBlock:
 
     def direction(self, rule: StepRule) -> "TwoBlock":
         """Returns what `memory.direction` makes of it (with decoupled embeddings, for "sign")."""
-        checks.choice("rule in two blocks", rule, ("gd", "sign", "muon"))
-        if rule == "gd":
-            return self
-        return self._sign() if rule == "sign" else self._polar()
+        return {"gd": lambda: self, "sign": self._sign, "muon": self._polar}[rule]()
 
     def _core(self) -> Tensor:
         """Returns what it does to the two vectors of ones of its blocks, at unit length (2, 2)."""
