@@ -55,12 +55,10 @@ def texts(archive: bytes) -> dict[str, bytes]:
             if sum(entry.file_size for entry in entries) > CEILING:
                 raise ValueError(f"the archive has more than {CEILING:,} bytes unpacked")
             for entry in entries:
-                if not (named := MEMBER.fullmatch(entry.filename)):
-                    raise ValueError(f"expected texts like docs.HASH, got {entry.filename[:80]!r}")
-                name, digest = named.groups()
-                contents[name] = opened.read(entry)  # no more than the size checked above
-                if sha256(contents[name]).hexdigest() != digest:
-                    raise ValueError(f"the text {name} is not the one that its hash names")
+                named, content = MEMBER.fullmatch(entry.filename), opened.read(entry)
+                if not named or sha256(content).hexdigest() != named[2]:
+                    raise ValueError(f"expected docs.HASH of a text, got {entry.filename!r:.80}")
+                contents[named[1]] = content
     except (*BROKEN, zlib.error) as error:
         raise ValueError(f"the archive is cut short or changed ({error}): copy it again") from error
     if not contents or len(contents) < len(entries):
@@ -108,6 +106,5 @@ def put_in_place(archive: bytes, replace: bool = False) -> None:
     ValueError: another one lies there, and `replace` is False.
     """
     if not replace and place().exists() and place().read_bytes() != archive:
-        message = f"another archive is there already, {place()}"
-        raise ValueError(f"{message}: keep it, or exchange it with --replace")
+        raise ValueError(f"another archive is in {place()}: keep it, or exchange it with --replace")
     replace_file(place(), archive)

@@ -34,7 +34,7 @@ def test_each_contestant_has_its_last_loss_in_the_order_of_seeds():
 @pytest.mark.parametrize(
     ("runs", "message"),
     [
-        ([run("b", 1, 1, 1), run("a", 1, failure="diverged", steps=())], "a failed at seed 1: div"),
+        ([run("b", 1, 1, 1), run("a", 1, failure="diverged", steps=())], "a, seed 1: div"),
         ([run("a", 1, 1, 1), run("b", 2, 1, 1)], "same seeds, each once; got {'a'"),
         ([run("a", 1, 1, 1), run("a", 1, 1, 2)], "same seeds, each once; got {'a'"),
     ],

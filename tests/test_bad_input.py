@@ -56,7 +56,6 @@ from muonlab.studies import facts as fact_studies
 from muonlab.studies.hypothesis import Hypothesis, state
 from muonlab.studies.verdicts import judge
 from muonlab.sweeps.results import read_runs, recorded
-from muonlab.sweeps.search import Knob
 from muonlab.sweeps.study import Place, best_trial
 from muonlab.sweeps.sweep import sweep
 from muonlab.teaching import variants
@@ -260,7 +259,6 @@ OPTIMIZER = [
     ("gpt().generate(ids(1, 3), 2, temperature=-1)", "temperature -1"),
     ("QKClip(GPT(GPTConfig(attention='latent', qk_norm=False)), tau=0)", "tau above 0"),
     ("shards.write_shard(np.array([70_000]), 50_257, Path('s.bin'))", "token 70000"),
-    ("config(corpus='')", "corpus name ''"),
     ("config(gated='yes')", "gated True False 'yes'"),
     ("config(betas=(0.9,))", "betas 2 (0.9,)"),
     ("figures.bars({'s': {'a': [1, 2]}, 't': {'a': [1, 2], 'b': [1, 2]}}, xlabel='x')", "'a' 'b'"),
@@ -386,7 +384,7 @@ TRAINING = [
     ("config(ns_coefficients='magic')", "ns_coefficients jordan 'magic'"),
     ("config(adjust_lr_fn='rms')", "adjust_lr_fn match_rms_adamw 'rms'"),
     ("config(steps=np.float64(5))", "steps whole 5.0"),
-    ("config(context=65)", "context 64 65"),
+    ("config(context=65)", "context 'tiny' 65) 65"),
     ("config(warmup=0.7, decay=0.7)", "warmup=0.7 sum 1"),
     ("config(experts=8, rule='sgd')", "'sgd' experts"),
     ("config(device='gpu')", "device cuda 'gpu'"),
@@ -457,8 +455,7 @@ RECORDS = [
     ("equal_time.leads_in_time([run()], [1.1])", "AdamW [] [200]"),
     ("equal_time.leads_in_time(recorded('lesson-04-longer'), [0.0])", "longer 0.0"),
     ("Hypothesis({'muon': ()}, {}, metric='accuracy 9', shared={'corpus': 'facts-6'})", "6 9"),
-    ("Knob('momentum', 0.8, 0.99, average=True)", "average 0.8"),
-    ("timeline.timeline(formulas.Counts(SMALL), 8, 8, gpus=4)", "context 32 8"),
+    ("timeline.timeline(formulas.Counts(SMALL), 8, 8, gpus=4)", "context 8 2.0"),
     ("formulas.Counts(SMALL).flops(4, 8)", "context 8 4"),
     ("learner(config())", "run.config TrainConfig"),
     ("learner('Muon')", "run.config 'Muon'"),
@@ -532,7 +529,7 @@ CLI = [
     ("cli('train --device mps')", "device cpu 'mps'"),
     ("cli('train --corpus facts-3 --record file/below.jsonl')", "file file/below.jsonl"),
     ("cli('train --corpus facts-3 --record latin.jsonl')", "UTF-8 latin.jsonl"),
-    ("cli('ablate cpu --corpus \"\"')", "corpus ''"),
+    ("cli('ablate cpu --corpus \"\"')", "folder ''"),
     ("cli('ablate lesson-04 --pieces 0')", "pieces 0"),
     ("cli('ablate lesson-04 --results file/below')", "file/below"),
     ("cli('results lesson-04-seeds --search')", "search 'lesson-04-seeds'"),

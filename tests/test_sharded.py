@@ -588,9 +588,7 @@ def test_shares_make_up_the_batch(monkeypatch):
         shares.append(parallel.share(rows))
     assert [len(share) for share in shares] == [4, 4, 4]
     assert torch.equal(torch.cat(shares), rows)
-    with pytest.raises(
-        ValueError, match=r"multiple of 15 rows for 3 processes, in 5 pieces each, got 12"
-    ):
+    with pytest.raises(ValueError, match=r"12 rows: no multiple of 3 processes × 5 pieces"):
         parallel.share(rows, pieces=5)
 
 

@@ -164,7 +164,7 @@ def test_a_broken_record_or_one_of_other_code_stops_a_sweep_and_stays_as_it_is(
     monkeypatch.setattr(engines, "train", lambda *a, **k: pytest.fail("nothing may run"))
     for text, says in (
         ("{half a rec\n", r"runs\.jsonl, line 1: expected one record"),
-        (records.line_of(record), r"by code 0123456789ab has the options dropout, which"),
+        (records.line_of(record), "by code 0123456789ab: .* argument 'dropout'"),
     ):
         path.write_text(text)
         with pytest.raises(ValueError, match=says):
@@ -174,6 +174,6 @@ def test_a_broken_record_or_one_of_other_code_stops_a_sweep_and_stays_as_it_is(
 
 def test_torchruns_processes_are_refused_before_they_mix_different_runs(tmp_path, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(ValueError, match="start it without torchrun, once for each GPU"):
+    with pytest.raises(ValueError, match="a sweep starts without torchrun, once a GPU"):
         list(sweep.sweep(CONFIGS, tmp_path / "runs.jsonl", progress=False))
     assert not list(tmp_path.iterdir())

@@ -345,7 +345,7 @@ def test_the_same_pretraining_is_done_once_by_a_process(pretraining):
 
 @pytest.mark.parametrize("corpus", ["facts-9", "a/folder"])
 def test_pretraining_for_a_corpus_with_other_tokens_is_refused(corpus):
-    message = f"docs and code have its tokens, and not corpus='{corpus}'"
+    message = f"docs and code have pretraining's tokens, not corpus='{corpus}'"
     with pytest.raises(ValueError, match=message):
         Run(replace(CONFIG, pretraining=5, corpus=corpus), Cycle())
 

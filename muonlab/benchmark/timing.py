@@ -36,9 +36,8 @@ def in_turn(
     while min(map(len, accepted.values())) < samples:
         if turns == rounds:
             taken = rounds * len(calls)
-            busy = taken - sum(map(len, accepted.values()))
-            message = f"other processes were busy in {busy} of {taken} samples"
-            raise TimeoutError(f"{message}: close them and run again")
+            busy = f"{taken - sum(map(len, accepted.values()))} of {taken} samples"
+            raise TimeoutError(f"other processes were busy in {busy}: close them and run again")
         turns += 1
         for name, run in contestants.items():
             accepted[name] += _sample(run, calls[name])

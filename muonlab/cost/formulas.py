@@ -73,7 +73,7 @@ class Counts:
         self.matrices = [r.shape[-2:] for r in stacks for _ in range(math.prod(r.shape[:-2]))]
         self.muon_numbers = sum(map(math.prod, self.matrices))
 
-    def flops(self, tokens: int, context: int) -> float:
+    def flops(self, tokens: float, context: int) -> float:
         """Returns the operations of forward and backward: six for each weight that a token uses.
 
         Attention's products are added, as if each token saw all others of its context.

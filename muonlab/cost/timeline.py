@@ -78,8 +78,7 @@ def timeline(
         context: tokens of a sequence.
     """
     checks.choice("way", way, WAYS)
-    checks.number("tokens (a context or more for each GPU)", tokens, gpus * context)
-    model = counts.flops(tokens, context) / gpus / machine.speed
+    model = counts.flops(tokens / gpus, context) / machine.speed
     weights = 4 * counts.numbers * (gpus - 1) / gpus / machine.to_all(gpus)
     turn = max(model / 3, weights)  # backward takes twice as long as forward
     free = turn + 2 * weights  # the links

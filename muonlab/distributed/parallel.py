@@ -78,9 +78,8 @@ def share(batch: Tensor, pieces: int = 1) -> Tensor:
     Shares, and their pieces, are equal, so that the mean over the batch is the mean of their means.
     If B is no multiple of the number of pieces of all processes, that is a ValueError.
     """
-    if len(batch) % (shares := size() * pieces):
-        who = f"{size()} processes{f', in {pieces} pieces each' if pieces > 1 else ''}"
-        raise ValueError(f"expected a multiple of {shares} rows for {who}, got {len(batch)}")
+    if len(batch) % (size() * pieces):
+        raise ValueError(f"{len(batch)} rows: no multiple of {size()} processes × {pieces} pieces")
     return batch.chunk(size())[rank()]
 
 

@@ -86,8 +86,7 @@ def new_rows(cos: Tensor, sin: Tensor, cache: Cache | None, x: Tensor) -> tuple[
     """
     past, new = 0 if cache is None else len(cache), x.shape[1]
     if past + new > len(cos):
-        got = f"{past} in the cache and {new} new"
-        raise ValueError(f"expected at most {len(cos)} tokens, one a row of the tables, got {got}")
+        raise ValueError(f"at most {len(cos)} tokens fit, got {past} in the cache and {new} new")
     return cos[past : past + new], sin[past : past + new]
 
 

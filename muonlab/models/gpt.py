@@ -135,9 +135,8 @@ class GPT(nn.Module):
         return norm(x)
 
     def _check(self, tokens: Tensor) -> None:
-        context, words = self.config.context, self.config.vocab_size
-        if tokens.ndim != 2 or not 1 <= tokens.shape[1] <= context:
-            shape = tuple(tokens.shape)
+        context, words, shape = self.config.context, self.config.vocab_size, tuple(tokens.shape)
+        if len(shape) != 2 or not 1 <= shape[1] <= context:
             raise ValueError(f"expected tokens (B, T), 1 <= T <= context={context}, got {shape}")
         if tokens.device.type == "cpu":  # elsewhere it would stall the device
             lowest, highest = (bound.item() for bound in tokens.aminmax())

@@ -33,8 +33,7 @@ def grouped(
     groups: dict[Any, list[Record]] = {}
     for run in sorted(several_runs(records), key=lambda r: r.config["seed"]):
         if run.failure and paired:  # an interval over the other seeds would hide it
-            seed = run.config["seed"]
-            raise ValueError(f"{name(run.config)} failed at seed {seed}: {run.failure}")
+            raise ValueError(f"{name(run.config)}, seed {run.config['seed']}: {run.failure}")
         if not run.failure:
             groups.setdefault(name(run.config), []).append(run)
     if not groups:

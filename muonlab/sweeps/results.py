@@ -32,15 +32,15 @@ def read_runs(path: Path | str) -> list[Record]:
 def _with_configs(path: Path | str) -> list[tuple[TrainConfig, Record]]:
     runs = read_records(path) if Path(path).exists() else []
     defaults = json.loads(json.dumps(dataclasses.asdict(TrainConfig())))  # tuples as lists
+    pairs = []
     for run in runs:
-        if unknown := sorted(run.config.keys() - defaults.keys()):
-            message = f"{path}: a run recorded by code {run.provenance.get('code', 'unknown')} has"
-            raise ValueError(f"{message} the options {', '.join(unknown)}, which this code lacks")
         run.config = defaults | run.config
-    try:
-        return [(TrainConfig(**run.config), run) for run in runs]
-    except ValueError as error:  # a setting that none can have
-        raise ValueError(f"{path}: {error}") from error
+        try:
+            pairs.append((TrainConfig(**run.config), run))
+        except (TypeError, ValueError) as error:  # an option, or a setting, that this code lacks
+            code = run.provenance.get("code", "unknown")
+            raise ValueError(f"{path}: a run recorded by code {code}: {error}") from error
+    return pairs
 
 
 class Known:

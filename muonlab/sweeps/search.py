@@ -21,7 +21,6 @@ from typing import Any, Literal
 import torch
 from torch.quasirandom import SobolEngine
 
-from muonlab import checks
 from muonlab.records.record import Record
 from muonlab.records.table import table
 from muonlab.sweeps.study import Contest, Grid, Phase, Place, Tuning, badness, best_trial, cross
@@ -43,10 +42,6 @@ class Knob:
     low: float
     high: float
     average: bool = False  # it weighs the past; low (to 0.5) and high are what it leaves, 1 - it
-
-    def __post_init__(self) -> None:
-        if self.average:  # 0.8 to 0.99 would be the average itself
-            checks.number("low (1 - it, of an average)", self.low, 0, 0.501, above=True)
 
     @property
     def options(self) -> set[str]:

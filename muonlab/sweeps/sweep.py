@@ -49,8 +49,7 @@ def sweep(
         OSError: a worker that cannot take part, or see `spread`.
     """
     if parallel.size() > 1:  # they would average the gradients of different runs
-        then = "start it without torchrun, once for each GPU, with CUDA_VISIBLE_DEVICES"
-        raise ValueError(f"the processes of torchrun share one run, not a sweep: {then}")
+        raise ValueError("a sweep starts without torchrun, once a GPU, by CUDA_VISIBLE_DEVICES")
     configs = checks.several("several configurations, each a TrainConfig", configs, TrainConfig)
     if engine == "local" and workers is None:
         return spread(configs, path, Here(progress))

@@ -22,6 +22,7 @@ from typing import Any
 
 from torch import Tensor
 
+from muonlab import checks
 from muonlab.distributed import parallel
 from muonlab.files import prepare_file, replace_file
 
@@ -78,14 +79,11 @@ def save(tensors: dict[str, Tensor], rest: dict[str, Any], path: Path | str) -> 
 
 def read_index(path: Path | str) -> dict[str, Any]:
     """Returns `rest` of `save`; FileNotFoundError without a checkpoint, ValueError if damaged."""
-    if not exists(path):
-        raise FileNotFoundError(f"no checkpoint in {path}: expected a folder that a run has saved")
     with _failing_as(ValueError, f"{path} is no whole checkpoint", ADVICE):
-        index = dict(json.loads((Path(path) / INDEX).read_bytes()))
-        if index.pop("checksum") != _digest(index):
-            raise ValueError(f"the checksum of {INDEX} does not fit")
-        if not DATA.fullmatch(index["data"]):  # a path could lead elsewhere
-            raise ValueError(f"its data are said to be in {index['data']!r}")
+        index = dict(json.loads(checks.content(Path(path) / INDEX, "the checkpoint of a run")))
+        # the data may not lie elsewhere
+        if index.pop("checksum") != _digest(index) or not DATA.fullmatch(index["data"]):
+            raise ValueError(f"{INDEX} has been changed")
     return index
 
 

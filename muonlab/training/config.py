@@ -107,8 +107,6 @@ class TrainConfig:
             if type(value) is not type(option.default) or value != option.default:
                 self._check(option, value)
         object.__setattr__(self, "corpus", spelled(self.corpus))
-        if not self.corpus:
-            raise ValueError("corpus is the name of a text, such as 'docs', or a folder; got ''")
         self.rate(0)  # warm-up and decay leave each other room
         self._check_together()
 
@@ -120,38 +118,29 @@ class TrainConfig:
         elif "known" in allowed and not (name == "rule" and OWN.fullmatch(value)):
             checks.choice(name, value, allowed["known"])
         elif "least" in allowed:
-            numbers, whole = (value,), isinstance(default, int)
-            if isinstance(default, tuple):
-                numbers = value
-                if len(numbers) != len(default):
-                    raise ValueError(f"{name} must be {len(default)} numbers, got {value}")
-            for number in numbers:
+            whole = isinstance(default, int)
+            if isinstance(default, tuple) and len(value) != len(default):
+                raise ValueError(f"{name} must be {len(default)} numbers, got {value}")
+            for number in value if isinstance(default, tuple) else (value,):
                 checks.number(name, number, allowed["least"], allowed["end"], whole=whole)
 
     def _check_together(self) -> None:
         """Raises ValueError for options that do not fit each other."""
         size = SIZES[self.size]
-        if isinstance(self.muon, str):
-            raise ValueError(f"muon takes several groups, as ('QK', 'VO'); got {self.muon!r}")
-        for entry in self.muon:
+        for entry in checks.several("in muon several groups, as ('QK', 'VO')", self.muon, str):
             group, _, block = entry.partition(".")
             checks.choice("muon", group, GROUPS)
             if block:
                 checks.choice(f"the block in {entry}", block, map(str, range(size.layers)))
         if self.pretraining and self.corpus.partition("-")[0] not in ("docs", "code"):
-            message = "pretraining is done on docs; docs and code have its tokens"
-            raise ValueError(f"{message}, and not corpus={self.corpus!r}")
+            raise ValueError(f"docs and code have pretraining's tokens, not corpus={self.corpus!r}")
         # the run sees if it is there
         if not re.fullmatch(r"auto|cpu|mps|cuda(:\d+)?", self.device):
             raise ValueError(f"device must be auto, cpu, mps, cuda or cuda:N; got {self.device!r}")
-        if self.context > size.context:
-            longest = f"{size.context} for size={self.size!r}"
-            raise ValueError(f"context must be at most {longest}, got {self.context}")
+        checks.number(f"context for size={self.size!r}", self.context, 1, size.context + 1)
         if self.batch % self.pieces:
             raise ValueError(f"batch must be a multiple of pieces={self.pieces}, got {self.batch}")
-        if self.eval_tokens < self.context:
-            tokens = f"one context of {self.context}, got {self.eval_tokens}"
-            raise ValueError(f"eval_tokens must be at least {tokens}")
+        checks.number("eval_tokens (a context or more)", self.eval_tokens, self.context)
         if self.experts and not rule_of(self.rule).stacks:
             raise ValueError(f"rule={self.rule!r} knows no stacks, which experts make")
 

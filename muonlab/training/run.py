@@ -169,10 +169,10 @@ class Run:
         self.device = pick_device(config.device)
         self.autocast = picks_bf16(config, self.device)
         self.rows = config.batch // (config.pieces * parallel.size())  # at once, in a process
-        if self.device.type == "cpu":  # what backward needs of the logits, see `cost.formulas`
-            logits = 12 * corpus.shape(SIZES[config.size]).vocab_size * config.context
-            batch = f"a batch of {config.batch:,} × {config.context}"
-            checks.memory(logits * self.rows, batch)
+        if self.device.type == "cpu":  # a batch, and its logits in backward, see `cost.formulas`
+            shape, batch = corpus.shape(SIZES[config.size]), config.batch
+            numbers = shape.vocab_size * self.rows + 2 * (shape.inputs or 1) * batch
+            checks.memory(12 * config.context * numbers, f"a batch of {batch:,} × {config.context}")
         make = partial(build_model, config, corpus)
         if shard:
             self.model = sharded.build_sharded(
