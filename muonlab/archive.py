@@ -90,13 +90,12 @@ def of_class(name: str) -> tuple[bytes, str] | None:
     except ValueError as error:
         again = "import it again, or delete it to use this machine's own text"
         raise ValueError(f"{place()}: {error}; {again}") from error
-    if contents is None:
-        return None
-    if name in contents:
+    if contents and name in contents:
         return contents[name], sha256(contents[name]).hexdigest()
-    own = f"{name} is made from this machine's own packages"
-    message = f"your class has {', '.join(contents)}; {own}, and may differ from that of others"
-    warnings.warn(message, stacklevel=4)  # points at the caller of load_corpus
+    if contents:
+        own = f"{name} is made from this machine's own packages"
+        message = f"your class has {', '.join(contents)}; {own}, and may differ from that of others"
+        warnings.warn(message, stacklevel=4)  # points at the caller of load_corpus
     return None
 
 

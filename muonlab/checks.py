@@ -101,12 +101,10 @@ def memory(needed: float, what: str) -> None:
 
 def content(path: Path | str, expected: str) -> bytes:
     """Returns the bytes of a file; OSError says what was expected there."""
-    kind(f"the path of {expected}", path, str, Path)
     try:
         return Path(path).read_bytes()
     except OSError as error:
-        message = f"expected {expected}, got: {error.strerror}"
-        raise OSError(error.errno, message, str(path)) from error
+        raise OSError(error.errno, f"expected {expected}: {error.strerror}", str(path)) from error
 
 
 def text(path: Path | str, expected: str) -> str:
@@ -114,8 +112,7 @@ def text(path: Path | str, expected: str) -> str:
     try:
         return content(path, expected).decode()
     except UnicodeDecodeError as error:
-        came = f"byte {error.object[error.start]:#04x} at position {error.start:,}"
-        raise ValueError(f"expected {expected} in UTF-8 in {path}, got {came}") from error
+        raise ValueError(f"expected {expected} in UTF-8 in {path}, got: {error}") from error
 
 
 def told(value: Any) -> str:

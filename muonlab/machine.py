@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 BF16_FROM = 2**16  # entries in a stack of matrices; see `work_dtype`
-BF16_WIDTH = 256  # features of a model; see `bf16_pays`
 QUOTA = Path("/sys/fs/cgroup/cpu.max")  # microseconds of work, in so many that pass
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # malloc.h
 
@@ -100,11 +99,6 @@ def work_dtype(dtype: torch.dtype, device: torch.device, entries: int) -> torch.
 def in_float64(t: Tensor) -> Tensor:
     """Returns t in float64, where it is; from an Apple GPU, which knows none, on the CPU."""
     return (t.cpu() if t.device.type == "mps" else t).double()
-
-
-def bf16_pays(width: int, device: torch.device | str = "cpu") -> bool:
-    """Returns whether to train a model of that width in bf16: narrow matrices gain nothing."""
-    return width >= BF16_WIDTH and fast_bf16(device)
 
 
 def keep_freed_memory() -> bool:

@@ -51,11 +51,10 @@ def group_of(p: Any) -> ProcessGroup:
 
 def check_rows(name: str, p: Any) -> None:
     """Raises ValueError if p is sharded in another way than by rows, in one copy or several."""
-    if not is_sharded(p):
-        return
-    *copies, rows = p.placements
-    if not (rows.is_shard(0) and all(copy.is_replicate() for copy in copies)):
-        raise ValueError(f"expected {name!r} in rows, as fully_shard cuts it; got {p.placements}")
+    if is_sharded(p):
+        *copies, rows = p.placements
+        if not (rows.is_shard(0) and all(copy.is_replicate() for copy in copies)):
+            raise ValueError(f"expected rows of {name!r}, as by fully_shard; got {p.placements}")
 
 
 def add_up(sums: Tensor, p: Tensor) -> Tensor:

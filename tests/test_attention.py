@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from muonlab import GPT, GPTConfig, route
-from muonlab.models.attention import Attention, norm, rope_tables, rotate
+from muonlab.models.attention import Attention, LatentAttention, norm, rope_tables, rotate
 
 CONFIG = GPTConfig(vocab_size=50, context=16, layers=2, width=32, heads=4, attention="latent")
 SHAPES = [{}, {"latent": 5, "rotary": 2}, {"heads": 1, "rotary": 8}, {"heads": 16, "latent": 32}]
@@ -74,8 +74,9 @@ def test_the_layer_agrees_with_the_formula_written_out():
 def test_the_default_sizes_save_two_thirds_of_the_cache():
     one = torch.zeros(1, 1, dtype=torch.long)
     caches = [GPT(GPTConfig(attention=kind)).decode(one)[1] for kind in ("latent", "multi-head")]
-    numbers = [layers[0].nbytes // 4 for layers in caches]  # float32
-    assert numbers == [80, 256]  # 128/2 + 32/2, 2 · 128
+    kept = [(layers[0].keys, layers[0].values) for layers in caches]
+    assert [sum(t.untyped_storage().nbytes() // 4 for t in two) for two in kept] == [80, 256]
+    # 128/2 + 32/2, 2 · 128 numbers in float32
 
 
 def test_only_the_distance_between_tokens_counts():
@@ -126,9 +127,10 @@ def test_the_groups_of_latent_attention(group, names):
 @pytest.mark.parametrize("heads", [1, 2, 4, 8, 16])
 def test_the_default_widths_fit_every_head(heads):
     config = replace(CONFIG, heads=heads)
-    assert config.latent_width == 16
+    latent = LatentAttention(config).kv_down.out_features
+    assert latent == 16
     assert config.rotary_width % 2 == 0
-    assert config.latent_width + config.rotary_width < 2 * 32
+    assert latent + config.rotary_width < 2 * 32
 
 
 def test_one_matrix_for_queries_keys_and_values_computes_what_three_do():

@@ -284,7 +284,6 @@ OPTIMIZER = [
     ("route(gpt(), muon=['QV'])", "'QV' QK"),
     ("route(gpt(), muon=[], adamw=['hed'])", "'hed' parameter"),
     ("route(gpt()).groups(momentm=0.9)", "momentum 'momentm'"),
-    ("record.read_records(None)", "path None"),
     ("record.append(run(provenance={'utc': 'noon'}), 'new.jsonl')", "isoformat 'noon'"),
     ("claims.claim('../x', 1.0)", "lesson '..'"),
 ]

@@ -96,7 +96,6 @@ def test_products_there_are_in_float32_however_large():
     assert machine.work_dtype(torch.float32, MPS, 2**30) == torch.float32
     assert machine.work_dtype(torch.bfloat16, MPS, 2**30) == torch.float32
     assert not machine.fast_bf16("mps")
-    assert not machine.bf16_pays(4096, MPS)
     assert not picks_bf16(TrainConfig(size="paper", device="mps"), MPS)
     assert not launches_cost(MPS), "or norms would be taken in float64"
 

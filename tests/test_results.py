@@ -51,7 +51,7 @@ def test_a_changed_a_lost_and_an_unlisted_file_are_problems(folder):
     changed += " from git"
     assert results.problems({}, folder) == [f"some.jsonl: {changed}"]
     path.rename(folder / "other.jsonl")
-    lost = "some.jsonl: in the manifest, but not there"
+    lost = "some.jsonl: in the manifest, not there"
     assert results.problems({}, folder) == [lost, f"other.jsonl: {changed}"]
 
 

@@ -554,7 +554,7 @@ def test_other_shards_and_rules_for_whole_matrices_are_refused_by_name():
     def build():
         mesh = init_device_mesh("cpu", (1,))
         p = torch.nn.Parameter(distribute_tensor(torch.ones(4, 6), mesh, [Shard(1)]))
-        with pytest.raises(ValueError, match=r"'w' in rows, .*dim=1"):
+        with pytest.raises(ValueError, match=r"rows of 'w', .*dim=1"):
             Muon([("w", p)])
         with pytest.raises(ValueError, match=r"Controlled steps whole .*, no parts: '0.weight'"):
             Controlled(sharded_linear().named_parameters(), RULES["sgd"])

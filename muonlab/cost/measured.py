@@ -28,19 +28,18 @@ def left(phases: Mapping[str, Phase], at: Place) -> str:
     """
     rows: list[list[str]] = []
     total, untimed = 0.0, 0
-    for name, phase in phases.items():
-        place = str(len(rows) + 1)
+    for place, (name, phase) in enumerate(phases.items(), 1):
         try:
             grid = at.on_its_text(phase(at))
         except Unrecorded:
-            rows.append([place, name, "after its trials", "", ""])
+            rows.append([f"{place}", name, "after its trials", "", ""])
             continue
         missing = [c for c in grid if c not in known(at.path(name)).read()]
         timed = [spent for c in missing if (spent := minutes(c)) is not None]
         total, unknown = total + sum(timed), len(missing) - len(timed)
         untimed += unknown
         shown = "not timed" if unknown else f"{sum(timed):.1f}" if missing else ""
-        rows.append([place, name, str(len(grid)), str(len(missing)), shown])
+        rows.append([f"{place}", name, str(len(grid)), str(len(missing)), shown])
     card, code = (_timings()["provenance"][key] for key in ("device", "code"))
     lines = [table(["", "phase", "runs", "missing", f"minutes on an {card}"], rows)]
     if total:

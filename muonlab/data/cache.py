@@ -24,10 +24,9 @@ def load_or_build(name: str, build: Callable[[], bytes]) -> tuple[bytes, str]:
     """
     path = cache_folder() / name
     path.parent.mkdir(parents=True, exist_ok=True)  # better refused now than after the work
-    file = path.read_bytes() if path.exists() else None
     try:
-        if file is not None:
-            return checked_content(file)
+        if path.exists():
+            return checked_content(path.read_bytes())
     except ValueError as error:  # the warning points at the caller of load_corpus
         warnings.warn(f"{path} {error}; it is built again", stacklevel=5)
     content = build()

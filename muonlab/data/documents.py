@@ -108,8 +108,7 @@ def passages(folder: Path) -> list[str]:
     texts = [checks.text(path, "text").removeprefix("\N{BYTE ORDER MARK}") for path in files]
     if cut_passages := [passage for text in texts for passage in _cut(text)]:
         return cut_passages
-    endings = ", ".join(TEXT_SUFFIXES)
-    raise FileNotFoundError(f"expected text in files that end in {endings} below {folder}")
+    raise FileNotFoundError(f"expected files of text ({', '.join(TEXT_SUFFIXES)}) below {folder}")
 
 
 def split(documents: Iterable[str]) -> tuple[list[str], list[str]]:

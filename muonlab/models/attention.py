@@ -66,11 +66,6 @@ class Cache:
         """Returns a cache with more tokens behind."""
         return Cache(torch.cat((self.keys, keys), -2), torch.cat((self.values, values), -2))
 
-    @property
-    def nbytes(self) -> int:
-        """The memory it holds."""
-        return sum(t.untyped_storage().nbytes() for t in (self.keys, self.values))
-
 
 def visible(new: int, cache: Cache) -> Tensor:
     """Returns which of the t tokens in a cache the last T = `new` of them see, (T, t) of bools."""
@@ -175,7 +170,8 @@ class LatentAttention(nn.Module):
 
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()
-        C, r, p = config.width, config.latent_width, config.rotary_width
+        C, p = config.width, config.rotary_width
+        r = config.latent or C // 2  # as in arXiv 2508.01261
         self.heads, self.qk_norm = config.heads, config.qk_norm
         self.q = nn.Linear(C, C, bias=False)
         self.q_rope = nn.Linear(C, self.heads * p, bias=False)

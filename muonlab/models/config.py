@@ -21,7 +21,7 @@ class GPTConfig:
     rope_base: float = 10_000.0  # the slowest rotation turns once in about 2π · base tokens
     attention: str = "multi-head"  # or "latent", which remembers less of each token
     fused_qkv: bool = False  # multi-head attention: one matrix (3C, C) makes queries, keys, values
-    latent: int | None = None  # latent attention: numbers that stand for keys and values; width/2
+    latent: int | None = None  # latent attention: numbers that stand for keys and values; C/2
     rotary: int | None = None  # latent attention: numbers of a head that know positions; half of it
     qk_norm: bool = True  # queries and rotary keys have length by `norm`; False as in DeepSeek-V2
     experts: int = 0  # feed-forward layers to choose from; 0: one dense layer instead
@@ -54,11 +54,6 @@ class GPTConfig:
             raise ValueError(f"width must be a multiple of {2 * self.heads}, got {self.width}")
         if self.rotary_width % 2:
             raise ValueError(f"rotary must be even, as RoPE turns pairs; got {self.rotary}")
-
-    @property
-    def latent_width(self) -> int:
-        """Returns r, the numbers of a latent (C/2, as in arXiv 2508.01261)."""
-        return self.latent or self.width // 2
 
     @property
     def rotary_width(self) -> int:

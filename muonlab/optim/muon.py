@@ -96,10 +96,9 @@ class Muon(torch.optim.Optimizer):
     ) -> None:
         defaults: Group = {"rule": "muon", "kernels": False, "split": None, "heads": None, "lr": lr}
         defaults |= {"weight_decay": weight_decay, "momentum": momentum, "nesterov": nesterov}
-        defaults |= {"eps": eps, "ns_steps": ns_steps}
         defaults |= {"ns_coefficients": ns_coefficients, "ns_norm": ns_norm, "ns_dtype": ns_dtype}
-        defaults |= {"adjust_lr_fn": adjust_lr_fn, "capturable": capturable, **(own or {})}
-        super().__init__(params, defaults)
+        defaults |= {"adjust_lr_fn": adjust_lr_fn, "ns_steps": ns_steps, "eps": eps}
+        super().__init__(params, defaults | {"capturable": capturable} | (own or {}))
         self.scratch = Scratch()
         self.parts: dict[Tensor, dict[str, Tensor]] = {}  # what parts of matrices have in a step
 

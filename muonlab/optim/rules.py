@@ -41,10 +41,6 @@ class Rule:
     step_like: str = "Muon"  # or "AdamW": whose range of rates suits the length of its step
     stacks: bool = False  # whether it steps the stacks of matrices that experts make
 
-    def optimizer(self, groups: list[Group]) -> Muon:
-        """Returns what steps the groups: their matrices by this rule, the rest by AdamW."""
-        return self.own(groups) if self.own else Controlled(groups, self)
-
 
 class Controlled(Muon):
     """Muon's groups and options, but its matrices go in another rule's direction.

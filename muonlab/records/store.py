@@ -35,8 +35,7 @@ def changed(folder: Path = RESULTS) -> list[str]:
     path = folder / MANIFEST
     manifest: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     checksums = {file.name: _checksum(file) for file in sorted(folder.glob("*.jsonl"))}
-    missing = sorted(manifest.keys() - checksums)
-    lost = [f"{name}: in the manifest, but not there" for name in missing]
+    lost = [f"{name}: in the manifest, not there" for name in sorted(manifest.keys() - checksums)]
     other = [name for name in checksums if manifest.get(name, {}).get("sha256") != checksums[name]]
     again = "run its phase to the end, or restore it from git"
     return lost + [f"{name}: its checksum is not that of the manifest: {again}" for name in other]

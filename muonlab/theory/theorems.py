@@ -65,22 +65,18 @@ class TwoBlock:
         """Returns what `memory.direction` makes of it (with decoupled embeddings, for "sign")."""
         return {"gd": lambda: self, "sign": self._sign, "muon": self._polar}[rule]()
 
-    def _core(self) -> Tensor:
-        """Returns what it does to the two vectors of ones of its blocks, at unit length (2, 2)."""
+    def _polar(self) -> "TwoBlock":
+        # Proposition F.2: across the ones the matrix is a or b times the identity; `along` is what
+        # it does to the two vectors of ones of its blocks, at unit length
         L, rest = self.L, self.K - self.L
         across = math.sqrt(L * rest)
-        frequent = [self.a + L * self.c11, across * self.c12]
-        rare = [across * self.c21, self.b + rest * self.c22]
-        return torch.tensor([frequent, rare], dtype=torch.float64)
-
-    def _polar(self) -> "TwoBlock":
-        # Proposition F.2: across the ones the matrix is a or b times the identity, along them _core
-        L, rest = self.L, self.K - self.L
+        along = [[self.a + L * self.c11, across * self.c12]]
+        along += [[across * self.c21, self.b + rest * self.c22]]
         a, b = _sign(self.a) if L > 1 else 0.0, _sign(self.b) if rest > 1 else 0.0
-        U, S, Vh = torch.linalg.svd(self._core())
+        U, S, Vh = torch.linalg.svd(torch.tensor(along, dtype=torch.float64))
         known = 1e-12 * max(abs(self.a), abs(self.b), S[0]) < S  # not only rounding
         (c11, c12), (c21, c22) = polar((U * torch.where(known, S, 0.0)) @ Vh).tolist()
-        c11, c22, across = (c11 - a) / L, (c22 - b) / rest, math.sqrt(L * rest)
+        c11, c22 = (c11 - a) / L, (c22 - b) / rest
         return TwoBlock(self.K, L, a, b, c11, c12 / across, c21 / across, c22)
 
     def _sign(self) -> "TwoBlock":

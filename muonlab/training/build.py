@@ -7,14 +7,16 @@ from typing import Any
 
 import torch
 
+from muonlab import machine
 from muonlab.data.task import Task
-from muonlab.machine import bf16_pays
 from muonlab.models.gpt import GPT, SIZES, GPTConfig
 from muonlab.models.regressor import build
 from muonlab.optim.muon import Muon
 from muonlab.optim.routing import GROUPS, route
-from muonlab.optim.rules import rule_of
+from muonlab.optim.rules import Controlled, rule_of
 from muonlab.training.config import SHAPE, TrainConfig
+
+BF16_WIDTH = 256  # features of a model; see `picks_bf16`
 
 
 def build_model(config: TrainConfig, task: Task) -> GPT:
@@ -51,7 +53,7 @@ def build_optimizer(config: TrainConfig, model: GPT) -> Muon:
     groups = [part for group in groups for part in _apart(group, config)]
     if rule.direction:
         groups = [{"noise": config.noise, **group} for group in groups]
-    return rule.optimizer(groups)
+    return rule.own(groups) if rule.own else Controlled(groups, rule)
 
 
 def _apart(group: dict[str, Any], config: TrainConfig) -> Iterator[dict[str, Any]]:
@@ -91,7 +93,10 @@ def _factor(name: str, factors: tuple[float, ...]) -> float:
 
 
 def picks_bf16(config: TrainConfig, device: torch.device) -> bool:
-    """Returns whether the run multiplies in bf16; "auto" does where that is faster."""
+    """Returns whether the run multiplies in bf16; "auto" does where that is faster.
+
+    Narrow matrices gain nothing.
+    """
     if config.precision == "auto":
-        return bf16_pays(SIZES[config.size].width, device)
+        return SIZES[config.size].width >= BF16_WIDTH and machine.fast_bf16(device)
     return config.precision == "bf16"
