@@ -171,7 +171,7 @@ class LatentAttention(nn.Module):
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()
         C, p = config.width, config.rotary_width
-        r = config.latent or C // 2  # as in arXiv 2508.01261
+        r = config.latent or C // 2
         self.heads, self.qk_norm = config.heads, config.qk_norm
         self.q = nn.Linear(C, C, bias=False)
         self.q_rope = nn.Linear(C, self.heads * p, bias=False)
