@@ -21,7 +21,7 @@ class GPTConfig:
     rope_base: float = 10_000.0  # the slowest rotation turns once in about 2π · base tokens
     attention: str = "multi-head"  # or "latent", which remembers less of each token
     fused_qkv: bool = False  # multi-head attention: one matrix (3C, C) makes queries, keys, values
-    latent: int | None = None  # latent attention: numbers for keys and values; width/2 (arXiv 2508.01261)
+    latent: int | None = None  # of latent attention, for keys and values; width/2: arXiv 2508.01261
     rotary: int | None = None  # latent attention: numbers of a head that know positions; half of it
     qk_norm: bool = True  # queries and rotary keys have length by `norm`; False as in DeepSeek-V2
     experts: int = 0  # feed-forward layers to choose from; 0: one dense layer instead

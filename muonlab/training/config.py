@@ -127,7 +127,7 @@ class TrainConfig:
     def _check_together(self) -> None:
         """Raises ValueError for options that do not fit each other."""
         size = SIZES[self.size]
-        for entry in checks.several("in muon several groups, as ('QK', 'VO')", self.muon, str):
+        for entry in checks.several("several groups in muon, as ('QK', 'VO')", self.muon, str):
             group, _, block = entry.partition(".")
             checks.choice("muon", group, GROUPS)
             if block:
