@@ -130,8 +130,8 @@ def said(**fields):
         (b"", "it is cut off, or no file of"),
         (b"[" * 60_000, "it is cut off, or no file of"),
         (b"9" * 60_000, "it is cut off, or no file of"),
-        (b"[]", "its format is not"),
-        (changed(format="muonlab answers 2"), "its format is not 'muonlab answers 1'"),
+        (b"[]", "it is not a file of"),
+        (changed(format="muonlab answers 2"), "its format should look otherwise"),
         (changed(score=100), "other fields"),
         (changed(lesson="02\n"), "its lesson"),
         (changed(learner=1), "its learner"),
@@ -284,7 +284,7 @@ def test_no_text_of_a_student_ends_the_script_steers_the_terminal_or_is_html(fol
     assert cli.main(["teach", "class", str(folder)]) == 0
     told = capsys.readouterr().out
     assert all(line.isprintable() for line in told.splitlines())
-    assert "left out �[2Jx�.json: it is not a file of lesson.hand_in()" in told
+    assert "left out �[2Jx�.json: its format should look otherwise" in told
     html = (folder.parent / "work" / "class.html").read_text(encoding="utf-8")
     assert "<img" not in html
     assert html.count("</script>") == 2

@@ -16,7 +16,6 @@ An open claim has a size and no bound: it states an interval that cannot tell, a
 
 import json
 import math
-import re
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -26,7 +25,7 @@ from typing import Any
 
 from muonlab import checks
 from muonlab.classroom.output import Table
-from muonlab.classroom.widget import LESSONS
+from muonlab.classroom.widget import LESSONS, own_text
 from muonlab.statistics import Interval
 from muonlab.studies.verdicts import verdict
 
@@ -35,9 +34,7 @@ CLAIM = "application/vnd.muonlab.claim+json"
 BORDER = "border-left:4px solid {};padding:0.2em 0.8em;margin:0.4em 0"
 VERDICTS = ("reproduced", "partly", "not", "open", "other experiment")
 COLUMNS = ("claim", "verdict", "sentence", "measured", "in the paper")
-WORDS = ("sentence", "unit", "source", "paper", "verdict")
 BOUNDS = ("at_least", "at_most", "within")
-KEYS = (*WORDS, "size", *BOUNDS)
 
 
 class ClaimDoesNotHold(AssertionError):
@@ -159,52 +156,36 @@ class Claim:
 
 
 def defined(lesson: str, folder: Path = LESSONS) -> dict[str, Claim]:
-    """Returns the claims of a lesson's file by id, without values; ValueError says what is wrong.
+    """Returns the claims of a lesson's file by id, without values; OSError where it has none.
 
-    `folder` holds the lessons and claims/.
+    `folder` holds the lessons and claims/. TypeError: a key that no claim has.
     """
-    checks.word("a lesson", lesson, "02")
-    path = folder / "claims" / f"{lesson}.toml"
-    if not path.exists():
-        raise ValueError(f"lesson {lesson} has no claims: expected {path.name} in lessons/claims")
-    tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    return {id: _defined(lesson, id, table) for id, table in tables.items()}
+    tables = tomllib.loads(own_text(lesson, "claims", folder=folder))
+    return {id: _defined(id, table) for id, table in tables.items()}
 
 
-def _defined(lesson: str, id: str, table: dict[str, Any]) -> Claim:
-    where = f"lessons/claims/{lesson}.toml, {id}"
-    if not (isinstance(table, dict) and re.fullmatch(rf"{lesson}-c\d+", id)):
-        raise ValueError(f"{where}: expected a table with an id like [{lesson}-c1]")
-    for key in table:
-        checks.choice(f"{where}: a key", key, KEYS)
-    words = {key: table[key] for key in WORDS if key in table}
-    size, bounds, within = table.get("size", 0), table.keys() & BOUNDS, table.get("within", [])
-    if len(bounds) > 1 or not (bounds or size):
-        needed = f"one bound of {', '.join(BOUNDS)}, or, if it is open, a size"
-        raise ValueError(f"{where}: it needs {needed}")
-    if size and within and within not in ([-size, size], [-size, 0], [0, size]):
-        raise ValueError(f"{where}: within of a size is [-size, size], or half of it")
-    lower, upper = within or (table.get("at_least", -math.inf), table.get("at_most", math.inf))
-    return Claim(id, lower=float(lower), upper=float(upper), size=size, **words)
+def _defined(id: str, table: dict[str, Any]) -> Claim:
+    bounds = {key: table.pop(key) for key in BOUNDS if key in table}
+    if len(bounds) > 1 or not (bounds or table.get("size")):
+        raise ValueError(f"claim {id}: it needs one bound of {BOUNDS}, or, if it is open, a size")
+    one_end = bounds.get("at_least", -math.inf), bounds.get("at_most", math.inf)
+    lower, upper = map(float, bounds.get("within", one_end))
+    return Claim(id, lower=lower, upper=upper, **table)
 
 
 def claim(id: str, value: Any, folder: Path = LESSONS) -> Claim:
     """Returns the claim with a value: a number, an Interval, or a list of either.
 
-    ValueError: its file does not know the id. TypeError: an Interval and a size need each other.
+    ValueError: its file does not know the id. TypeError: no value, or an Interval without a size,
+    or a size and another value.
     """
     known = defined(id[:2], folder)
-    if id not in known:
-        raise ValueError(f"no [{id}] in lessons/claims/{id[:2]}.toml; there are {', '.join(known)}")
+    checks.choice("a claim", id, known)
     many = isinstance(value, list | tuple) and not isinstance(value, Interval)
     values, size = tuple(value) if many else (value,), known[id].size
-    if not values:
-        raise ValueError(f"claim {id} has no value: give a number, or a list of them")
-    if any(isinstance(v, Interval) != bool(size) for v in values):
-        raise TypeError(
-            f"claim {id} got {value!r}. With a size it is about a difference and takes whole "
-            "Intervals, as of paired_interval; without one it takes numbers."
-        )
+    if not values or any(isinstance(v, Interval) != bool(size) for v in values):
+        takes = "whole Intervals, as of paired_interval," if size else "a number, or several"
+        raise TypeError(f"claim {id}, of size {size}, takes {takes}; got {value!r}")
     if not size:
         values = tuple(float(v.item() if hasattr(v, "item") else v) for v in values)
     return replace(known[id], value=values)

@@ -13,7 +13,7 @@ import torch
 from muonlab import checks as given
 from muonlab.classroom.guarded import NotYet, as_call, call, watched
 from muonlab.classroom.kinds import Kind, Wrong, apart, equal, rounded, shape
-from muonlab.files import course
+from muonlab.classroom.widget import LESSONS, own_text
 
 VERDICT = "application/vnd.muonlab.verdict+json"
 UNREADABLE = "The check could not use what your function returned"
@@ -61,7 +61,7 @@ class Verdict:
 
 
 def judge(exercise: str, answer: Any, swaps: Swaps = ()) -> Verdict:
-    """Returns the verdict on `answer`; ValueError when no such exercise exists.
+    """Returns the verdict on `answer`; ValueError or OSError: no such exercise, or lesson.
 
     swaps: what stands in the check's source, and what shall stand there instead, for a variant.
     """
@@ -86,16 +86,14 @@ def verdict_of(exercise: str, check: Callable[[Any], str | None], answer: Any) -
 
 @cache
 def checks(lesson: str, swaps: Swaps = ()) -> dict[str, Callable[[Any], str | None]]:
-    """Returns the checks of lessons/checks/lesson_NN.py by exercise id; ValueError without.
+    """Returns the checks of lessons/checks/lesson_NN.py by exercise id; OSError without.
 
     A check returns what a right answer is told, or None for its docstring. `swaps` as in `judge`.
     """
-    given.word("a lesson", lesson, "02", r"\d\d")
-    path = course() / "lessons" / "checks" / f"lesson_{lesson}.py"
-    if not path.is_file():
-        raise ValueError(f"no lesson {lesson!r} has checks; an exercise is called like '02-e1'")
-    names: dict[str, Any] = {"__name__": path.stem}
-    exec(compile(swapped(path.read_text(encoding="utf-8"), swaps), path, "exec"), names)
+    file = f"lesson_{lesson}.py"
+    source = swapped(own_text(lesson, "checks", file), swaps)
+    names: dict[str, Any] = {"__name__": file.removesuffix(".py")}
+    exec(compile(source, LESSONS / "checks" / file, "exec"), names)
     ours = {name: check for name, check in names.items() if re.fullmatch(r"e\d+", name)}
     return {f"{lesson}-{name}": check for name, check in ours.items()}
 

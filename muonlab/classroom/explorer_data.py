@@ -147,12 +147,11 @@ def measured_spectra(
 
     The four numbers are those of `theory.spectra.Isotropy`; step 0 is that of the first weights.
     """
-    if not (runs := [run for run in several_runs(records) if run.spectra]):
-        raise ValueError("expected runs with spectra, as race-1200 has; got none")
 
     def stacked(runs: Runs, matrix: str) -> Tensor:
         numbers = [[at[matrix] for at in run.spectra] for run in runs]
         return torch.tensor(numbers, dtype=torch.float64)
 
-    runs_of = grouped(runs, name).items()
+    measured = [run for run in several_runs(records) if run.spectra]
+    runs_of = grouped(measured, name, preset="race-1200").items()
     return {who: {n: stacked(own, m) for n, m in MATRICES.items()} for who, own in runs_of}

@@ -2,7 +2,6 @@
 
 import os
 import platform
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
@@ -29,7 +28,6 @@ Cells = Iterable[Iterable[Any]] | Mapping[Any, Iterable[Any]]
 
 def start(lesson: str) -> "Lesson":
     """Returns the lesson; seeds torch, sets its threads and the look of figures."""
-    checks.word("a lesson, by two digits,", lesson, "02", r"\d\d")
     claims.defined(lesson)  # it says if there is no such lesson
     torch.manual_seed(SEED)
     if "OMP_NUM_THREADS" not in os.environ:
@@ -40,7 +38,6 @@ def start(lesson: str) -> "Lesson":
 
 def start_evidence(page: str) -> "Lesson":
     """Returns a page of evidence, such as "race"; seeds torch, and sets the look of figures."""
-    checks.word("a page of evidence", page, "race", r"[a-z][a-z0-9-]*")
     torch.manual_seed(SEED)
     axes.style()
     return Lesson(page)
@@ -122,7 +119,8 @@ class Lesson:
             matters: the size from which on an effect matters; smaller ones lie in a shade.
             claims: of some effects, the id of the claim that their interval decides.
 
-        ValueError: a contestant without results, unlike seeds, or a claim of another size.
+        KeyError: no such contestant or effect. ValueError: unlike seeds, or a claim of another
+        size.
         """
         if not isinstance(results, Mapping):
             results = by_contestant(results, contestant)
@@ -131,7 +129,6 @@ class Lesson:
         figure = figures.forest(by_effect, xlabel=unit, matters=matters)
         self.show(figure, f"{alt} " + "; ".join(f"{n} {e}" for n, e in effects.items()) + ".")
         for name, id in claims.items():
-            checks.choice("the effect of a claim", name, effects)
             self.claim(id, effects[name])
             if (size := self.claims[id].size) != matters:
                 raise ValueError(f"{matters:g} matters in the figure, {size:g} in claim {id}")
@@ -223,5 +220,4 @@ class Lesson:
     def _own(self, id: str, kind: str) -> None:
         """Raises ValueError unless an id is of this lesson; evidence has claims of any lesson."""
         lesson = self.id if self.id.isdecimal() else "[0-9][0-9]"
-        if not (isinstance(id, str) and re.fullmatch(rf"{lesson}-{kind}[0-9]+", id)):
-            raise ValueError(f"here an id looks like '{lesson}-{kind}1'; {id!r} came")
+        checks.word("an id here", id, f"{lesson}-{kind}1", rf"{lesson}-{kind}[0-9]+")

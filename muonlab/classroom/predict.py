@@ -10,6 +10,7 @@ from typing import Any
 import platformdirs
 import traitlets
 
+from muonlab import checks
 from muonlab.classroom.widget import Widget, script
 from muonlab.files import own_folder, replace_file
 from muonlab.records.record import lock
@@ -26,19 +27,16 @@ def saved_predictions() -> dict[str, str]:
     """Returns the recorded options by prediction id; a broken file is set aside as .bad."""
     path = home() / "predictions.json"
     try:
-        recorded = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(recorded, dict):
-            raise ValueError(f"expected an object, {type(recorded).__name__} came")
+        return {**json.loads(path.read_text(encoding="utf-8"))}
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError, TypeError, RecursionError) as error:
         aside = path.with_name(path.name + ".bad")
         with suppress(OSError):  # a folder that is read-only must not stop the lesson
             path.replace(aside)
         message = f"{path} cannot be read ({error}); a new one begins, the old is {aside.name}"
         warnings.warn(message, stacklevel=2)
         return {}
-    return recorded
 
 
 def save_prediction(id: str, option: str) -> None:
@@ -62,8 +60,7 @@ class Prediction(Widget):
 
     def __init__(self, id: str, question: str, options: list[str]) -> None:
         if not 2 <= len({*options}) == len(options):
-            needs = "two options or more, each another text"
-            raise ValueError(f"prediction {id} needs {needs}; {options!r} came")
+            raise ValueError(f"prediction {id} needs two options or more, unlike; got {options!r}")
         recorded = saved_predictions().get(id)
         choice = options.index(recorded) if recorded in options else -1
         note = SAVED if choice >= 0 else ""
@@ -92,9 +89,7 @@ class Prediction(Widget):
 
         The Markdown names the prediction, so that a page without a kernel can put in the reader's.
         """
-        if type(answer) is not int or not 0 <= answer < len(self.options):
-            last = len(self.options) - 1
-            raise ValueError(f"prediction {self.id} has options 0 to {last}; {answer!r} came")
+        checks.number(f"the option of {self.id}", answer, 0, len(self.options), whole=True)
         right = self.options[answer]
         first = "You have not predicted."
         if self.choice >= 0:

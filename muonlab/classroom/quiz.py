@@ -6,18 +6,12 @@ from typing import Any
 
 import traitlets
 
-from muonlab import checks
-from muonlab.classroom.widget import LESSONS, Widget, script
+from muonlab.classroom.widget import Widget, own_text, script
 
 
 def questions(lesson: str) -> list[dict[str, Any]]:
     """Returns a lesson's questions: text and options, in an order fixed by the question's words."""
-    checks.word("the quiz of a lesson", lesson, "02")
-    path = LESSONS / "quizzes" / f"{lesson}.toml"
-    if not path.exists():
-        raise ValueError(f"lesson {lesson} has no quiz: expected {path.name} in lessons/quizzes")
-    with path.open("rb") as file:
-        return [_question(entry) for entry in tomllib.load(file)["question"]]
+    return [_question(entry) for entry in tomllib.loads(own_text(lesson, "quizzes"))["question"]]
 
 
 def _question(entry: dict[str, Any]) -> dict[str, Any]:

@@ -4,11 +4,21 @@ from pathlib import Path
 
 import anywidget
 
+from muonlab import checks
 from muonlab.drawing.looks import STYLES
 from muonlab.files import course
 
 SCRIPT_FOLDER = Path(__file__).parent / "widgets"
 LESSONS = course() / "lessons"
+
+
+def own_text(lesson: str, kind: str, name: str = "", folder: Path = LESSONS) -> str:
+    """Returns what a lesson has of a kind, as "claims", in a folder beside the lessons.
+
+    ValueError: the name of no lesson. OSError: it has none.
+    """
+    checks.word("a lesson, by two digits,", lesson, "02", r"\d\d")
+    return checks.text(folder / kind / (name or f"{lesson}.toml"), f"the {kind} of lesson {lesson}")
 
 
 def script(*names: str) -> str:

@@ -35,8 +35,8 @@ def write_sheet(exercises: Sequence[str], ticket: Sequence[str], out: Path) -> s
     exercises: ids, as "02-e1". ticket: lessons, as "02"; of each quiz the first question.
 
     Raises:
-        ValueError: no such exercise or quiz, or `out` is a file of another kind.
-        OSError: the page cannot be written; an older one stays.
+        ValueError: no such exercise, or `out` is a file of another kind.
+        OSError: no such quiz, or the page cannot be written; an older one stays.
     """
     out = prepare_page(out, STARTS)
     asked = [questions(lesson)[0] for lesson in ticket]
