@@ -241,8 +241,7 @@ def _train(options: argparse.Namespace) -> int:
     values = {field.name: getattr(options, field.name) for field in dataclasses.fields(TrainConfig)}
     config = TrainConfig(**values)
     if parallel.size() == 1 and (options.shard or options.timeout != TIMEOUT):
-        several = "--shard and --timeout are for several processes"
-        raise ValueError(f"{several}, got one: start with torchrun")
+        raise ValueError("--shard and --timeout are for more than one process: start with torchrun")
     if (idle := config.told_idle()) and not parallel.rank():
         print(idle, file=sys.stderr)
         warnings.filterwarnings("ignore", IDLE)  # it is said
@@ -345,8 +344,7 @@ def _results(options: argparse.Namespace) -> int:
         print(*(checks.printable(line, LINE) for line in lines or [none]), sep="\n")
         return 0
     if options.search:
-        if options.name not in SEARCHES:
-            raise ValueError(f"--search needs one of {', '.join(SEARCHES)}; got {options.name!r}")
+        checks.choice("--search", options.name, SEARCHES)
         _refuse(options, "where", "against", since="--search tells of all trials")
         print(outcome(SEARCHES[options.name], Place(folder)))
         return 0

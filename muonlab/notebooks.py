@@ -41,8 +41,7 @@ def texts(folder: Path, ids: Sequence[str] = ()) -> list[Path]:
     lessons = {path.name[:2]: path for path in sorted(folder.glob("text/[0-9][0-9]-*.md"))}
     path_of = lessons | {path.stem: path for path in evidence_texts(folder)}
     if missing := [id for id in ids if id not in path_of]:
-        known = ", ".join(path_of)
-        raise FileNotFoundError(f"no lesson {missing[0]!r} in {folder}/text; there are {known}")
+        raise FileNotFoundError(f"no lesson {missing[0]!r} in {folder}/text, but {[*path_of]}")
     return [path_of[id] for id in ids or lessons]
 
 

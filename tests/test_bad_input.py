@@ -72,7 +72,6 @@ FITTING = (ValueError, TypeError, OSError, ArithmeticError, claims.ClaimDoesNotH
 NAN, INF, HUGE = math.nan, math.inf, 10**12
 FACTS = load_facts("facts-3")
 SMALL = GPTConfig(vocab_size=32, context=8, layers=1, width=8, heads=2)
-LINES = {"l": {"a": [1, 2]}, "r": {"a": [3, 4]}}
 MAP = {"below": 0, "xlabel": "x", "ylabel": "y"}
 
 
@@ -493,8 +492,6 @@ CLASSROOM = [
     ("claims.collect(Path('null.json'))", "notebook null.json"),
     ("figures.lines([1, 2], {}, xlabel='x', ylabel='y')", "series []"),
     ("figures.lines([1, 2], {'a': [1, 2, 3]}, xlabel='x', ylabel='y')", "'a' 2 3"),
-    ("figures.lines({'a': [1]}, {'a': [1], 'b': [1]}, xlabel='x', ylabel='y')", "'b' ['a']"),
-    ("figures.panels({'l': [1, 2]}, LINES, xlabel='x', ylabel='y', band='b')", "'r' ['l']"),
     ("heatmaps.maps({'a': {1: {1: 2.0, 2: 3.0}, 2: {1: 2.0}}}, **MAP)", "(1, 2) (1,)"),
     ("figures.lines([1, 2], {'a': ['b', 'c']}, xlabel='x', ylabel='y')", "numbers 'b'"),
     ("figures.lines([1, 2], {'a': [NAN, NAN]}, xlabel='x', ylabel='y')", "finite 'a'"),

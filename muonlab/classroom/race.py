@@ -11,7 +11,6 @@ from pathlib import Path
 
 from IPython.display import display
 
-from muonlab import checks
 from muonlab.classroom.output import Output
 from muonlab.drawing import figures, svg
 from muonlab.records.record import Record
@@ -36,7 +35,6 @@ def watch(study: str, folder: Path | str, minutes: float) -> list[Record]:
 
     ValueError: no such study, or its trials are missing. RuntimeError: the processes ended badly.
     """
-    checks.number("minutes", minutes, 0, above=True)
     at = Place(Path(folder))
     name, phase = list(phases(study).items())[-1]
     configs = phase(at)

@@ -33,12 +33,11 @@ def leads_in_time(
     ends = by_contestant(records, lambda c: (name(c), c["steps"]), measure)
     own, plans = (sorted(n for who, n in ends if who == rival) for rival in rivals)
     if len(own) != 1 or not plans:
-        lengths = " at one length, and ".join(rivals)
-        raise ValueError(f"expected runs of {lengths}; got {own}, {plans} steps")
+        raise ValueError(f"expected {' at one length, and '.join(rivals)}; got {own}, {plans}")
     steps, adamw = own[0], ends[rivals[0], own[0]]
-    if any(not steps / plans[-1] <= x <= steps / plans[0] for x in longer):
-        limits = f"{steps / plans[-1]:.3g} to {steps / plans[0]:.3g}"
-        raise ValueError(f"longer must be {limits}, as {rivals[1]} ran {plans} steps; got {longer}")
+    low, high = steps / plans[-1], steps / plans[0]
+    if any(not low <= x <= high for x in longer):
+        raise ValueError(f"longer must be {low:.3g} to {high:.3g}, for {plans} steps; got {longer}")
     muon = [[ends[rivals[1], n][seed] for n in plans] for seed in range(len(adamw))]
     pairs = [*zip(adamw, muon, strict=True)]
     leads = ([a - np.interp(steps / x, plans, m) for a, m in pairs] for x in longer)

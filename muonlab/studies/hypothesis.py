@@ -104,24 +104,17 @@ class Hypothesis:
         if len({side.corpus for side in sides}) > 1:
             raise ValueError("losses on two texts cannot be compared: name one corpus in shared")
         idle = set.intersection(*(side.idle() for side in sides))
-        compared = [(self.better, self.than)]
-        compared += [(self.change, self.shared)] if self.change else []
+        compared = [(self.better, self.than)] + [(self.change, self.shared)] * bool(self.change)
         for fields, others in compared:
             if fits(others, {f: v for f, v in fields.items() if f not in idle}):
-                named = ", ".join(words(fields))
-                raise ValueError(f"{named} changes nothing here: name another field, or value")
+                raise ValueError(f"{', '.join(words(fields))} changes nothing here: name another")
 
     def _check_metric(self, corpus: str) -> None:
         checks.number("by", self.by)
-        if callable(self.metric):
-            step_name(self.metric), text_of(self.metric)  # it is stated with both
-            if not self.by:
-                raise ValueError("your own metric needs a size that matters: by=… above or below 0")
-            return
-        facts = re.match(r"facts-(\d+)", corpus)
-        groups = [f"accuracy {group}" for group in range(int(facts[1]) + 1)] if facts else []
-        losses = ("overall",) if facts or corpus.startswith("regression") else LOSSES
-        checks.choice(f"metric on {corpus}", self.metric, [*losses, *groups])
+        if isinstance(self.metric, str):
+            checks.choice(f"metric on {corpus}", self.metric, metrics_on(corpus))
+        elif step_name(self.metric) and text_of(self.metric) and not self.by:  # stated with both
+            raise ValueError("your own metric needs a size that matters: by=… above or below 0")
 
     def __str__(self) -> str:
         better, than = self._named(self._apart)[:2]
@@ -245,6 +238,13 @@ class Hypothesis:
         return [c for seed in self.seeds(count) for c in cross(best, seed=seed)]
 
 
+def metrics_on(corpus: str) -> list[str]:
+    """Returns the names of what is measured on a text."""
+    if facts := re.match(r"facts-(\d+)", corpus):
+        return ["overall", *(f"accuracy {group}" for group in range(int(facts[1]) + 1))]
+    return ["overall"] if corpus.startswith("regression") else [*LOSSES]
+
+
 @dataclass(frozen=True)
 class Statement:
     """A hypothesis, when it was stated, and the plan of then; its runs belong into its folder."""
@@ -277,7 +277,6 @@ def state(hypothesis: Hypothesis, folder: Path, **plan: float) -> Statement:
     Raises:
         ValueError: runs recorded for another hypothesis or for none, or a broken statement.
     """
-    checks.kind("a Hypothesis", hypothesis, Hypothesis)
     for name, value in plan.items():
         checks.number(name, value)
     folder = Path(folder)

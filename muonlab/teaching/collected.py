@@ -29,10 +29,8 @@ def collect(folder: Path) -> Collected:
     Hidden files are passed over. Of one learner and lesson the newest counts, by the time in the
     file. A link, a large file, or one that is no hand-in is not opened, or not kept.
 
-    ValueError: no folder, too many files, or no hand-in in it.
+    ValueError: too many files, or no hand-in there.
     """
-    if not folder.is_dir():
-        raise ValueError(f"expected a folder with the files of a class, got {folder}")
     by_learner: dict[tuple[str, str], list[tuple[HandIn, str]]] = {}
     left_out, counted = [], []
     for path in _files(folder):
@@ -54,7 +52,7 @@ def collect(folder: Path) -> Collected:
             relation = "says the same" if other == newest else "is newer, of the same learner"
             left_out.append((its_name, f"{name} {relation}, and counts"))
     if not counted:
-        first = ": ".join(left_out[0]) if left_out else "it is empty"
+        first = ": ".join(left_out[0]) if left_out else "it is empty, or no folder"
         raise ValueError(f"{folder} holds no file of lesson.hand_in(); {first}")
     return Collected(counted, left_out)
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from muonlab import archive
+from muonlab import archive, checks
 from muonlab.data import cache
 from muonlab.data.corpus import load_code, load_docs, unpacked, words_of
 from muonlab.files import cache_folder, prepare_file, replace_file
@@ -18,8 +18,8 @@ def export_texts(file: Path, names: Sequence[str] = TEXTS) -> dict[str, str]:
         ValueError: a name that is no text of this kind; a file that is there already.
         OSError: the file cannot be written; nothing is left behind.
     """
-    if odd := [name for name in names if not archive.TEXT_NAME.fullmatch(name)]:
-        raise ValueError(f"expected docs, docs-V, code or code-V; got {odd[0]!r}")
+    for name in names:
+        checks.word("a text, docs or code,", name, "docs-512", archive.TEXT_NAME.pattern)
     if file.exists():
         raise ValueError(f"{file} is there already: name a new file, or delete the old one")
     prepare_file(file)  # rather now than after the work
@@ -64,7 +64,6 @@ def _check(name: str, content: bytes) -> None:
         corpus = unpacked(name, content, digest="")
         most = max(int(half.max()) for half in (corpus.train, corpus.held_out))
         if not most < corpus.vocab_size <= words_of(name):
-            words = f"a vocabulary of {corpus.vocab_size:,}"
-            raise ValueError(f"its largest token is {most:,}, of {words}")
+            raise ValueError(f"its largest token is {most:,}, of {corpus.vocab_size:,}")
     except Exception as error:  # the tokenizers library raises nothing more special
         raise ValueError(f"{name} does not hold tokens and their tokenizer: {error}") from error

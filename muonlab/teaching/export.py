@@ -3,7 +3,6 @@
 import importlib.util
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -50,7 +49,7 @@ line as it is. Cells of your own may stand above an exercise, or right below it.
 the time that we expect.
 """
 HELD = "What is hidden here grades the cell above after you have handed in."
-CLASS_SEED = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")  # it becomes part of files' names
+CLASS_SEED = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}"  # it becomes part of files' names
 
 
 def export(lessons: Sequence[str], folder: Path, seed: str | None = None) -> Iterator[str]:
@@ -82,20 +81,16 @@ def export(lessons: Sequence[str], folder: Path, seed: str | None = None) -> Ite
 
 def _demand(folder: Path, lessons: Sequence[str], seed: str | None) -> None:
     if importlib.util.find_spec("nbgrader") is None:
-        install = "in the course's folder, pip install -c constraints.txt -e '.[grading]'"
-        raise ValueError(f"nbgrader is missing: {install}")
-    if seed is not None and not CLASS_SEED.fullmatch(seed):
-        expected = "a class seed has letters, digits and . _ - only, 64 at most, as autumn-26"
-        raise ValueError(f"{expected}; got {checks.told(seed)}")
+        raise ValueError("nbgrader is missing: pip install -c constraints.txt -e '.[grading]'")
+    if seed is not None:
+        checks.word("a class seed, of 64 characters at most,", seed, "autumn-26", CLASS_SEED)
     config = folder / "nbgrader_config.py"
     ours = config.is_file() and config.read_text(encoding="utf-8").startswith(STAMP)
     if folder.exists() and not ours and (not folder.is_dir() or any(folder.iterdir())):
-        expected = "a new folder, or one that `muonlab teach export` made"
-        raise ValueError(f"{folder} holds other things: expected {expected}")
+        raise ValueError(f"{folder} holds other things: expected a new folder, or an older export")
     for lesson in lessons:
         if (folder / "source" / (name := assignment(lesson, seed))).exists():
-            known = "its answers may be known: take another --seed, or another folder"
-            raise ValueError(f"assignment {name} was made in {folder} before, so {known}")
+            raise ValueError(f"assignment {name} was made in {folder} before: take another --seed")
 
 
 def assignment(lesson: str, seed: str | None) -> str:
