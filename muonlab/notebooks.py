@@ -125,10 +125,9 @@ def released(path: Path) -> NotebookNode:
         outputs = cell.get("outputs", [])
         views = [o.data[VIEW]["model_id"] for o in outputs if VIEW in o.get("data", {})]
         failed = any(output.output_type == "error" for output in outputs)
-        shows = cell.cell_type == "code" and (
-            asks(cell.source) or product(cell.source, []) not in ("", SET_UP)
-        )
-        if failed or (shows and not outputs) or not models.keys() >= set(views):
+        makes = asks(cell.source) or product(cell.source, []) not in ("", SET_UP)
+        lacks = cell.cell_type == "code" and makes and not outputs
+        if failed or lacks or not models.keys() >= set(views):
             lost = f"{path.name} lacks what its release stored in cell {cell.id}"
             raise ValueError(f"{lost}: run `make lessons`, or take the notebook as it came")
     return notebook

@@ -1,7 +1,6 @@
 """The door to what a notebook cell calls: `from muonlab.classroom import start`."""
 
 from muonlab.classroom import report
-from muonlab.classroom.claims import stored_claims
 from muonlab.classroom.explorer_data import (
     MATRICES,
     averages_data,

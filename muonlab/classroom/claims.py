@@ -141,10 +141,6 @@ class Claim:
             f"{escape(self.sentence)}<br><small>claim {id} · {' · '.join(facts)}</small></div>"
         )
 
-    def as_json(self) -> dict[str, Any]:
-        """Returns what the notebook stores, full precision, so that it can be checked again."""
-        return {"id": self.id, "value": list(self.value)}
-
     def demand(self) -> None:
         """Raises ClaimDoesNotHold with the sentence, the value, the bound and what to do."""
         if not self.holds:
@@ -208,12 +204,9 @@ def collect(path: Path) -> list[Claim]:
         stored = [(data[CLAIM]["id"], [*data[CLAIM]["value"]]) for data in outputs if CLAIM in data]
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"expected a notebook in {path}, got something else: {error!r}") from error
-    return [claim(id, [*map(_read, values)], _course(path)) for id, values in stored]
-
-
-def _course(notebook: Path) -> Path:
-    """Returns the folder of the lessons, which holds claims/, of a lesson or an evidence page."""
-    return notebook.parent.parent if notebook.parent.name == EVIDENCE_FOLDER else notebook.parent
+    own, above = path.parents[:2]
+    lessons = above if own.name == EVIDENCE_FOLDER else own  # which holds claims/
+    return [claim(id, [*map(_read, values)], lessons) for id, values in stored]
 
 
 def _read(value: Any) -> Any:
@@ -224,20 +217,15 @@ def _read(value: Any) -> Any:
     return Interval(float(mean), float(low), float(high), int(n))
 
 
-def stored_claims(lessons: Path | str, before: str = "99") -> dict[str, tuple[Claim, str]]:
-    """Returns the claims of the lessons before one, by id, each with its page, as "04-nanogpt".
+def stored_claims(lessons: Path) -> dict[str, tuple[Claim, str]]:
+    """Returns the claims of all lessons by id, each with its page, as "04-nanogpt".
 
     A claim may have left its lesson for a page of evidence, as "evidence/race".
     """
-    checks.word("a lesson, by two digits,", before, "02", r"\d\d")
-    known = pages(Path(lessons))
+    known = pages(lessons)
     if all(page.startswith(EVIDENCE_FOLDER) for page in known):
         raise FileNotFoundError(f"expected the folder of the lessons, got {lessons}: none is there")
-    stored: dict[str, tuple[Claim, str]] = {}
-    for page, path in known.items():
-        if page < before or page.startswith(EVIDENCE_FOLDER):
-            stored |= {claim.id: (claim, page) for claim in collect(path) if claim.id < before}
-    return stored
+    return {claim.id: (claim, page) for page, path in known.items() for claim in collect(path)}
 
 
 def pages(lessons: Path) -> dict[str, Path]:

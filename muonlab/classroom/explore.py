@@ -55,11 +55,6 @@ def source(name: str) -> str:
     return f"const controls = {declared};\n" + (FOLDER / f"{name}.js").read_text(encoding="utf-8")
 
 
-def draws_data(name: str) -> bool:
-    """Returns whether an explorer draws data beside what its controls say."""
-    return bool(re.search(r"function view\(.*, data\)", source(name)))
-
-
 def module(name: str) -> str:
     """Returns the ES module that draws an explorer."""
     known = f"const LOOKS = {looks.TEXT};\n"
@@ -82,7 +77,7 @@ class Explorer(Widget):
             choices = spec.get("options", ends)
             if not (value in choices or (choices is ends and ends[0] <= value <= ends[1])):
                 raise ValueError(f"{control} of explorer {name} takes {choices}; got {value!r}")
-        if bool(data) != draws_data(name):
+        if bool(data) != bool(re.search(r"function view\(.*, data\)", source(name))):
             raise ValueError(f"explorer {name} draws {'no ' if data else ''}data; got {data}")
         self._esm = module(name)
         super().__init__(name=name, data=data or {}, values=values)

@@ -29,11 +29,9 @@ Cells = Iterable[Iterable[Any]] | Mapping[Any, Iterable[Any]]
 def start(lesson: str) -> "Lesson":
     """Returns the lesson; seeds torch, sets its threads and the look of figures."""
     claims.defined(lesson)  # it says if there is no such lesson
-    torch.manual_seed(SEED)
     if "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(min(2, cores()))
-    axes.style()
-    return Lesson(lesson)
+    return start_evidence(lesson)
 
 
 def start_evidence(page: str) -> "Lesson":
@@ -148,7 +146,7 @@ class Lesson:
         new = claims.claim(id, value)
         new.demand()
         self.claims[id] = new
-        output.show(repr(new), {claims.CLAIM: new.as_json()}, html=new.html)
+        output.show(repr(new), {claims.CLAIM: {"id": id, "value": [*new.value]}}, html=new.html)
 
     def check(self, id: str, answer: Any, grade: bool = False) -> None:
         """Shows a verdict on an answer to an exercise; a wrong answer stops nothing.

@@ -296,10 +296,8 @@ def _own_texts(hypothesis: Hypothesis) -> str:
 
 
 def _provenance(used: Sequence[Record]) -> str:
-    facts = {}
-    for name in WHERE.split():
-        values = [str(run.provenance.get(name, "?")) for run in used]
-        facts[name] = ", ".join(dict.fromkeys(values))
+    values = {n: [str(run.provenance.get(n, "?")) for run in used] for n in WHERE.split()}
+    facts = {name: ", ".join(dict.fromkeys(of_runs)) for name, of_runs in values.items()}
     facts |= {"runs": str(len(used)), "tokens": f"{sum(run.tokens for run in used):,}"}
     facts["seconds of training"] = f"{sum(run.seconds for run in used):.0f}"
     return _table("What it was run on", ["provenance", "value"], list(facts.items()))

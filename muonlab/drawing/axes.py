@@ -37,12 +37,11 @@ def style() -> None:
 
 
 def demand(series: Any) -> None:
-    """Raises unless there is something to draw, by name."""
-    checks.kind("series by name, a dict", series, Mapping)
+    """Raises ValueError unless there is something to draw, by name."""
     # matplotlib hides a name with _ in front
     fit = all(isinstance(n, str) and n.strip() and not n.startswith("_") for n in series)
-    if not (series and fit):
-        raise ValueError(f"expected series with names such as 'Muon', got {[*series]}")
+    if not (isinstance(series, Mapping) and series and fit):
+        raise ValueError(f"expected series by names such as 'Muon', got {checks.told(series)}")
 
 
 def legend(figure: Figure, drawn: str = "") -> None:

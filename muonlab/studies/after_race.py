@@ -196,10 +196,7 @@ LINEAR = TrainConfig(
     corpus="regression-4", steps=600, batch=16, context=20, eval_every=600, eval_tokens=20_480
 )
 REGRESSION_OUTER = (Knob("adamw_lr", 0.001, 0.016), *OUTER[1:])
-REGRESSION_SIDES = [
-    replace(LINEAR, muon=(), adamw_matrix_lr=0.0005, adamw_matrix_beta1=0.9),
-    LINEAR,
-]
+LINEAR_ADAMW = replace(LINEAR, muon=(), adamw_matrix_lr=0.0005, adamw_matrix_beta1=0.9)
 
 
 def regression_knobs(config: TrainConfig) -> tuple[Knob, ...]:
@@ -208,7 +205,7 @@ def regression_knobs(config: TrainConfig) -> tuple[Knob, ...]:
     return (MUON if config.muon else adamw) + REGRESSION_OUTER
 
 
-IN_CONTEXT = Search("regression-600", REGRESSION_SIDES, regression_knobs, RIVALS, (16, 8, 8))
+IN_CONTEXT = Search("regression-600", [LINEAR_ADAMW, LINEAR], regression_knobs, RIVALS, (16, 8, 8))
 
 
 def routes(at: Place) -> Grid:

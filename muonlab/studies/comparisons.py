@@ -18,7 +18,7 @@ from muonlab.records.store import path_of
 from muonlab.statistics import Interval, mean_interval, paired_interval
 from muonlab.studies.equal_time import leads_in_time, step_ratio
 from muonlab.studies.evidence import SEARCHES
-from muonlab.studies.facts import learner
+from muonlab.studies.facts import SLOWER_MEMORIES, learner
 from muonlab.studies.hypothesis import TOKEN_CLASSES
 from muonlab.studies.protocol import MATTERS
 from muonlab.studies.verdicts import verdict
@@ -195,16 +195,9 @@ def _facts(steps: int, muon: str, adamw: str) -> Comparison:
     return Comparison(question, name, rivals=(adamw, muon), who=learner, shorter=name)
 
 
-FACTS = tuple(
-    _facts(steps, muon, adamw)
-    for steps in (400, 1200)
-    for muon, adamw in (
-        ("Muon(VO, FFN)", "AdamW, VO and FFN slower"),
-        ("Muon", "AdamW, VO and FFN slower"),
-        ("Muon", "AdamW, all slower"),
-        ("Muon", "AdamW"),
-    )
-)
+PAIRS = [("Muon(VO, FFN)", SLOWER_MEMORIES), ("Muon", SLOWER_MEMORIES)]
+PAIRS += [("Muon", "AdamW, all slower"), ("Muon", "AdamW")]
+FACTS = tuple(_facts(steps, *pair) for steps in (400, 1200) for pair in PAIRS)
 REGRESSION = Comparison("linear regression in context", "regression-600", shorter="regression-600")
 
 

@@ -33,12 +33,9 @@ def beside(adamw: Tuning, name: str, tried: list[dict[str, Any]]) -> Tuning:
 # and head, which AdamW steps in either run. With one for all, AdamW would show a compromise.
 # Five seeds left open whether the tail gains more than the head (-0.006 to 0.144). Five more were
 # added, once, before anything else was looked at.
-LESSON_04 = Tuning(
-    "lesson-04-tuning",
-    cross(BASE, muon=(), adamw_lr=OUTER_RATES, adamw_matrix_lr=ADAMW_RATES)
-    + cross(BASE, adamw_lr=OUTER_RATES, lr=MUON_RATES),
-    contest=("muon",),
-)
+BOTH_RATES = cross(BASE, muon=(), adamw_lr=OUTER_RATES, adamw_matrix_lr=ADAMW_RATES)
+BOTH_RATES += cross(BASE, adamw_lr=OUTER_RATES, lr=MUON_RATES)
+LESSON_04 = Tuning("lesson-04-tuning", BOTH_RATES, contest=("muon",))
 
 
 # Three seeds of both in eight times the steps: evidence follows the tail in them.
@@ -49,15 +46,10 @@ LESSON_04_FINALS |= {"lesson-04-longer": LESSON_04.at_new_seeds(3, steps=1200, e
 # better direction. "exact" is the polar factor from an SVD in float64. Without the lowest rate, two
 # optima would lie at an edge.
 SAME_NORM = replace(BASE, adjust_lr_fn="update_rms", adamw_lr=0.02)
-LESSON_03 = Tuning(
-    "lesson-03-tuning",
-    cross(
-        cross(SAME_NORM, ns_coefficients="jordan", ns_steps=[3, 5])
-        + cross(SAME_NORM, ns_coefficients=["polar_express", "exact"], ns_steps=5),
-        lr=[0.00125, *MUON_RATES],
-    ),
-    contest=("ns_coefficients", "ns_steps"),
-)
+ITERATIONS = cross(SAME_NORM, ns_coefficients="jordan", ns_steps=[3, 5])
+ITERATIONS += cross(SAME_NORM, ns_coefficients=["polar_express", "exact"], ns_steps=5)
+EACH_RATE = cross(ITERATIONS, lr=[0.00125, *MUON_RATES])
+LESSON_03 = Tuning("lesson-03-tuning", EACH_RATE, contest=("ns_coefficients", "ns_steps"))
 
 
 def by_the_paper(name: str) -> Study:

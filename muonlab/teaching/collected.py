@@ -39,10 +39,8 @@ def collect(folder: Path) -> Collected:
             one = read_hand_in(_content(path))
             if not any((course() / "lessons").glob(f"{one.lesson}-*.ipynb")):
                 raise ValueError(f"there is no lesson {one.lesson} here")
-        except OSError as error:
-            left_out.append((name, error.strerror or "it cannot be read"))
-        except ValueError as error:
-            left_out.append((name, str(error)))
+        except (OSError, ValueError) as error:
+            left_out.append((name, getattr(error, "strerror", None) or str(error)))
         else:
             by_learner.setdefault((one.lesson, one.learner), []).append((one, name))
     for alike in by_learner.values():

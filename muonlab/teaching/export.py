@@ -134,11 +134,9 @@ def exercises_notebook(lesson: str, tasks: dict[str, Task], seed: str | None) ->
     for id, asked in tasks.items():
         words = f"**Exercise {id}** · {asked.minutes} points\n\n{asked.text}\n\n{asked.example()}"
         cells.append(_cell(words.strip(), f"{id}-text", locked=True))
-        points = {"grade": True, "points": asked.minutes}
-        if id in BY_A_PERSON:
-            cells.append(_cell(asked.code, id, code=True, solution=True, **points))
-        else:
-            cells.append(_cell(asked.code, id, code=True, solution=True))
+        points, by_hand = {"grade": True, "points": asked.minutes}, id in BY_A_PERSON
+        cells.append(_cell(asked.code, id, code=True, solution=True, **(points if by_hand else {})))
+        if not by_hand:
             cells.append(_cell(hidden(id, seed), f"{id}-test", code=True, locked=True, **points))
     for number, cell in enumerate(cells):
         cell.id = f"cell-{number:03d}"  # so that equal texts make equal files
