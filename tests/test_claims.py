@@ -266,7 +266,7 @@ def test_stored_claims_are_printed_and_what_fails_or_is_missing_is_reported(fold
     stored_notebook(folder, *good[1:])
     assert claims.print_stored(folder) == 1
     assert "claim 02-c1 has no stored result" in capsys.readouterr().out
-    with pytest.raises(FileNotFoundError, match="expected the claims of lesson 77"):
+    with pytest.raises(FileNotFoundError, match="expected claims of lesson 77"):
         claims.print_stored(folder, "77")
 
 

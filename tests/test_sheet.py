@@ -60,7 +60,7 @@ def test_what_looks_like_html_is_escaped():
     [
         (["--exercises", "02-e99"], "02-e99"),
         (["--exercises", "second"], "an exercise"),
-        (["--ticket", "99"], "the quizzes of lesson 99"),
+        (["--ticket", "99"], "quizzes of lesson 99"),
         (["--out", "sheet.pdf"], "called like"),
         (["--out", "thesis.html"], "name another file"),
     ],

@@ -156,7 +156,7 @@ def defined(lesson: str, folder: Path = LESSONS) -> dict[str, Claim]:
 
     `folder` holds the lessons and claims/. TypeError: a key that no claim has.
     """
-    tables = tomllib.loads(own_text(lesson, "claims", folder=folder))
+    tables = tomllib.loads(own_text("claims/{}.toml", lesson, folder))
     return {id: _defined(id, table) for id, table in tables.items()}
 
 

@@ -90,10 +90,9 @@ def checks(lesson: str, swaps: Swaps = ()) -> dict[str, Callable[[Any], str | No
 
     A check returns what a right answer is told, or None for its docstring. `swaps` as in `judge`.
     """
-    file = f"lesson_{lesson}.py"
-    source = swapped(own_text(lesson, "checks", file), swaps)
-    names: dict[str, Any] = {"__name__": file.removesuffix(".py")}
-    exec(compile(source, LESSONS / "checks" / file, "exec"), names)
+    source = swapped(own_text("checks/lesson_{}.py", lesson), swaps)
+    names: dict[str, Any] = {"__name__": f"lesson_{lesson}"}
+    exec(compile(source, LESSONS / f"checks/lesson_{lesson}.py", "exec"), names)
     ours = {name: check for name, check in names.items() if re.fullmatch(r"e\d+", name)}
     return {f"{lesson}-{name}": check for name, check in ours.items()}
 

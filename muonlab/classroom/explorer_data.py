@@ -1,6 +1,7 @@
 """What the explorers that draw recorded runs show, by the name of each."""
 
 from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
 from operator import itemgetter
 from statistics import mean
 from typing import Any
@@ -30,11 +31,9 @@ def trials_data(search: Search, at: Place = HERE) -> dict[str, Any]:
     Of each of PAIR "knobs", five lists of values (1 - it of an average), and the final loss
     "overall", of "head" and of "tail". ValueError when trials are missing.
     """
-    return {
-        contestant(runs[0].config): _tried(search, runs)
-        for runs in ([r for part in rounds for r in part] for rounds in search.trials(at).values())
-        if contestant(runs[0].config) in PAIR
-    }
+    groups = ([*chain(*rounds)] for rounds in search.trials(at).values())
+    tried = {contestant(runs[0].config): _tried(search, runs) for runs in groups}
+    return {who: tried[who] for who in PAIR}
 
 
 def _tried(search: Search, runs: Runs) -> dict[str, Any]:

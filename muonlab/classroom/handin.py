@@ -82,9 +82,7 @@ def read_hand_in(content: bytes) -> HandIn:
     try:
         fields = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise ValueError(
-            "it is cut off, or no file of lesson.hand_in(): ask for it again"
-        ) from error
+        raise ValueError("cut off, or no file of lesson.hand_in(): ask for it again") from error
     if not isinstance(fields, dict) or fields.keys() != {*FIELDS, "predictions", "checks"}:
         raise ValueError("it is not a file of lesson.hand_in(): it has other fields")
     fits: dict[str, Any] = {

@@ -11,7 +11,8 @@ from muonlab.classroom.widget import Widget, own_text, script
 
 def questions(lesson: str) -> list[dict[str, Any]]:
     """Returns a lesson's questions: text and options, in an order fixed by the question's words."""
-    return [_question(entry) for entry in tomllib.loads(own_text(lesson, "quizzes"))["question"]]
+    quiz = tomllib.loads(own_text("quizzes/{}.toml", lesson))
+    return [_question(entry) for entry in quiz["question"]]
 
 
 def _question(entry: dict[str, Any]) -> dict[str, Any]:

@@ -12,13 +12,13 @@ SCRIPT_FOLDER = Path(__file__).parent / "widgets"
 LESSONS = course() / "lessons"
 
 
-def own_text(lesson: str, kind: str, name: str = "", folder: Path = LESSONS) -> str:
-    """Returns what a lesson has of a kind, as "claims", in a folder beside the lessons.
+def own_text(place: str, lesson: str, folder: Path = LESSONS) -> str:
+    """Returns what a lesson has in a place beside the lessons, such as "claims/{}.toml".
 
     ValueError: the name of no lesson. OSError: it has none.
     """
     checks.word("a lesson, by two digits,", lesson, "02", r"\d\d")
-    return checks.text(folder / kind / (name or f"{lesson}.toml"), f"the {kind} of lesson {lesson}")
+    return checks.text(folder / place.format(lesson), f"{place.split('/')[0]} of lesson {lesson}")
 
 
 def script(*names: str) -> str:
