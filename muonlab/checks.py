@@ -38,7 +38,8 @@ def number(
         return
     expected = "a whole number" if whole else "a number"
     if end < LARGEST:
-        expected += f" in {'(' if above else '['}{low}, {end})"
+        last = f"{end - 1}]" if whole else f"{end})"
+        expected += f" in {'(' if above else '['}{low}, {last}"
     elif low > -LARGEST:
         expected += f" {'above' if above else '>='} {low} and finite"
     raise ValueError(f"{name} must be {expected}, got {told(value)}")

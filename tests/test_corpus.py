@@ -314,9 +314,9 @@ def test_batches_reach_the_first_and_the_last_token():
 
 def test_a_context_longer_than_the_text_is_refused():
     made = made_of(range(7), range(5))
-    with pytest.raises(ValueError, match=r"context in the training text .*1, 7\), got 7"):
+    with pytest.raises(ValueError, match=r"context in the training text .*1, 6\], got 7"):
         made.batch(0, 1, 7, seed=0)
-    with pytest.raises(ValueError, match=r"context in the held-out text .*1, 5\), got 5"):
+    with pytest.raises(ValueError, match=r"context in the held-out text .*1, 4\], got 5"):
         list(made.held_out_batches(1, 5, 100))
 
 

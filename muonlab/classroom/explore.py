@@ -74,8 +74,9 @@ class Explorer(Widget):
             checks.choice(f"a control of explorer {name}", control, known)
             spec = known[control]
             ends = [spec.get("min", 0), spec.get("max", spec.get("cells", 0) - 1)]
-            choices = spec.get("options", ends)
-            if not (value in choices or (choices is ends and ends[0] <= value <= ends[1])):
+            fits = value in spec["options"] if "options" in spec else ends[0] <= value <= ends[1]
+            if not fits:
+                choices = spec.get("options", ends)
                 raise ValueError(f"{control} of explorer {name} takes {choices}; got {value!r}")
         if bool(data) != bool(re.search(r"function view\(.*, data\)", source(name))):
             raise ValueError(f"explorer {name} draws {'no ' if data else ''}data; got {data}")

@@ -130,6 +130,7 @@ def first_token_accuracy(model: GPT, facts: Facts) -> dict[str, Any]:
 
 def people_in_group(g: int) -> int:
     """Returns how many people group g has: 1, 1, 2, 4, 8, … from group 0 on."""
+    checks.number("g", g, 0, whole=True)
     return 2 ** max(g - 1, 0)
 
 

@@ -133,6 +133,8 @@ def numbers_of(values: Any) -> np.ndarray:
 
 def x_of(x: Any, name: str) -> Any:
     """Returns the x of one line or panel, where each has its own."""
+    if isinstance(x, Mapping):
+        checks.choice("a name in x", name, x)
     return x[name] if isinstance(x, Mapping) else x
 
 

@@ -66,6 +66,11 @@ class Cache:
         """Returns a cache with more tokens behind."""
         return Cache(torch.cat((self.keys, keys), -2), torch.cat((self.values, values), -2))
 
+    @property
+    def nbytes(self) -> int:
+        """The memory it holds."""
+        return sum(t.untyped_storage().nbytes() for t in (self.keys, self.values))
+
 
 def visible(new: int, cache: Cache) -> Tensor:
     """Returns which of the t tokens in a cache the last T = `new` of them see, (T, t) of bools."""

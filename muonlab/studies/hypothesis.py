@@ -104,7 +104,8 @@ class Hypothesis:
         if len({side.corpus for side in sides}) > 1:
             raise ValueError("losses on two texts cannot be compared: name one corpus in shared")
         idle = set.intersection(*(side.idle() for side in sides))
-        compared = [(self.better, self.than)] + [(self.change, self.shared)] * bool(self.change)
+        compared = [(self.better, self.than)]
+        compared += [(self.change, self.shared)] if self.change else []
         for fields, others in compared:
             if fits(others, {f: v for f, v in fields.items() if f not in idle}):
                 raise ValueError(f"{', '.join(words(fields))} changes nothing here: name another")
@@ -113,7 +114,9 @@ class Hypothesis:
         checks.number("by", self.by)
         if isinstance(self.metric, str):
             checks.choice(f"metric on {corpus}", self.metric, metrics_on(corpus))
-        elif step_name(self.metric) and text_of(self.metric) and not self.by:  # stated with both
+            return
+        step_name(self.metric), text_of(self.metric)  # it is stated with both
+        if not self.by:
             raise ValueError("your own metric needs a size that matters: by=… above or below 0")
 
     def __str__(self) -> str:
@@ -277,6 +280,7 @@ def state(hypothesis: Hypothesis, folder: Path, **plan: float) -> Statement:
     Raises:
         ValueError: runs recorded for another hypothesis or for none, or a broken statement.
     """
+    checks.kind("a Hypothesis", hypothesis, Hypothesis)
     for name, value in plan.items():
         checks.number(name, value)
     folder = Path(folder)

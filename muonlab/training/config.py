@@ -137,7 +137,9 @@ class TrainConfig:
         # the run sees if it is there
         if not re.fullmatch(r"auto|cpu|mps|cuda(:\d+)?", self.device):
             raise ValueError(f"device must be auto, cpu, mps, cuda or cuda:N; got {self.device!r}")
-        checks.number(f"context for size={self.size!r}", self.context, 1, size.context + 1)
+        checks.number(
+            f"context for size={self.size!r}", self.context, 1, size.context + 1, whole=True
+        )
         if self.batch % self.pieces:
             raise ValueError(f"batch must be a multiple of pieces={self.pieces}, got {self.batch}")
         checks.number("eval_tokens (a context or more)", self.eval_tokens, self.context)
