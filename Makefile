@@ -6,7 +6,7 @@ QUICK := architecture muon_step orthogonalize optim normuon controls lion routin
 
 SLOW := pool launches fast train engines race use_it recorded
 
-.PHONY: lab test types suite quick lessons format slides book pdf bundle browser slow grades lesson clean
+.PHONY: lab test types suite quick lessons format slides book pdf bundle browser processes slow grades lesson clean
 
 lab: .venv/lab
 	$(BIN)/muonlab lab
@@ -61,6 +61,9 @@ bundle: book  ## the course in one archive: dist/muonlab-VERSION.zip
 
 browser: .venv/all  ## needs Debian's chromium-headless-shell, or chromium
 	$(BIN)/python -m pytest -n 3 -m browser $$(grep -l mark.browser tests/*.py)  # some tests wait
+
+processes: .venv/all  ## what starts many: graders and their sandbox, sharded training
+	$(BIN)/python -m pytest -n 3 --dist loadfile -m processes $$(grep -l mark.processes tests/*.py)
 
 slow: .venv/all  ## what is slow and seldom breaks: workers that are killed, compiled steps
 	$(BIN)/python -m pytest -m slow $(addprefix tests/test_,$(addsuffix .py,$(SLOW)))

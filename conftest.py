@@ -24,8 +24,3 @@ def pytest_collectstart(collector) -> None:
 
         collector.skip_compare += (CLAIM,)
         collector.sanitize_patterns[DRAWING] = r"a drawing: \1"
-
-
-def pytest_collection_modifyitems(items) -> None:
-    """nbgrader's minute comes first: at the end the other processes would wait for it."""
-    items.sort(key=lambda item: item.path.stem != "test_teaching")

@@ -20,6 +20,7 @@ from muonlab.files import course
 from muonlab.teaching import confined, grading
 from muonlab.teaching.variants import task
 
+pytestmark = pytest.mark.processes
 ASKED = task("02-e1", "a")  # step_towards(X)
 FRAME = """
 import sys

@@ -50,6 +50,7 @@ from muonlab.training.run import Run, load_model, tensors
 from tests.profiled import most_bytes
 from tests.test_train import CONFIG, VOCABULARY, Cycle
 
+pytestmark = pytest.mark.processes
 EVEN = replace(SMALL_GPT, layers=1)
 SMALL = GPTConfig(vocab_size=VOCABULARY, context=64, layers=1, width=16, heads=2)
 UNEVEN = GPTConfig(  # 61 words; 3 experts, and 5 rows for those that all tokens share

@@ -152,12 +152,16 @@ LESSONS = [path.name[:2] for path in texts(course() / "lessons")]
 
 
 @pytest.mark.parametrize(
-    "lesson", [pytest.param(n, marks=() if n == "00" else pytest.mark.slow) for n in LESSONS]
+    "lesson",
+    [
+        pytest.param(n, marks=getattr(pytest.mark, "slow" if n > "00" else "processes"))
+        for n in LESSONS
+    ],
 )
 def test_nbgrader_gives_what_each_submission_deserves(lesson, tmp_path):
     assert main(["teach", "export", "--lessons", lesson, "--to", str(tmp_path), "--seed", "a"]) == 0
     kinds, wrong = KINDS, most_wrong(lesson, "a")
-    if lesson == "00":  # in each run of the suite; each hand-in takes seconds
+    if lesson == "00":  # for each change; each hand-in takes seconds
         kinds, wrong = ("patching", "unmarked"), 0
     deserved(graded(tmp_path, lesson, "a", kinds, wrong), lesson, "a")
 
@@ -355,17 +359,20 @@ def judged():
     return {kind: [next(verdicts) for _ in pairs] for kind, pairs in handed_in.items()}
 
 
+@pytest.mark.processes
 def test_every_solution_is_right_where_hand_ins_run_and_a_dressed_one(judged):
     """Also what is changed in place, what is in double precision, and what counts operations."""
     assert [v for v in judged["right"] + judged["dressed"] if v.status != "right"] == []
 
 
+@pytest.mark.processes
 def test_a_wrong_answer_is_told_what_is_wrong_where_hand_ins_run(judged):
     for words, verdict in zip(WRONG.values(), judged["wrong"], strict=True):
         assert verdict.status != "right"
         assert re.search(words, verdict.message)
 
 
+@pytest.mark.processes
 def test_how_a_result_came_about_is_seen_there_and_judged_here(judged):
     for (_, words), verdict in zip(HOW.values(), judged["how"], strict=True):
         assert words in verdict.message
