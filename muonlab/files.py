@@ -1,4 +1,4 @@
-"""Files: where those of the course lie, and how one is written so that nobody sees half of it."""
+"""Files: where those of the course lie, their locks, and how nobody ever sees half of one."""
 
 import errno
 import os
@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import platformdirs
+from filelock import BaseFileLock, FileLock
 
 RECORDS = "data/results/manifest.json"
 ENDING = ".muonlab-part"  # how the name of a file ends while it is being written
@@ -104,6 +105,16 @@ def prepare_file(path: Path | str) -> Path:
         message = f"expected a file that can be written, got: {error.strerror}; name another"
         raise OSError(error.errno, message, str(path)) from error
     return path
+
+
+def lock(path: Path | str, name: str) -> BaseFileLock:
+    """Returns a lock on one thing that concerns a file, for all processes.
+
+    The system frees it when its process ends in any way, so a killed run leaves nothing locked.
+    """
+    folder = Path(path).parent / ".locks"
+    folder.mkdir(parents=True, exist_ok=True)
+    return FileLock(folder / f"{Path(path).stem}-{name}.lock")
 
 
 def prepare_page(path: Path, starts: bytes = b"") -> Path:

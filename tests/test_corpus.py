@@ -247,20 +247,20 @@ def folder_of(folder, texts):
 
 def test_split_follows_the_text_alone():
     texts = [f"document {i}" for i in range(2000)]
-    train, held_out = documents.split(texts)
-    assert documents.split(texts[::-1] + texts[:50]) == (train, held_out)
+    train, held_out = corpus.split(texts)
+    assert corpus.split(texts[::-1] + texts[:50]) == (train, held_out)
     assert sorted(train + held_out) == sorted(texts)
     assert 0.08 < len(held_out) / len(texts) < 0.12
-    fewer = documents.split(texts[:1000])
+    fewer = corpus.split(texts[:1000])
     assert set(fewer[0]) <= set(train)
     assert set(fewer[1]) <= set(held_out)
 
 
 def test_a_small_text_still_has_both_halves():
     for start, count in product(range(40), (2, 3, 5)):
-        assert all(documents.split(f"document {start + i}" for i in range(count)))
+        assert all(corpus.split(f"document {start + i}" for i in range(count)))
     with pytest.raises(ValueError, match=r"expected 2 different documents.* got 1"):
-        documents.split(["same", "same"])
+        corpus.split(["same", "same"])
 
 
 # tokenizing

@@ -12,8 +12,7 @@ import traitlets
 
 from muonlab import checks
 from muonlab.classroom.widget import Widget, script
-from muonlab.files import own_folder, replace_file
-from muonlab.records.record import lock
+from muonlab.files import lock, own_folder, replace_file
 
 SAVED = "Saved on this machine."
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import sha256
+from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +158,22 @@ def load_folder(folder: Path) -> Corpus:
     return _cached(folder.resolve().name, "folder", (USUAL_WORDS, texts), lambda: _pack(texts))
 
 
+def split(texts: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Returns the training documents and the held-out ones, one in ten, without duplicates.
+
+    The order and the side of a document follow from the hash of its text alone: a document that
+    stays the same stays on its side when others come or go. Fewer than two raise ValueError.
+    """
+    by_hash = {blake2b(text.encode(), digest_size=16).digest(): text for text in texts}
+    order = sorted(by_hash)
+    if len(order) < 2:
+        raise ValueError(f"expected 2 different documents, one to hold out, got {len(order)}")
+    share = sum(key[0] * 10 < 256 for key in order)
+    cut = min(max(share, 1), len(order) - 1)  # a small folder may have none below, or nothing else
+    different = [by_hash[key] for key in order]
+    return different[cut:], different[:cut]
+
+
 def _pack(
     texts: Iterable[str], tokenizer: Tokenizer | None = None, words: int | None = None
 ) -> bytes:
@@ -165,7 +181,7 @@ def _pack(
 
     A tokenizer is trained unless one is given. The hash of this names all that it depends on.
     """
-    halves = documents.split(texts)
+    halves = split(texts)
     if tokenizer is None:
         tokenizer = tokenization.train_tokenizer(halves[0], words or USUAL_WORDS)
     train, held_out = (tokenization.encode(tokenizer, half) for half in halves)

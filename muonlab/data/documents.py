@@ -11,8 +11,7 @@ import platform
 import re
 import sysconfig
 import warnings
-from collections.abc import Iterable, Iterator
-from hashlib import blake2b
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from pydoc_data.topics import topics
@@ -109,22 +108,6 @@ def passages(folder: Path) -> list[str]:
     if cut_passages := [passage for text in texts for passage in _cut(text)]:
         return cut_passages
     raise FileNotFoundError(f"expected files of text ({', '.join(TEXT_SUFFIXES)}) below {folder}")
-
-
-def split(documents: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Returns the training documents and the held-out ones, one in ten, without duplicates.
-
-    The order and the side of a document follow from the hash of its text alone: a document that
-    stays the same stays on its side when others come or go. Fewer than two raise ValueError.
-    """
-    by_hash = {blake2b(text.encode(), digest_size=16).digest(): text for text in documents}
-    order = sorted(by_hash)
-    if len(order) < 2:
-        raise ValueError(f"expected 2 different documents, one to hold out, got {len(order)}")
-    share = sum(key[0] * 10 < 256 for key in order)
-    cut = min(max(share, 1), len(order) - 1)  # a small folder may have none below, or nothing else
-    texts = [by_hash[key] for key in order]
-    return texts[cut:], texts[:cut]
 
 
 def _files(folder: Path, left_out: re.Pattern[str], suffixes: tuple[str, ...]) -> list[Path]:

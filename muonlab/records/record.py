@@ -9,10 +9,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from filelock import BaseFileLock, FileLock
-
 from muonlab import checks
-from muonlab.files import prepare_file, replace_file
+from muonlab.files import lock, prepare_file, replace_file
 from muonlab.optim.rules import OWN, RULES, rule_of
 
 KEPT_DIGITS = 5  # significant digits kept of every measured number
@@ -126,16 +124,6 @@ def prepare_records(path: Path | str) -> bool:
     OSError: it cannot be written. ValueError: it is broken (see `read_records`).
     """
     return prepare_file(path).exists() and bool(read_records(path))
-
-
-def lock(path: Path | str, name: str) -> BaseFileLock:
-    """Returns a lock on one thing that concerns a file of records, for all processes.
-
-    The system frees it when its process ends in any way, so a killed run leaves nothing locked.
-    """
-    folder = Path(path).parent / ".locks"
-    folder.mkdir(parents=True, exist_ok=True)
-    return FileLock(folder / f"{Path(path).stem}-{name}.lock")
 
 
 def read_records(path: Path | str) -> list[Record]:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from muonlab import checks
-from muonlab.files import course, replace_file
-from muonlab.records.record import lock, read_records
+from muonlab.files import course, lock, replace_file
+from muonlab.records.record import read_records
 
 RESULTS = course() / "data" / "results"
 MANIFEST = "manifest.json"

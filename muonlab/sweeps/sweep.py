@@ -10,7 +10,8 @@ from filelock import Timeout
 
 from muonlab import checks
 from muonlab.distributed import parallel
-from muonlab.records.record import Record, append, lock, run_id
+from muonlab.files import lock
+from muonlab.records.record import Record, append, run_id
 from muonlab.sweeps.engines import ENGINES, Here, Lost
 from muonlab.sweeps.results import Known
 from muonlab.training.config import TrainConfig
