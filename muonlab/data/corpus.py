@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import blake2b, sha256
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from muonlab import archive, checks
 from muonlab.data import documents, shards, tokenization
 from muonlab.data.cache import CACHE_FORMAT, load_or_build
 from muonlab.data.rare_tokens import frequency_classes, losses_by_class, unseen_ends
+from muonlab.data.split import split
 from muonlab.data.task import with_words
 from muonlab.data.windows import chance, token_ids, windows
 from muonlab.files import prepare_file
@@ -156,22 +157,6 @@ def load_folder(folder: Path) -> Corpus:
         return _from_shards(folder.name, *shards.find(folder))
     texts = documents.passages(folder)
     return _cached(folder.resolve().name, "folder", (USUAL_WORDS, texts), lambda: _pack(texts))
-
-
-def split(texts: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Returns the training documents and the held-out ones, one in ten, without duplicates.
-
-    The order and the side of a document follow from the hash of its text alone: a document that
-    stays the same stays on its side when others come or go. Fewer than two raise ValueError.
-    """
-    by_hash = {blake2b(text.encode(), digest_size=16).digest(): text for text in texts}
-    order = sorted(by_hash)
-    if len(order) < 2:
-        raise ValueError(f"expected 2 different documents, one to hold out, got {len(order)}")
-    share = sum(key[0] * 10 < 256 for key in order)
-    cut = min(max(share, 1), len(order) - 1)  # a small folder may have none below, or nothing else
-    different = [by_hash[key] for key in order]
-    return different[cut:], different[:cut]
 
 
 def _pack(
