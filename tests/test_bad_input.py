@@ -462,9 +462,9 @@ RECORDS = [
     ("recorded('race-12000')", "'race-12000' recorded results"),
 ]
 CLASSROOM = [
-    ("start(2)", "digits '02' 2"),
+    ("start(2)", "lesson '02' 2"),
     ("start('99')", "lesson 99"),
-    ("start('٠٢')", "digits '02' '٠٢'"),
+    ("start('٠٢')", "lesson '02' '٠٢'"),
     ("asked().predict('02-p2', 'Which?', ['yes'])", "two ['yes']"),
     ("asked().predict('03-p1', 'Which?', ['yes', 'no'])", "02-p1 '03-p1'"),
     ("asked().reveal('02-p9', 0, 'so')", "asked '02-p9'"),

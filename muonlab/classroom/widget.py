@@ -13,11 +13,11 @@ LESSONS = course() / "lessons"
 
 
 def own_text(place: str, lesson: str, folder: Path = LESSONS) -> str:
-    """Returns what a lesson has in a place beside the lessons, such as "claims/{}.toml".
+    """Returns what a lesson, or the refresher, has beside the lessons, as in "claims/{}.toml".
 
     ValueError: the name of no lesson. OSError: it has none.
     """
-    checks.word("a lesson, by two digits,", lesson, "02", r"\d\d")
+    checks.word("a lesson", lesson, "02")
     return checks.text(folder / place.format(lesson), f"{place.split('/')[0]} of lesson {lesson}")
 
 
