@@ -9,7 +9,7 @@ from muonlab.cost.plans import GPT_1B, clock, estimate, speed
 from muonlab.cost.timeline import Machine, ends, timeline
 from muonlab.distributed.rehearse import rehearse
 from muonlab.distributed.sharded import orthogonalize_apart
-from muonlab.optim.own import own_rule
+from muonlab.optim.own_rule import own_rule
 from muonlab.records.store import RESULTS
 from muonlab.statistics import (
     chance_to_see,

@@ -37,7 +37,7 @@ from muonlab.files import prepare_file
 from muonlab.machine import pick_device
 from muonlab.models import QKClip, keys_and_values, pair_angles
 from muonlab.models.regressor import Regressor
-from muonlab.optim import own
+from muonlab.optim import own_rule
 from muonlab.optim.fast import fast_newton_schulz
 from muonlab.records import record, runs
 from muonlab.records.record import Record
@@ -434,10 +434,10 @@ RECORDS = [
     ("Hypothesis({'lr': 0.2}, {'lr': 0.1}, metric=print, by=1)", "text print cell"),
     ("config(muon=('QK.3',))", "block 0, 1, 2; '3'"),
     ("config(rule='own-step')", "rule muon 'own-step'"),
-    ("own.own_rule('muon')", "function 'muon'"),
-    ("own.own_rule(lambda W: W)", "def lambda"),
-    ("own.own_rule(print)", "text print"),
-    ("own.own_step('own-step-0000')", "own_rule 'own-step-0000'"),
+    ("own_rule.own_rule('muon')", "function 'muon'"),
+    ("own_rule.own_rule(lambda W: W)", "def lambda"),
+    ("own_rule.own_rule(print)", "text print"),
+    ("own_rule.own_step('own-step-0000')", "own_rule 'own-step-0000'"),
     ("Hypothesis({'lr': 0.2}, {'lr': 0.1}, 'tail', 0.05)", "by number 'tail'"),
     ("judge(Hypothesis({'lr': 0.2}, {'lr': 0.1}), [])", "no run nothing"),
     ("state(Hypothesis({'lr': 0.2}, {'lr': 0.1}), 'file')", "file/hypothesis.json"),

@@ -10,7 +10,7 @@ from torch import nn
 
 from muonlab.models.gpt import GPT, GPTConfig
 from muonlab.optim.muon import Muon
-from muonlab.optim.own import own_rule
+from muonlab.optim.own_rule import own_rule
 from muonlab.optim.rules import ADAM, RULES, Controlled, Rule, adam, random_spectrum
 from muonlab.records.record import contestant
 from muonlab.sweeps.engines import run_once as engine_run

@@ -16,7 +16,7 @@ from test_hypothesis import ENDS, FOUR, PAIRS, VO, four_runs, run
 
 from muonlab import cli
 from muonlab.classroom import report
-from muonlab.optim.own import own_rule
+from muonlab.optim.own_rule import own_rule
 from muonlab.records import record as records
 from muonlab.statistics import chance_to_see
 from muonlab.studies.hypothesis import Hypothesis

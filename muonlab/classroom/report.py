@@ -17,7 +17,7 @@ from muonlab.classroom.widget import script
 from muonlab.drawing import axes, figures, svg
 from muonlab.drawing.looks import INK
 from muonlab.files import prepare_page, replace_file
-from muonlab.optim.own import own_step, text_of
+from muonlab.optim.own_rule import own_step, text_of
 from muonlab.optim.rules import OWN
 from muonlab.records import table as tables
 from muonlab.records.record import Record

@@ -11,7 +11,7 @@ from typing import Any
 
 from muonlab import checks
 from muonlab.files import prepare_file, replace_file
-from muonlab.optim.own import step_name, text_of
+from muonlab.optim.own_rule import step_name, text_of
 from muonlab.records.provenance import now
 from muonlab.records.record import Record, contestant
 from muonlab.records.table import fits, words

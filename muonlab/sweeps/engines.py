@@ -19,7 +19,7 @@ from muonlab import checks
 from muonlab.data.load import load_corpus
 from muonlab.data.task import Task
 from muonlab.machine import pick_device
-from muonlab.optim.own import own_step
+from muonlab.optim.own_rule import own_step
 from muonlab.optim.rules import OWN
 from muonlab.records.provenance import code_version, provenance
 from muonlab.records.record import Record

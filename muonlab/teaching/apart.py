@@ -1,4 +1,7 @@
-"""What nbgrader runs beside its own steps: marks put right, and tests that need no kernel."""
+"""What nbgrader runs beside its own steps: marks put right, and tests that need no kernel.
+
+Folders that were exported before import it by this name.
+"""
 
 import ast
 import re

@@ -40,7 +40,7 @@ class Confined:
         self.pipe, theirs = socket.socketpair()
         with theirs:
             self.process = subprocess.Popen(
-                [*closed, sys.executable, "-P", "-m", "muonlab.teaching.inside"],
+                [*closed, sys.executable, "-P", "-m", "muonlab.teaching.learner_process"],
                 stdin=theirs.fileno(),
                 stdout=theirs.fileno(),
                 stderr=subprocess.PIPE,
