@@ -14,9 +14,9 @@ from torch.optim.lr_scheduler import LinearLR
 from muonlab import Muon, NorMuon, newton_schulz
 from muonlab.files import course
 from muonlab.optim.coefficients import COEFFICIENTS, FOUR_STEPS, POLAR_EXPRESS_SAFE, tolerates
-from muonlab.optim.fast import STACK, STACK_ELSE, fast_newton_schulz
+from muonlab.optim.fast import fast_newton_schulz
 from muonlab.optim.orthogonalize import NORMS, unit_norm
-from muonlab.optim.stacks import as_stacks
+from muonlab.optim.stacks import STACK, STACK_ELSE, as_stacks
 from muonlab.records.runs import by_contestant
 from muonlab.statistics import paired_interval
 from muonlab.sweeps.results import recorded
@@ -154,7 +154,7 @@ def test_schatten4_is_a_bound_and_a_closer_one():
 
 
 def test_a_long_stack_is_taken_in_parts(monkeypatch):
-    monkeypatch.setattr("muonlab.optim.fast.STACK_ELSE", 100)
+    monkeypatch.setattr("muonlab.optim.stacks.STACK_ELSE", 100)
     G = random((2, 5, 6, 8))
     torch.testing.assert_close(fast_newton_schulz(G), newton_schulz(G))
 
@@ -168,12 +168,14 @@ GROUP = {"kernels": False, "ns_coefficients": "jordan", "ns_dtype": None}
 @pytest.mark.parametrize(("dtype", "most"), [(torch.bfloat16, STACK), (None, STACK_ELSE)])
 def test_a_stack_is_no_larger_than_the_cache(dtype, most):
     large = [torch.empty(1, most // 8 + 1, device="meta") for _ in range(9)]
-    stacks = [stack for [stack], _ in as_stacks(large, GROUP | {"ns_dtype": dtype})]
-    assert sum(map(len, stacks)) == 9
-    assert all(len(stack) * large[0].numel() <= most for stack in stacks)
+    sizes = [
+        size for stacks in as_stacks(large, GROUP | {"ns_dtype": dtype}) for size in stacks.sizes
+    ]
+    assert sum(sizes) == 9
+    assert all(size * large[0].numel() <= most for size in sizes)
     huge = [torch.empty(1, 2 * most, device="meta") for _ in range(2)]
-    stacks = as_stacks(huge, GROUP | {"ns_dtype": dtype})
-    assert [len(stack) for [stack], _ in stacks] == [1, 1]
+    taken = as_stacks(huge, GROUP | {"ns_dtype": dtype})
+    assert [stacks.sizes for stacks in taken] == [[1], [1]]
 
 
 def test_a_convolution_in_channels_last_is_stepped_too():

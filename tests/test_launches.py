@@ -14,7 +14,7 @@ from torch import nn
 from muonlab import Muon, NorMuon
 from muonlab.benchmark.launches import launches
 from muonlab.files import course
-from muonlab.optim import fast, stacks
+from muonlab.optim import stacks
 from muonlab.records.store import RESULTS
 from printing import launches as figure
 from printing.book import fill
@@ -64,7 +64,7 @@ def as_on_a_gpu(monkeypatch):
 @pytest.mark.parametrize("size", BUDGETS)
 def test_a_step_launches_no_more_kernels_than_its_budget(monkeypatch, as_on_a_gpu, size, name):
     # eighths of the width, and of memory: the count is the same
-    monkeypatch.setattr("muonlab.optim.fast.GPU_BYTES", fast.GPU_BYTES // 64)
+    monkeypatch.setattr("muonlab.optim.stacks.GPU_BYTES", stacks.GPU_BYTES // 64)
     counts, _ = counted(OPTIMIZERS[name](matrices(size[0], size[1] // 8)))
     assert counts.kernels <= BUDGETS[size][name]
     [*_, now] = [row for row in RECORD["counts"] if row["set"].endswith(f"{size[0]} x {size[1]}")]
@@ -109,11 +109,13 @@ def test_few_launches_make_the_step_of_many(monkeypatch, make, options, lr):
 
 
 def test_a_gpu_takes_a_stack_of_each_shape_at_once_and_no_more_than_fits(monkeypatch, as_on_a_gpu):
-    monkeypatch.setattr("muonlab.optim.fast.GPU_BYTES", 14 * 2 * 128)  # two of 16×8
+    monkeypatch.setattr("muonlab.optim.stacks.GPU_BYTES", 14 * 2 * 128)  # two of 16×8
     shapes = [(16, 8), (8, 8), (16, 8), (5, 8), (8, 16), (8, 8), (16, 8), (2, 8, 8)]
     group = {"kernels": False, "ns_coefficients": "jordan", "ns_dtype": torch.bfloat16}
-    taken = stacks.as_stacks([torch.empty(shape) for shape in shapes], group)
-    found = [[[tuple(p.shape) for p in stack] for stack in stacks] for stacks, _ in taken]
+    params = [torch.empty(shape) for shape in shapes]
+    params[-1].grad = torch.ones(2, 8, 8)
+    taken = stacks.as_stacks(params, group)
+    found = [[[tuple(p.shape) for p in stack] for stack in s.by_stack(s.params)] for s in taken]
     first = [[(8, 8)] * 2, [(16, 8)] * 2, [(8, 16)]]
     assert found == [first, [[(16, 8)]], [[(5, 8)]], [[(2, 8, 8)]]]
 

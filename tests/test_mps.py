@@ -13,7 +13,7 @@ from torch.utils._pytree import tree_leaves
 
 from muonlab import Muon, NorMuon, cli, doctor, machine
 from muonlab.optim import orthogonalize
-from muonlab.optim.fast import launches_cost
+from muonlab.optim.stacks import launches_cost
 from muonlab.training.build import picks_bf16
 from muonlab.training.config import TrainConfig
 

@@ -36,7 +36,7 @@ from muonlab.distributed.traffic import Traffic, sharded_bytes
 from muonlab.models import gpt
 from muonlab.models.gpt import GPTConfig
 from muonlab.models.regressor import build
-from muonlab.optim import fast
+from muonlab.optim import stacks as shapes
 from muonlab.optim.orthogonalize import polar
 from muonlab.optim.routing import route
 from muonlab.optim.rules import RULES, Controlled
@@ -136,9 +136,9 @@ def named_updates(patch, model):
     names, rescale = {id(p): name for name, p in model.named_parameters()}, Muon.rescale
     stacks = []
 
-    def counted(self, O, stack, group):  # noqa: E741  the paper's letter
-        stacks.append([names.get(id(p), "") for p in stack])
-        rescale(self, O, stack, group)
+    def counted(self, O, taken, group):  # noqa: E741  the paper's letter
+        stacks.append([names.get(id(p), "") for p in taken.params])
+        rescale(self, O, taken, group)
 
     patch.setattr(Muon, "rescale", counted)
     return stacks
@@ -298,7 +298,7 @@ def travelled():
     """Returns weights after two steps, an owner with a matrix at a time, and sizes of messages."""
     numbers, exchange_once = [], sharded_rows._exchange
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fast, "STACK_ELSE", 1)
+        patch.setattr(shapes, "STACK_ELSE", 1)
         patch.setattr(
             sharded_rows,
             "_exchange",
@@ -343,7 +343,7 @@ def memory():
     rows = rehearsal.batch(0, DEEP)
     with pytest.MonkeyPatch.context() as patch:
         for name in ("STACK", "STACK_ELSE"):  # in bf16, or in float32: as this machine has it
-            patch.setattr(fast, name, 1)
+            patch.setattr(shapes, name, 1)
         train_step(*made, rows, True)
         # threads that wait for a processor free late what they sent: of some steps, the least
         steps = [most(lambda: train_step(*made, rows, True)) for _ in range(4)]

@@ -23,10 +23,8 @@ from torch import Tensor
 from muonlab.machine import work_dtype
 from muonlab.optim.coefficients import Schedule, Triple, settling, tolerates
 from muonlab.optim.orthogonalize import Norm, largest_entry
+from muonlab.optim.stacks import launches_cost, matrices_at_once
 
-STACK = 2**23  # entries in one stack in bf16: enough for all cores, and it stays in the cache
-STACK_ELSE = 2**21  # in float32, whose products are slower, less is enough
-GPU_BYTES = 2**30  # of scratch memory for a stack on a GPU, which takes one of each shape at once
 GRAM_ASPECT = 2  # from n = 2k on, products of k×k matrices cost less than those with X
 GRAM_ERROR = 0.04  # what two steps on a bf16 Gram matrix may add to a singular value from k = 32 on
 
@@ -87,27 +85,6 @@ def fast_newton_schulz(
         D = scratch.empty("D", part.shape, like=G.new_empty(0, dtype=precise)).copy_(part)
         its_result.copy_(orthogonalized([D], dtype, triples, norm, scratch)[0])
     return result.view(G.shape)
-
-
-def launches_cost(device: torch.device) -> bool:
-    """Returns whether a launch there costs more than a pass over memory."""
-    return device.type == "cuda"
-
-
-def entries_at_once(dtype: torch.dtype, device: torch.device) -> int:
-    """Returns how many entries make a good stack of matrices."""
-    if launches_cost(device):  # for each, D in float32, and X, Y and at most A, P, Z in dtype
-        return GPU_BYTES // (4 + 5 * dtype.itemsize)
-    return STACK if dtype == torch.bfloat16 else STACK_ELSE
-
-
-def matrices_at_once(entries: int, dtype: torch.dtype, device: torch.device) -> int:
-    """Returns how many matrices of so many entries make a good stack."""
-    count = max(1, entries_at_once(dtype, device) // entries)
-    if launches_cost(device) or torch.compiler.is_compiling():
-        return count
-    threads = torch.get_num_threads()  # one matrix too many would keep one busy, the others idle
-    return count if count < threads else count - count % threads
 
 
 def orthogonalized(

@@ -10,8 +10,7 @@ One step for a matrix W with gradient G (Keller Jordan 2024; torch.optim.Muon):
 `muon_step.muon_step` says so in code. Here it is done to many matrices by few calls.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -24,8 +23,7 @@ from muonlab.optim.coefficients import JORDAN, Schedule, Triple, schedule
 from muonlab.optim.fast import Scratch, orthogonalized
 from muonlab.optim.lr_scale import LRScale, lr_scale
 from muonlab.optim.orthogonalize import Norm, polar
-from muonlab.optim.sharding import by_rows, over_rows
-from muonlab.optim.stacks import Group, as_stacks, cut, gradient, matrix_shape, shares, stack_shape
+from muonlab.optim.stacks import Group, Stacks, as_stacks, by_rows, gradient, views
 from muonlab.sharded_rows import check_rows, is_sharded, own
 
 ADAMW_STATE = ("exp_avg", "exp_avg_sq", "step")
@@ -172,25 +170,24 @@ class Muon(torch.optim.Optimizer):
     def _muon_step(self, group: Group) -> None:
         """Steps the matrices of a group: average, orthogonalize, rescale, add."""
         params = group["params"]
-        for stacks, dtype in as_stacks([p for p in params if not by_rows(p, group)], group):
+        for stacks in as_stacks([p for p in params if not by_rows(p, group)], group):
             Ds = self._average(stacks, group)
-            self._add(self._orthogonalize(Ds, dtype, group), stacks, group)
+            self._add(self._orthogonalize(Ds, stacks.dtype, group), stacks, group)
         sharding.step(self, [p for p in params if by_rows(p, group)], group)
 
-    def _average(self, stacks: list[list[Tensor]], group: Group) -> list[Tensor]:
+    def _average(self, stacks: Stacks, group: Group) -> list[Tensor]:
         """Moves the momenta M on by the gradients G; returns the directions D (b, e, m, n).
 
         They lie in the scratch. What is done entry by entry is done to all by one call, which a GPU
         takes as one launch.
         """
-        params, kernels = [own(p) for p in chain(*stacks)], group["kernels"]
-        shapes = [(len(stack), *stack_shape(own(stack[0]), kernels)) for stack in stacks]
-        results = self.scratch.cut("D", shapes, like=params[0])
-        Ds, mu, moving = views(results, params), group["momentum"], shares(params, group)
-        Ms = [own(self.state_of(p, group)["momentum_buffer"]) for p in chain(*stacks)]
-        Gs = [self.parts[p]["gradient"] if p in self.parts else gradient(p) for p in params]
+        mu, moving = group["momentum"], stacks.moving
+        results = self.scratch.cut("D", stacks.shapes, like=stacks.kept[0])
+        Ds, parts = views(results, stacks.kept), self.parts
+        Gs = [parts[p]["gradient"] if p in parts else gradient(p) for p in stacks.kept]
         # they may be kept in half precision
-        Gs = [G.to(p.dtype) for G, p in zip(Gs, params, strict=True)]
+        Gs = [G.to(p.dtype) for G, p in zip(Gs, stacks.kept, strict=True)]
+        Ms = [own(self.state_of(p, group)["momentum_buffer"]) for p in stacks.params]
         torch._foreach_lerp_(Ms, Gs, [(1 - mu) * share for share in moving] or 1 - mu)
         torch._foreach_copy_(Ds, Gs if group["nesterov"] else Ms)
         if group["nesterov"]:
@@ -208,19 +205,17 @@ class Muon(torch.optim.Optimizer):
         results = orthogonalized(matrices, dtype, triples, group["ns_norm"], self.scratch)
         return [X.view(D.shape) for X, D in zip(results, Ds, strict=True)]
 
-    def _add(self, Os: list[Tensor], stacks: list[list[Tensor]], group: Group) -> None:
+    def _add(self, Os: list[Tensor], stacks: Stacks, group: Group) -> None:
         """Adds orthogonalized directions O (b, e, m, n), rescaled, to the parameters of stacks.
 
         These shrink by their weight decay, and the rescaled updates hold −lr already.
         """
-        params = [own(p) for p in chain(*stacks)]
-        precise = Os
+        params, moving, updates = stacks.kept, stacks.moving, Os
         if Os[0].dtype != params[0].dtype:
-            precise = self.scratch.cut("D", [X.shape for X in Os], like=params[0])
-            torch._foreach_copy_(precise, Os)
-        self.rescale(precise, [*chain(*stacks)], group)
-        updates, decay = views(precise, params), group["lr"] * group["weight_decay"]
-        moving = shares(params, group)
+            updates = self.scratch.cut("D", stacks.shapes, like=params[0])
+            torch._foreach_copy_(updates, Os)
+        self.rescale(updates, stacks, group)
+        updates, decay = views(updates, params), group["lr"] * group["weight_decay"]
         if moving or isinstance(decay, Tensor):
             torch._foreach_mul_(params, [1 - decay * share for share in moving] or 1 - decay)
             torch._foreach_add_(params, updates)
@@ -228,21 +223,16 @@ class Muon(torch.optim.Optimizer):
             torch._foreach_add_(updates, params, alpha=1 - decay)
             torch._foreach_copy_(params, updates)
 
-    def rescale(self, Os: list[Tensor], params: list[Tensor], group: Group) -> None:
-        """Makes updates of stacks O (b, e, m or fewer, n) in place: −lr s O, or −lr s O / ‖O‖.
-
-        The parameters are those of all stacks, in order.
-        """
-        firsts, name = [stack[0] for stack in cut(params, Os)], group["adjust_lr_fn"]
-        shapes = [matrix_shape(p, group["kernels"]) for p in firsts]
-        sizes = [-group["lr"] * lr_scale(name, *shape) for shape in shapes]
+    def rescale(self, Os: list[Tensor], stacks: Stacks, group: Group) -> None:
+        """Makes updates of stacks O (b, e, m or fewer, n) in place: −lr s O, or −lr s O / ‖O‖."""
+        lr, name = group["lr"], group["adjust_lr_fn"]
         if name == "update_rms":
             precise = torch.promote_types(Os[0].dtype, torch.float32)
             norms = [torch.linalg.vector_norm(X, 2, (-2, -1), True, dtype=precise) for X in Os]
-            norms = [over_rows(norm, p, group) for norm, p in zip(norms, firsts, strict=True)]
+            norms = stacks.over_rows(norms)
             torch._foreach_clamp_min_(norms, torch.finfo(precise).tiny)  # O may be zero
             torch._foreach_div_(Os, norms)
-        torch._foreach_mul_(Os, sizes)
+        torch._foreach_mul_(Os, [-lr * lr_scale(name, *shape) for shape in stacks.matrices])
 
     def _check_group(self, number: int) -> None:
         group = self.param_groups[number]
@@ -273,9 +263,3 @@ class Muon(torch.optim.Optimizer):
         settings |= {"amsgrad": False, "maximize": False}
         gradients = [gradient(p).to(p.dtype) for p in params]  # as in `_average`
         adamw(params, gradients, means, squares, [], steps, **settings)
-
-
-def views(stacks: Sequence[Tensor], params: list[Tensor]) -> list[Tensor]:
-    """Returns what stacks (b, …) hold of each of all their parameters, in its shape."""
-    parts = chain(*(stack.unbind() for stack in stacks))
-    return [part.view(p.shape) for part, p in zip(parts, params, strict=True)]

@@ -18,9 +18,8 @@ from torch import Tensor
 
 from muonlab import checks
 from muonlab.optim.lr_scale import LRScale, lr_scale
-from muonlab.optim.muon import Muon, views
-from muonlab.optim.sharding import over_rows
-from muonlab.optim.stacks import Group, cut, is_stack, matrix_shape, shares
+from muonlab.optim.muon import Muon
+from muonlab.optim.stacks import Group, Stacks, is_stack, views
 from muonlab.sharded_rows import own
 
 SCALES = ("paper", "released")
@@ -92,38 +91,31 @@ class NorMuon(Muon):
             state[ROWS] = torch.zeros_like(column, dtype=precise)
         return state
 
-    def rescale(self, Os: list[Tensor], params: list[Tensor], group: Group) -> None:
+    def rescale(self, Os: list[Tensor], stacks: Stacks, group: Group) -> None:
         """Makes updates of stacks O (b, e, m or fewer, n) in place; the v of all rows move on.
 
         ‖O‖ and ‖Ô‖ follow from the lengths of the rows.
         """
-        kept = [own(self.state_of(p, group)[ROWS]) for p in params]
-        firsts = [stack[0] for stack in cut(params, Os)]
-        shapes = [matrix_shape(p, group["kernels"]) for p in firsts]
+        kept = [own(self.state_of(p, group)[ROWS]) for p in stacks.params]
         lengths = [torch.linalg.vector_norm(X, dim=-1, dtype=kept[0].dtype) for X in Os]
-
-        def norms(rows: Sequence[Tensor]) -> list[Tensor]:
-            """Returns the norms (b, e, 1) of matrices, from the lengths of their rows (b, e, m)."""
-            lengths = [torch.linalg.vector_norm(length, dim=-1, keepdim=True) for length in rows]
-            return [over_rows(norm, p, group) for norm, p in zip(lengths, firsts, strict=True)]
-
-        ns = [float(n) for _, n in shapes]
-        squares = torch._foreach_div(torch._foreach_mul(lengths, lengths), ns)
-        pace, moving = 1 - group["beta2"], shares([own(p) for p in params], group)
+        columns, pace = [float(n) for _, n in stacks.matrices], 1 - group["beta2"]
+        squares = torch._foreach_div(torch._foreach_mul(lengths, lengths), columns)
         # the v of an expert without tokens would fade
-        paces = [pace * share.squeeze(-1).to(kept[0].dtype) for share in moving]
+        paces = [pace * share.squeeze(-1).to(kept[0].dtype) for share in stacks.moving]
         torch._foreach_lerp_(kept, views(squares, kept), paces or pace)
-        roots = [torch.stack(v).view(X.shape[:-1]) for v, X in zip(cut(kept, Os), Os, strict=True)]
+        roots = [
+            torch.stack(v).view_as(r) for v, r in zip(stacks.by_stack(kept), lengths, strict=True)
+        ]
         torch._foreach_sqrt_(roots)
         torch._foreach_add_(roots, group["row_eps"])
-        after = norms(torch._foreach_div(lengths, roots))  # ‖Ô‖
+        after = _norms(torch._foreach_div(lengths, roots), stacks)  # ‖Ô‖
         torch._foreach_clamp_min_(after, 1e-6)  # O may be zero, else ‖Ô‖ is far above
         divisors = torch._foreach_mul(roots, after)
         paper = group["scale"] == "paper" or group["adjust_lr_fn"] == "update_rms"
         name: LRScale | None = "update_rms" if paper else group["adjust_lr_fn"]
-        sizes: Any = [-group["lr"] * lr_scale(name, *shape) for shape in shapes]
+        sizes: Any = [-group["lr"] * lr_scale(name, *shape) for shape in stacks.matrices]
         if not paper:
-            sizes = torch._foreach_mul(norms(lengths), sizes)  # ‖O‖
+            sizes = torch._foreach_mul(_norms(lengths, stacks), sizes)  # ‖O‖
         divisors = torch._foreach_div(divisors, sizes)
         torch._foreach_div_(Os, [divisor.unsqueeze(-1) for divisor in divisors])
 
@@ -133,3 +125,8 @@ class NorMuon(Muon):
         checks.choice("scale", group["scale"], SCALES)
         checks.number("beta2", group["beta2"], 0, 1)
         checks.number("row_eps", group["row_eps"], 0, 1, above=True)  # a row of zeros divides by it
+
+
+def _norms(lengths: Sequence[Tensor], stacks: Stacks) -> list[Tensor]:
+    """Returns the norms (b, e, 1) of matrices, from the lengths of rows (b, e, m) kept here."""
+    return stacks.over_rows([torch.linalg.vector_norm(x, dim=-1, keepdim=True) for x in lengths])

@@ -20,9 +20,9 @@ from muonlab.distributed import parallel, sharded
 from muonlab.machine import keep_freed_memory, pick_device
 from muonlab.models.gpt import GPT, SIZES, GPTConfig
 from muonlab.models.regressor import build
-from muonlab.optim.fast import launches_cost
 from muonlab.optim.muon import Muon
 from muonlab.optim.refusals import NotFinite
+from muonlab.optim.stacks import launches_cost
 from muonlab.records.provenance import code_version, now, provenance
 from muonlab.records.record import Record
 from muonlab.theory.spectra import layer_spectra
