@@ -23,8 +23,9 @@ from muonlab.training.config import TrainConfig
 def left(phases: Mapping[str, Phase], at: Place) -> str:
     """Returns a table of the phases in order: runs, those that are missing, minutes on the card.
 
-    The runs of a phase are not known before its trials are recorded. The minutes are those of the
-    steps of what is missing, one run after the other, on the card of data/results/gpu-h200.json.
+    The runs of a phase are not known before its trials are recorded. The minutes, where there are
+    any, are those of the steps of what is missing, one run after the other, on the card of
+    data/results/gpu-h200.json.
     """
     rows: list[list[str]] = []
     total, untimed = 0.0, 0
@@ -40,13 +41,14 @@ def left(phases: Mapping[str, Phase], at: Place) -> str:
         untimed += unknown
         shown = "not timed" if unknown else f"{sum(timed):.1f}" if missing else ""
         rows.append([f"{place}", name, str(len(grid)), str(len(missing)), shown])
+    heads = ["", "phase", "runs", "missing"]
+    if not total:  # no steps of this study have been timed on a card
+        return table(heads, [row[:-1] for row in rows])
     card, code = (_timings()["provenance"][key] for key in ("device", "code"))
-    lines = [table(["", "phase", "runs", "missing", f"minutes on an {card}"], rows)]
-    if total:
-        how = f"one run after the other: their steps alone, as timed with code {code}"
-        rest = f"Not timed: {untimed} runs, and what follows from trials."
-        lines.append(f"{total:.1f} minutes on an {card}, {how}. {rest}")
-    return "\n".join(lines)
+    how = f"one run after the other: their steps alone, as timed with code {code}"
+    rest = f"Not timed: {untimed} runs, and what follows from trials."
+    shown = table([*heads, f"minutes on an {card}"], rows)
+    return f"{shown}\n{total:.1f} minutes on an {card}, {how}. {rest}"
 
 
 def minutes(config: TrainConfig) -> float | None:
