@@ -5,6 +5,8 @@ import os
 import shutil
 import tempfile
 
+import pytest
+
 # before torch is imported, and before any notebook's kernel starts
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["MUONLAB_HOME"] = tempfile.mkdtemp(prefix="muonlab-tests-")
@@ -12,6 +14,13 @@ os.environ["MUONLAB_HOME"] = tempfile.mkdtemp(prefix="muonlab-tests-")
 atexit.register(shutil.rmtree, os.environ["MUONLAB_HOME"])
 
 DRAWING = r'(?s)<svg [^>]*aria-label="([^"]*)".*?</svg>'
+
+
+@pytest.fixture
+def as_on_a_gpu(monkeypatch) -> None:
+    """Launches seem to cost more than passes over memory, so a step takes all stacks at once."""
+    for place in ("optim.fast", "optim.stacks", "training.run"):
+        monkeypatch.setattr(f"muonlab.{place}.launches_cost", lambda device: True)
 
 
 def pytest_collectstart(collector) -> None:

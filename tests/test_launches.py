@@ -54,12 +54,6 @@ def counted(optimizer):
     return counts, sum(count for name, count in counts.calls.items() if name in READS)
 
 
-@pytest.fixture
-def as_on_a_gpu(monkeypatch):
-    for name in ("fast", "stacks"):
-        monkeypatch.setattr(f"muonlab.optim.{name}.launches_cost", lambda device: True)
-
-
 @pytest.mark.parametrize("name", OPTIMIZERS)
 @pytest.mark.parametrize("size", BUDGETS)
 def test_a_step_launches_no_more_kernels_than_its_budget(monkeypatch, as_on_a_gpu, size, name):
@@ -88,14 +82,13 @@ def test_the_host_waits_once_a_step_and_never_if_it_is_to_be_captured(make):
 @pytest.mark.parametrize("make", [Muon, NorMuon])
 @pytest.mark.parametrize("options", [{}, {"adjust_lr_fn": "update_rms"}, {"ns_norm": "schatten4"}])
 @pytest.mark.parametrize("lr", [0.05, torch.tensor(0.05)])
-def test_few_launches_make_the_step_of_many(monkeypatch, make, options, lr):
+def test_few_launches_make_the_step_of_many(request, make, options, lr):
     """Together, turned, and normalized in float64, matrices go where they go one by one."""
     shapes = [(8, 8), (8, 40), (40, 8), (8, 8), (40, 8), (3, 8, 5), (8, 2, 2, 2), (5, 5)]
     results = []
     for gpu in (False, True):
         if gpu:
-            for name in ("fast", "stacks"):
-                monkeypatch.setattr(f"muonlab.optim.{name}.launches_cost", lambda device: True)
+            request.getfixturevalue("as_on_a_gpu")
         torch.manual_seed(0)
         params = [nn.Parameter(torch.randn(shape, dtype=torch.float64)) for shape in shapes]
         optimizer = make(params, lr=lr, **options)

@@ -34,10 +34,9 @@ def by_the_formulas(shape, seed, name, **options):
 
 
 @pytest.fixture(params=["as on a CPU", "as on a GPU"])
-def device(request, monkeypatch):
+def device(request):
     if request.param == "as on a GPU":
-        for name in ("fast", "stacks"):
-            monkeypatch.setattr(f"muonlab.optim.{name}.launches_cost", lambda device: True)
+        request.getfixturevalue("as_on_a_gpu")
 
 
 @pytest.mark.parametrize("name", ["original", "match_rms_adamw", "spectral"])

@@ -60,9 +60,7 @@ def test_a_kernel_is_split_along_its_channels():
 
 @pytest.mark.parametrize("make", [Muon, NorMuon])
 @pytest.mark.parametrize("heads", [3, 12])
-def test_no_kernel_is_launched_that_matrices_apart_do_not_launch(monkeypatch, make, heads):
-    for module in ("fast", "stacks"):
-        monkeypatch.setattr(f"muonlab.optim.{module}.launches_cost", lambda device: True)
+def test_no_kernel_is_launched_that_matrices_apart_do_not_launch(as_on_a_gpu, make, heads):
     layers = [nn.Parameter(draw((48, 16), seed)) for seed in range(6)]
     apart = [nn.Parameter(part.clone()) for p in layers for part in p.detach().chunk(heads)]
     others = [[nn.Parameter(draw((16, 16), seed)) for seed in range(6)] for _ in range(2)]

@@ -417,12 +417,6 @@ def test_a_run_that_does_not_do_what_is_asked_says_so(change, options, told):
         train(replace(CONFIG, steps=1, **change), Cycle(), progress=False, **options)
 
 
-@pytest.fixture
-def as_on_a_gpu(monkeypatch):
-    for place in ("optim.fast", "optim.stacks", "training.run"):
-        monkeypatch.setattr(f"muonlab.{place}.launches_cost", lambda device: True)
-
-
 @pytest.mark.parametrize("options", [{}, {"grad_clip": 0.5}, {"pieces": 2}, {"rule": "normuon"}])
 def test_where_launches_cost_the_host_waits_for_no_step(as_on_a_gpu, monkeypatch, options):
     monkeypatch.setattr(gpt.GPT, "_check", lambda self, tokens: None)  # on a CPU alone
