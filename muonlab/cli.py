@@ -7,8 +7,9 @@ import os
 import shlex
 import subprocess
 import sys
+import tomllib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -38,10 +39,10 @@ from muonlab.sweeps.search import outcome
 from muonlab.sweeps.study import Place, Unrecorded
 from muonlab.sweeps.sweep import sweep
 from muonlab.teaching import command, corpus
+from muonlab.teaching.command import Run
 from muonlab.training.config import IDLE, TrainConfig
 from muonlab.training.run import train
 
-TIMEOUT = 10.0  # minutes
 LINE = 10_000  # characters in a line of an error
 LESSONS = course() / "lessons"
 DEFAULTS = Path(__file__).parent / "jupyter"  # of JupyterLab: its first start asks nothing
@@ -81,96 +82,26 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"muonlab {muonlab.__version__}")
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    file: dict[str, Any] = {"type": Path, "metavar": "FILE"}
-    folder: dict[str, Any] = {"type": Path, "metavar": "FOLDER", "default": RESULTS}
-    values: dict[str, Any] = {"nargs": "+", "type": _field, "metavar": "FIELD=VALUE", "default": []}
-
-    lab = _verb(verbs, "lab", _lab, "open JupyterLab at lesson 00")
-    text = "show what notebooks have stored, also in those that did not come with this package"
-    lab.add_argument("--trust", action="store_true", help=text)
-    text = f"list the folders beside the lessons, too, which hold answers: {', '.join(SPOILERS)}"
-    lab.add_argument("--answers", action="store_true", help=text)
-    text = "say what this machine has, and what to do about the rest"
-    _verb(verbs, "doctor", lambda options: doctor.main(), text)
-    text = "the claims of the lessons: value, bound, verdict"
-    claims_verb = _verb(verbs, "claims", _claims, text)
-    claims_verb.add_argument("--lesson", metavar="NN", help="only this lesson, for example 02")
-    one = _verb(verbs, "train", _train, "train one language model and record the run")
-    _add_config(one)
-    one.add_argument("--record", **file, help="append the record (JSON lines)")
-    text = "save to this folder after each evaluation, and go on from what it holds"
-    one.add_argument("--checkpoint", type=Path, metavar="FOLDER", help=text)
-    text = "under torchrun, each process keeps some rows of the weights and of what belongs to them"
-    one.add_argument("--shard", action="store_true", help=text)
-    text = "with --shard: copies of the weights, each divided among neighbours"
-    one.add_argument("--replicas", type=int, default=1, metavar="N", help=text)
-    text = "minutes that a process of torchrun waits for another that stands still"
-    one.add_argument("--timeout", type=float, default=TIMEOUT, metavar="MINUTES", help=text)
-    text = "run the phases of a study one after the other, and keep going; no name: list them all"
-    ablate = _verb(verbs, "ablate", _ablate, text)
-    ablate.add_argument("name", nargs="?", help="a study, such as lesson-04, or one of its phases")
-    text = "the folder in which each phase writes its file, and finds those of the phases before it"
-    ablate.add_argument("--results", **folder, help=text)
-    ablate.add_argument("--corpus", help="another text than the study's, for all of its phases")
-    text = "equal pieces of each batch, one after the other, for smaller memories"
-    ablate.add_argument("--pieces", type=int, metavar="N", help=text)
-    text = "where the runs go: local, one after the other here; ray, a Ray cluster; slurm, a queue"
-    ablate.add_argument("--engine", default="local", help=text)
-    text = "runs at once: on ray or slurm, or in processes of this machine, which share it"
-    ablate.add_argument("--workers", type=int, metavar="N", help=text)
-    text = "begin no run that would end later; what is not done is done by the next call"
-    ablate.add_argument("--minutes", type=float, metavar="M", help=text)
-    text = "only list the phases, those that matter most first, with what is missing of each"
-    ablate.add_argument("--plan", action="store_true", help=text)
-    results = _verb(verbs, "results", _results, "print recorded runs, or check that all are whole")
-    text = "a phase that has been run: lesson-04-seeds, or on FineWeb lesson-04-seeds-fineweb"
-    results.add_argument("name", nargs="?", help=f"{text}; no name: list them all")
-    results.add_argument("--results", **folder, help="the folder that `muonlab ablate` wrote")
-    results.add_argument("--where", **values, help="only runs with these values")
-    text = "differences to this setting, paired over seeds"
-    results.add_argument("--against", **values, help=text)
-    text = "how the search of that name chose: best values, and what more trials were worth"
-    results.add_argument("--search", action="store_true", help=text)
-    results.add_argument("--check", action="store_true", help="check the manifest and each record")
-    page = _verb(verbs, "report", _report, "judge a hypothesis by recorded runs: one HTML file")
-    page.add_argument("runs", help="a phase that has been run, or a file of records (.jsonl)")
-    text = "the side that ends better, such as momentum=0.8, or muon=VO+FFN rule=normuon"
-    page.add_argument("--better", **values | {"required": True}, help=text)
-    text = "the other; AdamW alone is muon=none; what only one side names has its default there"
-    page.add_argument("--than", **values, help=text)
-    text = "by so much at least; below 0: no worse than by so much"
-    page.add_argument("--by", type=float, default=0.0, help=text)
-    text = "values that change the difference: how much larger is it with them, such as warmup=0"
-    page.add_argument("--change", **values, help=text)
-    text = "equal time: a step of the first takes so many times as long, and it has fewer steps"
-    page.add_argument("--longer", type=float, default=1.0, help=text)
-    page.add_argument("--metric", default="overall", help="overall, tail, accuracy 9, …")
-    page.add_argument("--where", **values, help="what both sides share")
-    page.add_argument("--search", choices=SEARCHES, help="the search that tuned both sides")
-    page.add_argument("--out", type=Path, default=Path("report.html"), help="the file to write")
-    text = "what teachers use: hand-ins that grade themselves, copies, what a class predicted"
-    command.declare(verbs.add_parser("teach", help=text, description=text))
-    shared = _verb(verbs, "corpus", _corpus, "give a class one text, or take it")
-    text = "export: write this machine's texts to FILE; import: check FILE, and train on its texts"
-    shared.add_argument("what", choices=("export", "import"), help=text)
-    shared.add_argument("file", type=Path, metavar="FILE", help="the archive, such as class.zip")
-    text = "export: which texts; what the lessons train on needs no word here"
-    shared.add_argument("--texts", nargs="+", metavar="NAME", default=corpus.TEXTS, help=text)
-    text = "import: in place of another archive that is there"
-    shared.add_argument("--replace", action="store_true", help=text)
-    times = _verb(verbs, "bench", _bench, "time Muon on this machine, against its rivals")
-    text = "cuda: its step, its products, training, memory and kernels on a GPU"
-    times.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help=text)
-    times.add_argument("--record", **file, help="write the figures (JSON)")
-    times.add_argument("--show", **file, help="print an old record instead")
-    return parser
-
-
-def _verb(verbs: Any, name: str, run: Any, text: str) -> argparse.ArgumentParser:
     shape = argparse.ArgumentDefaultsHelpFormatter
-    parser = verbs.add_parser(name, help=text, description=text, formatter_class=shape)
-    parser.set_defaults(run=run)
+    _add_verbs(verbs, Path(__file__).parent, RUNS, shape)
+    asked = verbs.choices["teach"].add_subparsers(dest="asked", required=True, metavar="WHAT")
+    _add_verbs(asked, Path(command.__file__).parent, command.RUNS, argparse.HelpFormatter)
     return parser
+
+
+def _add_verbs(verbs: Any, folder: Path, runs: Mapping[str, Run], shape: Any) -> None:
+    """Adds what verbs.toml of a folder declares; `run` and `usual` come with the options.
+
+    `usual` returns an option's default by its name.
+    """
+    for name, words in tomllib.loads(checks.text(folder / "verbs.toml", "verbs")).items():
+        text = words.pop("help")
+        verb = verbs.add_parser(name, help=text, description=text, formatter_class=shape)
+        verb.set_defaults(run=runs.get(name), usual=verb.get_default)
+        if name == "train":
+            _add_config(verb)
+        for word, option in words.items():
+            verb.add_argument(word, **KINDS[option.pop("kind", "text")] | option)
 
 
 def _add_config(parser: argparse.ArgumentParser) -> None:
@@ -240,7 +171,7 @@ def _claims(options: argparse.Namespace) -> int:
 def _train(options: argparse.Namespace) -> int:
     values = {field.name: getattr(options, field.name) for field in dataclasses.fields(TrainConfig)}
     config = TrainConfig(**values)
-    if parallel.size() == 1 and (options.shard or options.timeout != TIMEOUT):
+    if parallel.size() == 1 and (options.shard or options.timeout != options.usual("timeout")):
         raise ValueError("--shard and --timeout are for more than one process: start with torchrun")
     if (idle := config.told_idle()) and not parallel.rank():
         print(idle, file=sys.stderr)
@@ -423,7 +354,32 @@ def _bench(options: argparse.Namespace) -> int:
 
 def _refuse(options: argparse.Namespace, *names: str, since: str) -> None:
     """Raises ValueError where one of these options is given, for it would change nothing."""
-    usual = {"engine": "local", "results": RESULTS, "texts": corpus.TEXTS}
     for name in names:
-        if getattr(options, name) not in (None, False, [], usual.get(name)):
+        if getattr(options, name) != options.usual(name):
             raise ValueError(f"{name} changes nothing here, since {since}")
+
+
+KINDS: dict[str, dict[str, Any]] = {  # how argparse takes a word of verbs.toml
+    "text": {},
+    "switch": {"action": "store_true"},
+    "count": {"type": int},
+    "number": {"type": float},
+    "path": {"type": Path},
+    "file": {"type": Path, "metavar": "FILE"},
+    "folder": {"type": Path, "metavar": "FOLDER"},
+    "results": {"type": Path, "metavar": "FOLDER", "default": RESULTS},
+    "values": {"nargs": "+", "type": _field, "metavar": "FIELD=VALUE", "default": []},
+    "search": {"choices": SEARCHES},
+    "texts": {"nargs": "+", "default": corpus.TEXTS},
+}
+RUNS: dict[str, Run] = {
+    "lab": _lab,
+    "doctor": lambda options: doctor.main(),
+    "claims": _claims,
+    "train": _train,
+    "ablate": _ablate,
+    "results": _results,
+    "report": _report,
+    "corpus": _corpus,
+    "bench": _bench,
+}

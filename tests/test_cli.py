@@ -166,6 +166,12 @@ def test_help_shows_every_option_of_a_run(capsys):
     assert "Newton-Schulz steps" in text
 
 
+def test_help_names_the_folders_that_hold_answers(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["lab", "--help"])
+    assert ", ".join(cli.SPOILERS) in " ".join(capsys.readouterr().out.split())
+
+
 FRESH = """
 import os, pwd, sys
 import muonlab, muonlab.doctor
