@@ -3,7 +3,9 @@
 import posixpath
 import re
 from pathlib import Path
+from typing import Any
 
+import jinja2
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
 
@@ -17,13 +19,9 @@ SOLVED = re.compile(r"<details>\s*<summary>Solution \d\d-e\d+</summary>.*?</deta
 CHECKED = re.compile(r'^lesson\.check\("(\d\d-e\d+)"', re.MULTILINE)
 LINKED = re.compile(r"\[([^]]+)\]\(((?:\.\./)?[\w/-]+\.(?:ipynb|md))[^)]*\)")  # in the course
 ASKED = re.compile(r'lesson\.predict\(\s*"(\d\d-p\d+)"')
-SPLIT = (
-    "**When the class splits.** Count the hands for each option and write the numbers on the "
-    "board. Say nothing yet. One of each side says what would have to be true for their option. "
-    "Let them vote again, then run the cells. Ask those who changed: what convinced you?"
-)
 TRIED = re.compile(r"(?<=^Try `)\w+")  # the name of the answer: students see the exercise's
 FITS = 300  # characters of an example
+WORDS: Any = jinja2.Template((Path(__file__).parent / "words.md").read_text("utf-8")).module
 
 
 def student(lesson: str) -> NotebookNode:
@@ -50,10 +48,9 @@ def teacher(lesson: str) -> NotebookNode:
         if cell.cell_type != "code":
             continue
         notes = [_exercise(id) for id in CHECKED.findall(cell.source)]
-        for id in ASKED.findall(cell.source):
-            outcome = happened.get(id, "")
-            notes.append(f"**For the teacher: prediction {id}.** {outcome}\n\n{SPLIT}")
-        notes += [_quiz(lesson)] if "lesson.quiz()" in cell.source else []
+        asked = ASKED.findall(cell.source)
+        notes += [WORDS.prediction(id, happened.get(id, "")) for id in asked]
+        notes += [WORDS.quiz(questions(lesson))] if "lesson.quiz()" in cell.source else []
         for number, note in enumerate(notes):
             text = "\n".join(f"> {line}".rstrip() for line in note.splitlines())
             cells.append(new_markdown_cell(text, id=f"{cell.id}-note-{number}"))
@@ -79,31 +76,11 @@ def _path(link: re.Match[str]) -> str:
 
 
 def _exercise(id: str) -> str:
-    asked = book_tasks(id[:2])[id]
-    lines = [
-        f"**For the teacher: exercise {id}.** Expected: {asked.minutes} minutes, {asked.level}. "
-        "The solution is folded below. Typical wrong answers, and what to ask:",
-        "",
-    ]
+    asked, wrong = book_tasks(id[:2])[id], {}
     mutants = course() / "tests" / "mutants" / f"lesson_{id[:2]}.py"
     if mutants.is_file():  # not in the archive for readers
         for name, answer in answers(mutants.read_text(encoding="utf-8"), asked, "wrong").items():
             verdict = judge(id, answer)
             tried = TRIED.sub(asked.name, verdict.example) if len(verdict.example) <= FITS else ""
-            lines.append(f"- *{name}*. The check says: {verdict.message} {tried}".rstrip())
-        lines += ["", "Ask: how could you have found this without the check?"]
-    return "\n".join(lines)
-
-
-def _quiz(lesson: str) -> str:
-    lines = ["**For the teacher: quiz.** What a wrong option says about a learner, what to ask."]
-    for number, question in enumerate(questions(lesson), start=1):
-        right = question["options"][question["right"]]["option"]
-        lines += ["", f"{number}. {question['text']} Right: **{right}**", ""]
-        for option in question["options"]:
-            if "misconception" in option:
-                lines.append(
-                    f"   - *{option['option']}*: believes “{option['misconception']}”. Ask: what "
-                    f"in the section “{option['section']}” speaks against it? {option['because']}"
-                )
-    return "\n".join(lines)
+            wrong[name] = f"{verdict.message} {tried}"
+    return str(WORDS.exercise(asked, wrong))

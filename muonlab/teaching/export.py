@@ -19,35 +19,8 @@ from muonlab.notebooks import KERNEL, notebook_path, read, texts
 from muonlab.teaching import copies
 from muonlab.teaching.variants import BY_A_PERSON, Task, book_tasks, task
 
+CONFIG = Path(__file__).parent / "nbgrader_config.txt"  # it begins with the stamp
 STAMP = "# Made by `muonlab teach export`."
-CONFIG = f"""{STAMP}
-from pathlib import Path
-
-from nbgrader.converters import Autograde
-from nbgrader.preprocessors import Execute
-
-from muonlab.teaching.apart import GradeApart, PutRight
-from muonlab.teaching.collected import name_unreadable
-
-name_unreadable(Path("submitted"))  # before a traceback says less
-
-c = get_config()
-c.CourseDirectory.course_id = "muonlab"
-c.ClearSolutions.code_stub = {{"python": "...  # your code"}}
-# The marks of what was handed in are put right first: else one copied cell ends the grading of all.
-first = Autograde.sanitize_preprocessors.make_dynamic_default()
-c.Autograde.sanitize_preprocessors = [PutRight, *first]
-# Our test cells are graded in processes that learners' code cannot reach; nothing runs in a kernel.
-usual = Autograde.autograde_preprocessors.make_dynamic_default()
-c.Autograde.autograde_preprocessors = [GradeApart if step is Execute else step for step in usual]
-c.GradeApart.seconds = 20  # one call of a learner's function
-"""
-INTRO = """# Lesson {lesson}: exercises
-
-{question} The lesson says what you need. Write each function where the dots are, and keep its first
-line as it is. Cells of your own may stand above an exercise, or right below it. Points are minutes:
-the time that we expect.
-"""
 HELD = "What is hidden here grades the cell above after you have handed in."
 CLASS_SEED = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}"  # it becomes part of files' names
 
@@ -71,7 +44,7 @@ def export(lessons: Sequence[str], folder: Path, seed: str | None = None) -> Ite
             raise ValueError(f"{existing} differs from what would be written: move it.")
     prepare_file(folder / "nbgrader_config.py")
     if not (folder / "nbgrader_config.py").exists():
-        replace_file(folder / "nbgrader_config.py", CONFIG.encode())
+        replace_file(folder / "nbgrader_config.py", CONFIG.read_bytes())
     for name, notebook in files.items():
         replace_file(folder / name, _bytes(notebook))
     yield f"{', '.join(tasks)}: a line for each follows once nbgrader has made it"
@@ -127,7 +100,7 @@ def _nbgrader(folder: Path, *words: str) -> None:
 def exercises_notebook(lesson: str, tasks: dict[str, Task], seed: str | None) -> NotebookNode:
     """Returns the notebook that nbgrader makes the students' from: set-up and exercises only."""
     title = read(texts(course() / "lessons", [lesson])[0]).cells[0].source.splitlines()[0]
-    intro = INTRO.format(lesson=lesson, question=title.lstrip("# "))
+    intro = copies.WORDS.intro(lesson, title.lstrip("# "))
     cells = [_cell(intro, f"{lesson}-start", locked=True)]
     setup = next(iter(tasks.values())).setup
     cells.append(_cell(setup, f"{lesson}-setup", locked=True, code=True))
