@@ -22,19 +22,7 @@ from muonlab.classroom.widget import LESSONS, Widget, script
 from muonlab.drawing import looks
 
 FOLDER = LESSONS / "explorers"
-SCRIPTS = ("dom.js", "matrix.js", "plot.js", "readout.js", "handles.js", "explorer.js")
-WIRE = """
-const chosen = (() => {{  // a scope of its own: an explorer may use any name
-{source}
-  const words = typeof format === "undefined" ? {{}} : format;
-  return {{
-    controls: controls.map((control) => ({{ ...control, format: words[control.name] }})),
-    view,
-    changed: typeof changed === "undefined" ? null : changed,
-  }};
-}})();
-export default explorer(chosen);
-"""
+SCRIPTS = ("dom.js", "matrix.js", "plot.js", "readout.js", "handles.js", "explorer.js", "chosen.js")
 
 
 def names() -> list[str]:
@@ -56,9 +44,9 @@ def source(name: str) -> str:
 
 
 def module(name: str) -> str:
-    """Returns the ES module that draws an explorer."""
+    """Returns the ES module that draws an explorer; chosen.js takes what is its own."""
     known = f"const LOOKS = {looks.TEXT};\n"
-    return known + script(*SCRIPTS) + WIRE.format(source=source(name))
+    return known + script(*SCRIPTS).replace("SOURCE", source(name))
 
 
 class Explorer(Widget):
