@@ -8,13 +8,12 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-import platformdirs
 import psutil
 import torch
 
 from muonlab import archive
 from muonlab.bubblewrap import uncontained
-from muonlab.files import cache_folder, own_folder
+from muonlab.files import cache_folder, home
 from muonlab.machine import cores, fast_bf16
 
 GIB, MIB = 2**30, 2**20
@@ -97,7 +96,7 @@ def _memory() -> Fact:
 
 
 def _cache() -> Fact:
-    own_folder("MUONLAB_HOME", platformdirs.user_data_dir)  # they say what no folder can be
+    home()  # they say what no folder can be
     folder = cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -132,8 +131,8 @@ def _grading() -> Fact:
 
 
 def _short(folder: Path) -> str:
-    home = os.path.expanduser("~")  # which stays "~" where there is none
-    return f"~/{folder.relative_to(home)}" if folder.is_relative_to(home) else str(folder)
+    own = os.path.expanduser("~")  # which stays "~" where there is none
+    return f"~/{folder.relative_to(own)}" if folder.is_relative_to(own) else str(folder)
 
 
 CHECKS = (_python, _libraries, _folder, _cores, _bf16, _gpu, _memory, _cache, _text, _grading)

@@ -20,10 +20,15 @@ LONG = 600  # seconds without a byte: its writer was killed
 
 def cache_folder() -> Path:
     """Returns the folder for what can be made again: it may not exist yet."""
-    return own_folder("MUONLAB_CACHE", platformdirs.user_cache_dir)
+    return _own_folder("MUONLAB_CACHE", platformdirs.user_cache_dir)
 
 
-def own_folder(variable: str, usual: Callable[[str], str]) -> Path:
+def home() -> Path:
+    """Returns the folder of the learner's own data; MUONLAB_HOME overrides it."""
+    return _own_folder("MUONLAB_HOME", platformdirs.user_data_dir)
+
+
+def _own_folder(variable: str, usual: Callable[[str], str]) -> Path:
     """Returns the folder that a variable of the environment names, or the usual one.
 
     ValueError unless it is a whole path, of no file: a relative one is another folder wherever one
@@ -51,9 +56,7 @@ def replace_file(path: Path, content: bytes) -> None:
     What a link points to is replaced. What a killed process had begun in its folder is removed, ten
     minutes later.
     """
-    path = _behind(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _remove_abandoned(path.parent)
+    path = _ready(path)
     beside = path.with_name(f"{path.name}-{secrets.token_hex(8)}{ENDING}")
     try:
         with beside.open("xb") as file:
@@ -73,18 +76,20 @@ def replace_file(path: Path, content: bytes) -> None:
         raise
 
 
-def _remove_abandoned(folder: Path) -> None:
-    for part in folder.glob(f"*{ENDING}"):
+def _ready(path: Path) -> Path:
+    """Returns the path, or what it links to, in a folder that is there, without abandoned parts.
+
+    OSError: no file can be there.
+    """
+    if path.exists() and not path.is_file():
+        raise FileExistsError(errno.EEXIST, "a folder, a device or a pipe is there", str(path))
+    path = Path(os.path.realpath(path)) if path.is_symlink() else path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for part in path.parent.glob(f"*{ENDING}"):
         with suppress(OSError):  # another process was faster
             if time.time() - part.lstat().st_mtime > LONG:
                 part.unlink()
-
-
-def _behind(path: Path) -> Path:
-    """Returns the file that a link points to, or the path itself; OSError where no file can be."""
-    if path.exists() and not path.is_file():
-        raise FileExistsError(errno.EEXIST, "a folder, a device or a pipe is there", str(path))
-    return Path(os.path.realpath(path)) if path.is_symlink() else path
+    return path
 
 
 def prepare_file(path: Path | str) -> Path:
@@ -97,9 +102,7 @@ def prepare_file(path: Path | str) -> Path:
     if path.parts and path.parts[0].startswith("~"):
         raise ValueError(f"a shell knows what ~ is, this program not; write {path} out")
     try:
-        path = _behind(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _remove_abandoned(path.parent)
+        path = _ready(path)
         tempfile.TemporaryFile(dir=path.parent).close()
     except OSError as error:
         message = f"expected a file that can be written, got: {error.strerror}; name another"

@@ -17,9 +17,9 @@ from test_live_figures import opened
 
 from muonlab import cli
 from muonlab.checks import printable
-from muonlab.classroom import Lesson, handin, predict
+from muonlab.classroom import Lesson, handin
 from muonlab.classroom.handin import HandIn, read_hand_in
-from muonlab.files import course
+from muonlab.files import course, home
 from muonlab.teaching import class_page, collected
 from muonlab.teaching.class_page import class_summary, page, stored_lesson, write_page
 from muonlab.teaching.collected import collect
@@ -106,7 +106,7 @@ def test_the_recap_says_how_to_hand_in_once_there_is_something(tmp_path):
 def test_a_damaged_name_of_chance_is_drawn_again():
     first = handin._learner()
     assert handin._learner() == first
-    (predict.home() / "learner").write_text("Ada Lovelace")
+    (home() / "learner").write_text("Ada Lovelace")
     assert re.fullmatch("[0-9a-f]{16}", handin._learner())
     assert handin._learner() != first
 

@@ -67,7 +67,7 @@ def test_reveal_tells_prediction_from_result(lesson):
 
 @pytest.mark.parametrize("broken", ['{"02-p1": "on', "[]", "[" * 100_000, "a folder"])
 def test_a_broken_file_of_predictions_is_named_and_kept_aside(broken):
-    path = predict.home() / "predictions.json"
+    path = files.home() / "predictions.json"
     if broken == "a folder":
         path.mkdir(parents=True)
     else:
@@ -91,7 +91,7 @@ def test_a_disk_that_cannot_be_written_is_said_and_stops_nothing(monkeypatch):
     question.choice = 1
     assert "No space left" in question.note
     assert predict.saved_predictions() == {"02-p1": "one"}
-    assert {path.name for path in predict.home().iterdir()} == {"predictions.json", ".locks"}
+    assert {path.name for path in files.home().iterdir()} == {"predictions.json", ".locks"}
 
 
 # --- tables ------------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ def told(shown):
 
 def keep(name, source):
     """Puts a source where an answer is kept."""
-    folder = predict.home() / "built"
+    folder = files.home() / "built"
     folder.mkdir(parents=True)
     (folder / f"{name}.py").write_text(source, encoding="utf-8", errors="surrogateescape")
 
@@ -206,7 +206,7 @@ def test_what_was_built_runs_in_a_later_lesson_and_else_the_librarys_own(first_l
     function, said = given_back(Lesson("04"))
     assert function(torch.diag(torch.tensor([8.0, 2.0]))) == 4
     assert "your own `my_spread` runs" in said
-    kept = (predict.home() / "built" / "spread.py").read_text(encoding="utf-8")
+    kept = (files.home() / "built" / "spread.py").read_text(encoding="utf-8")
     assert "check" not in kept
     assert "sqrt" not in kept
 
@@ -221,7 +221,7 @@ def test_what_was_built_finds_what_the_lesson_gives_it_under_a_name(first_lesson
 def test_a_wrong_answer_and_one_of_another_name_are_not_kept(first_lesson, cell):
     answer = typed(cell, "no_spread" if "no_" in cell else "my_spread")
     assert len(outputs(first_lesson.check, "00-e1", answer)) == 1
-    assert not (predict.home() / "built").exists()
+    assert not (files.home() / "built").exists()
 
 
 def test_what_needs_another_cell_is_not_kept_unless_that_was_built_too(first_lesson):

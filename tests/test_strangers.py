@@ -24,11 +24,11 @@ import bundle
 import muonlab
 from muonlab import cli, files
 from muonlab.benchmark.bench import bench_report, read_bench
-from muonlab.classroom import claims, exercise, explore, predict, quiz
+from muonlab.classroom import claims, exercise, explore, quiz
 from muonlab.classroom.predict import Prediction, save_prediction, saved_predictions
 from muonlab.data.facts import load_facts
 from muonlab.distributed.processes import _answer
-from muonlab.files import cache_folder, course, prepare_file, replace_file
+from muonlab.files import cache_folder, course, home, prepare_file, replace_file
 from muonlab.records import provenance
 from muonlab.records.provenance import unchanged
 from muonlab.records.record import Record
@@ -259,7 +259,7 @@ def test_no_device_and_no_pipe_is_replaced(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("variable", "folder"), [("MUONLAB_CACHE", cache_folder), ("MUONLAB_HOME", predict.home)]
+    ("variable", "folder"), [("MUONLAB_CACHE", cache_folder), ("MUONLAB_HOME", home)]
 )
 def test_a_folder_of_ones_own_is_a_whole_path(variable, folder, monkeypatch):
     for named in ("here", "./here", "~nobody-here/x", "~nobody-here"):

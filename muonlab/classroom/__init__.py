@@ -12,12 +12,11 @@ from muonlab.classroom.explorer_data import (
     trials_data,
 )
 from muonlab.classroom.lesson import Lesson, start, start_evidence
-from muonlab.classroom.predict import home
 from muonlab.classroom.race import watch
 from muonlab.doctor import examine
 from muonlab.drawing.figures import bars, lead_map, lines, panels, spectra, timelines
 from muonlab.drawing.heatmaps import maps, matrix
-from muonlab.files import course
+from muonlab.files import course, home
 from muonlab.records.record import contestant
 from muonlab.records.runs import by_contestant, curves, grouped
 from muonlab.studies.equal_time import leads_in_time, step_ratio

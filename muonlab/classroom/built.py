@@ -16,8 +16,7 @@ import torch
 import muonlab
 from muonlab import checks
 from muonlab.classroom.exercise import judge
-from muonlab.classroom.predict import home
-from muonlab.files import replace_file
+from muonlab.files import home, replace_file
 
 PREFIX = "my_"
 GIVEN = {name: getattr(muonlab, name) for name in muonlab.__all__} | {"torch": torch, "math": math}

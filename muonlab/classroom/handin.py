@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from muonlab.classroom.exercise import LOOK
-from muonlab.classroom.predict import Prediction, home
-from muonlab.files import replace_file
+from muonlab.classroom.predict import Prediction
+from muonlab.files import home, replace_file
 
 SIGN = "muonlab answers 1"
 MOST_BYTES = 65_536  # bytes of a file; a lesson's is about one thousand

@@ -4,22 +4,15 @@ import json
 import warnings
 from contextlib import suppress
 from html import escape
-from pathlib import Path
 from typing import Any
 
-import platformdirs
 import traitlets
 
 from muonlab import checks
 from muonlab.classroom.widget import Widget, script
-from muonlab.files import lock, own_folder, replace_file
+from muonlab.files import home, lock, replace_file
 
 SAVED = "Saved on this machine."
-
-
-def home() -> Path:
-    """Returns the folder of the learner's own data; MUONLAB_HOME overrides it."""
-    return own_folder("MUONLAB_HOME", platformdirs.user_data_dir)
 
 
 def saved_predictions() -> dict[str, str]:
