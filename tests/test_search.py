@@ -27,7 +27,7 @@ def at(tmp_path):
 
 
 def searching(*rounds, knobs=(RATE,), sides=CONFIGS[:1], **options):
-    return Search("some", sides, lambda config: knobs, ("rule",), rounds, **options)
+    return Search("some", sides, rounds, lambda config: knobs, ("rule",), **options)
 
 
 def write(configs, path, loss, part="overall", fails=lambda config: False):
@@ -132,7 +132,7 @@ def test_a_round_looks_over_the_whole_range_or_around_the_best_as_it_is_told(at)
 
 def test_each_side_has_its_own_knobs_in_its_best_and_in_the_outcome(at):
     own = {"muon": RATE, "normuon": MEMORY}
-    search = Search("some", CONFIGS, lambda c: (own[c.rule],), ("rule",), rounds=(4,))
+    search = Search("some", CONFIGS, (4,), lambda c: (own[c.rule],), ("rule",))
     trials = search.tunings[0].grid(at)
     do(search.tunings[0], at, lambda c: trials.index(c) % 4)  # the first of either is its best
     assert search.best(at) == [trials[0], trials[4]]

@@ -96,7 +96,7 @@ def own_knobs(config: TrainConfig) -> tuple[Knob, ...]:
     return MUON if config.muon else ADAMW
 
 
-TABLE = near("table-1200", both_ends, (4,), own_knobs, ("gated", "muon"))
+TABLE = near("table-1200", both_ends, (4,), knobs=own_knobs, contest=("gated", "muon"))
 
 
 def other_ends(at: Place) -> Grid:
@@ -117,7 +117,7 @@ def mixed(at: Place) -> Grid:
     return [c for c in TABLE.best(at) if not c.gated and 0 < len(c.muon) < len(ALL_GROUPS)]
 
 
-WIDE = Search("table-1200-wide", mixed, own_knobs, ("muon",), rounds=(8,))
+WIDE = Search("table-1200-wide", mixed, (8,), own_knobs, ("muon",))
 
 
 def better_when_wide(at: Place) -> Grid:
@@ -183,9 +183,9 @@ def planned(best_for: Callable[[int], Grid]) -> Grid:
 BATCH = Search(
     "batch",
     planned(protocol.sides),
+    (8, 8, 8, 8, 8, 8),
     knobs,
     ("batch", "steps", "muon"),
-    rounds=(8, 8, 8, 8, 8, 8),
     around=("all", "best", lambda at: planned(lambda steps: RACE[steps].best(at))),
     runoff=3,  # seed 0 alone chose for AdamW, by 0.003 nats, a setting 0.09 worse at other seeds
 )
@@ -205,7 +205,7 @@ def regression_knobs(config: TrainConfig) -> tuple[Knob, ...]:
     return (MUON if config.muon else adamw) + REGRESSION_OUTER
 
 
-IN_CONTEXT = Search("regression-600", [LINEAR_ADAMW, LINEAR], regression_knobs, RIVALS, (16, 8, 8))
+IN_CONTEXT = Search("regression-600", [LINEAR_ADAMW, LINEAR], (16, 8, 8), regression_knobs, RIVALS)
 
 
 def routes(at: Place) -> Grid:
@@ -214,7 +214,7 @@ def routes(at: Place) -> Grid:
     return [partly(muon, adamw, groups) for groups in (("QK",), ("VO", "FFN"))]
 
 
-ROUTES = Search("regression-600-routes", routes, regression_knobs, RIVALS, rounds=(16, 8, 8))
+ROUTES = Search("regression-600-routes", routes, (16, 8, 8), regression_knobs, RIVALS)
 
 
 # Weight decay, with the same product of rate and decay for either optimizer: three strengths, five
@@ -226,7 +226,7 @@ DECAYED = best_with(
 # Would tuned decay help either? It is a sixth number of both, near what did no harm above.
 DECAY = Knob("matrix_decay", 2e-5, 2e-3)
 SOME_DECAY = best_with(RACE[1200], matrix_decay=2e-4)
-DECAYING = near("decay-tuned", SOME_DECAY, (8,), lambda config: (*knobs(config), DECAY))
+DECAYING = near("decay-tuned", SOME_DECAY, (8,), knobs=lambda config: (*knobs(config), DECAY))
 
 
 # Does the optimizer that pretrained a model matter for the one that moves it on to code?
@@ -249,7 +249,7 @@ def mover_knobs(config: TrainConfig) -> tuple[Knob, ...]:
     )
 
 
-MOVING = Search("finetuning", movers, mover_knobs, ("pretrained_by", "muon"), (16, 8, 8, 8, 8))
+MOVING = Search("finetuning", movers, (16, 8, 8, 8, 8), mover_knobs, ("pretrained_by", "muon"))
 
 ON_TEXT = (ISOTROPY, TABLE, WIDE, NORMUON, LATENT, BATCH, FEWER)
 FURTHER = (IN_CONTEXT, ROUTES, MOVING, DECAYING)

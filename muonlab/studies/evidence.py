@@ -75,10 +75,7 @@ EVIDENCE = {
     "normuon": tuned(after_race.NORMUON, seeds=10, first=11, before=AFTER_RACE),
     "four": tuned(after_race.FEWER, seeds=10, before=AFTER_RACE),
     "latent-600": tuned(after_race.LATENT, seeds=5, first=6, before=AFTER_RACE),
-    "batch": replace(
-        tuned(after_race.BATCH, seeds=6, first=7),
-        tunings=(*race(150).tunings, *after_race.BATCH.tunings),
-    ),
+    "batch": tuned(after_race.BATCH, seeds=6, first=7, before=(race(150),)),
     "facts-400": Study(
         facts.FACTS_400.tunings,
         {**tuned(facts.FACTS_400, seeds=5, first=6).finals, "facts-400-rate": facts.rate_alone},

@@ -73,7 +73,7 @@ def people_known(measured: dict[str, Any]) -> float:
 
 
 # Best values lay at edges, so all have four rounds; what began from the third begins there still.
-FACTS_400 = Search("facts-400", learners(400), learner_knobs, whose, rounds=(8, 8, 8, 8))
+FACTS_400 = Search("facts-400", learners(400), (8, 8, 8, 8), learner_knobs, whose)
 
 
 def rate_alone(at: Place) -> Grid:
@@ -98,7 +98,7 @@ def for_longer(at: Place) -> Grid:
     return cross(best_at_400(at, *AT_1200), steps=1200, eval_every=1200)
 
 
-FACTS_1200 = near("facts-1200", for_longer, (8, 8, 8), learner_knobs, whose)
+FACTS_1200 = near("facts-1200", for_longer, (8, 8, 8), knobs=learner_knobs, contest=whose)
 
 
 def imbalances(at: Place) -> Grid:
@@ -107,5 +107,5 @@ def imbalances(at: Place) -> Grid:
     return cross(best, corpus=[f"facts-9-zipf{s}" for s in ("0", "0.5", "1.5")])
 
 
-IMBALANCE = near("imbalance", imbalances, (8, 8, 8, 8), learner_knobs, whose)
+IMBALANCE = near("imbalance", imbalances, (8, 8, 8, 8), knobs=learner_knobs, contest=whose)
 LEARNING = (FACTS_400, FACTS_1200, IMBALANCE)

@@ -233,7 +233,7 @@ class Hypothesis:
             return tuple(knob for knob in knobs(config) if not named & knob.options)
 
         contest = (*self.better, *self.change)
-        return Search("tuning", [*self.sides()], free, contest, rounds=(trials,))
+        return Search("tuning", [*self.sides()], (trials,), free, contest)
 
     def finals(self, search: Search, at: Place, count: int) -> Grid:
         """Returns the best of all sides at new seeds; a broken sweep holds pairs."""

@@ -50,7 +50,7 @@ def best_of(at: Place, *searches: Search) -> Grid:
     return first.best(at, *more)
 
 
-GPU_LOW = Search("race-gpu-low", GPU.best, lambda c: LOW_KNOBS[c.muon], RIVALS, (8,), in_turns=True)
+GPU_LOW = Search("race-gpu-low", GPU.best, (8,), lambda c: LOW_KNOBS[c.muon], RIVALS, in_turns=True)
 GPU_NEAR = near("race-gpu-near", lambda at: best_of(at, GPU, GPU_LOW), (9,), in_turns=True)
 
 
@@ -115,7 +115,7 @@ ON_LAPTOP: dict[str, dict[str, Any]] = {
     "ladder-wide": {"corpus": "docs", "size": "wide", "steps": 500},
 }
 LADDER = {
-    name: Search(name, protocol.sides(**rung)[:2], lambda c: LADDER_KNOBS[c.muon], RIVALS)
+    name: Search(name, protocol.sides(**rung)[:2], (16, 8), lambda c: LADDER_KNOBS[c.muon], RIVALS)
     for name, rung in ON_LAPTOP.items()
 }
 # In its second round AdamW still gained .17 nats, Muon .005: a third for both, and other seeds.

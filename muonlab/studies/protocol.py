@@ -7,13 +7,14 @@ new ones where a round came after a look at those.
 Every run ends with its rates decayed to 0.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from muonlab.optim.rules import rule_of
 from muonlab.sweeps.search import Knob, Search
-from muonlab.sweeps.study import Contest, Grid, Phase, Place, Study, Tuning, cross
+from muonlab.sweeps.study import Grid, Phase, Place, Study, Tuning, cross
 from muonlab.training.config import TrainConfig
 
 # Which setting tells two optimizers apart best, for an hour of computing? AdamW alone answers, so
@@ -69,16 +70,8 @@ def sides(steps: int, **setting: Any) -> Grid:
 RIVALS = ("muon", "rule")
 
 
-def near(
-    name: str,
-    sides: Grid | Phase,
-    rounds: tuple[int, ...],
-    knobs: Callable[[TrainConfig], tuple[Knob, ...]] = knobs,
-    contest: Contest = RIVALS,
-    **options: Any,
-) -> Search:
-    """Returns a search that begins around its sides, and goes on around the best so far."""
-    return Search(name, sides, knobs, contest, rounds, ("best",), **options)
+near = partial(Search, knobs=knobs, contest=RIVALS, around=("best",))
+"""A search that begins around its sides, and goes on around the best so far."""
 
 
 def best_with(search: Search, **fields: Any) -> Phase:
@@ -92,8 +85,8 @@ def partly(muon: TrainConfig, adamw: TrainConfig, groups: tuple[str, ...]) -> Tr
     return replace(muon, muon=groups, **kept) if groups else adamw
 
 
-def rounds_of(*searches: Search) -> tuple[Tuning, ...]:
-    """Returns the rounds of some searches, one after the other."""
+def rounds_of(*searches: Search | Study) -> tuple[Tuning, ...]:
+    """Returns the rounds of some searches, or studies, one after the other."""
     return tuple(tuning for search in searches for tuning in search.tunings)
 
 
@@ -110,7 +103,7 @@ def tuned(
     *searches: Search,
     seeds: int,
     first: int = 1,
-    before: tuple[Search, ...] = (),
+    before: tuple[Search | Study, ...] = (),
     name: str = "",
     spectra: int = 0,
 ) -> Study:

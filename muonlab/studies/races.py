@@ -29,8 +29,8 @@ def found_since(at: Place) -> Grid:
 
 
 RACE = {
-    150: Search("race-150", sides(150), knobs, RIVALS, (16, 16, 16), ("all", "best", found_since)),
-    1200: Search("race-1200", sides(1200), knobs, RIVALS, rounds=(16, 8, 8)),
+    150: Search("race-150", sides(150), (16, 16, 16), knobs, RIVALS, ("all", "best", found_since)),
+    1200: Search("race-1200", sides(1200), (16, 8, 8), knobs, RIVALS),
 }
 # Three rounds: after two, Muon's average of the rest was the highest but one.
 RACE[4800] = near("race-4800", best_with(RACE[1200], steps=4800, eval_every=4800), (8, 8, 8))
@@ -38,8 +38,8 @@ RACE[4800] = near("race-4800", best_with(RACE[1200], steps=4800, eval_every=4800
 # On a GPU: ten times the steps' tokens and eighteen times the model, tuned like the laptop's race.
 ON_GPU: dict[str, Any] = {"corpus": "docs", "size": "small", "steps": 1000, "eval_tokens": 2**18}
 ON_GPU |= {"batch": 32, "context": 256}
-GPU = Search("race-gpu", sides(**ON_GPU)[:2], knobs, RIVALS)
-GPU_NORMUON = Search("race-gpu-normuon", sides(**ON_GPU)[2:], knobs, RIVALS)
+GPU = Search("race-gpu", sides(**ON_GPU)[:2], (16, 8), knobs, RIVALS)
+GPU_NORMUON = Search("race-gpu-normuon", sides(**ON_GPU)[2:], (16, 8), knobs, RIVALS)
 GPU_SEEDS = range(1, 6)
 
 
@@ -56,7 +56,7 @@ def vo_ffn(steps: int) -> Search:
         return [partly(muon, adamw, ("VO", "FFN"))]
 
     first = RACE[steps]
-    return Search(f"{first.name}-vo-ffn", side, knobs, RIVALS, first.rounds, first.around[:2])
+    return Search(f"{first.name}-vo-ffn", side, first.rounds, knobs, RIVALS, first.around[:2])
 
 
 VO_FFN = {steps: vo_ffn(steps) for steps in (150, 1200)}  # 4,800 ask for growth alone
@@ -82,7 +82,7 @@ def race(steps: int) -> Study:
 # the race's best (all 1) on: over the whole ranges eight trials would hardly find anything.
 FACTORS = tuple(Knob(f"matrix_lr_factors.{n}", 0.25, 4) for n in range(4))
 # Three rounds: in the second AdamW still gained a hundredth of a nat.
-RATES = {1200: near("rates-1200", best_with(RACE[1200]), (8, 8, 8), lambda c: FACTORS)}
+RATES = {1200: near("rates-1200", best_with(RACE[1200]), (8, 8, 8), knobs=lambda c: FACTORS)}
 
 
 def long_rates(at: Place) -> Grid:
@@ -91,7 +91,7 @@ def long_rates(at: Place) -> Grid:
     return [replace(c, matrix_lr_factors=own.matrix_lr_factors) for c, own in pairs]
 
 
-RATES[4800] = near("rates-4800", long_rates, (8,), RATES[1200].knobs)
+RATES[4800] = near("rates-4800", long_rates, (8,), knobs=RATES[1200].knobs)
 
 
 def shorter(search: Search, where: dict[str, int], seeds: range, parts: Sequence[float]) -> Phase:
@@ -154,7 +154,7 @@ def mapped(at: Place) -> Grid:
 # words may lie elsewhere, so the second round goes over the whole ranges, on both sides.
 MANY_WORDS = best_with(RACE[1200], corpus="docs")
 VOCABULARY = Search(
-    "vocabulary-1200", MANY_WORDS, knobs, RIVALS, (8, 16, 8, 8, 8), ("best", "all"), runoff=3
+    "vocabulary-1200", MANY_WORDS, (8, 16, 8, 8, 8), knobs, RIVALS, ("best", "all"), runoff=3
 )
 
 ALL_RACES = (*RACE.values(), AGAIN, *VO_FFN.values(), *RATES.values(), VOCABULARY)

@@ -86,9 +86,9 @@ class Search:
 
     name: str  # of its phases, with the number of the round behind
     sides: Grid | Phase  # the setting that each contestant starts from
+    rounds: tuple[int, ...]  # trials of each contestant
     knobs: Callable[[TrainConfig], tuple[Knob, ...]]  # those of a contestant
     contest: Contest
-    rounds: tuple[int, ...] = (16, 8)  # trials of each contestant
     # Where each round looks: over the whole ranges, around the best so far (of the first round, the
     # sides), or around other settings. Where nothing is said: the first over all, later ones near.
     around: tuple[Literal["all", "best"] | Phase, ...] = ()
