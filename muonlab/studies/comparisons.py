@@ -1,11 +1,14 @@
 """Every race of two optimizers that is recorded: what it asks, what came out, and on what ground.
 
 The evidence notebooks make their first tables from these, and the map of Muon's lead its points.
+Those of AdamW and Muon on text stand in comparisons.json.
 """
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from operator import itemgetter
+from pathlib import Path
 from statistics import mean
 from typing import Any
 
@@ -147,45 +150,16 @@ class Comparison:
         return [run for run in runs if where.items() <= run.config.items()]
 
 
-def _batch(batch: int, steps: int, shorter: str) -> Comparison:
-    question = f"{batch} sequences a step, {steps:,} steps"
-    return Comparison(question, "batch", where={"batch": batch, "steps": steps}, shorter=shorter)
+_RACES = json.loads(Path(__file__).with_name("comparisons.json").read_text("utf-8"))
 
 
-def _latent(attention: str, experts: int) -> Comparison:
-    question = f"{attention} attention{', experts' if experts else ''}, 600 steps"
-    where = {"attention": attention, "experts": experts}
-    return Comparison(question, "latent-600", where=where, shorter="latent-600")
+def _races(group: str) -> tuple[Comparison, ...]:
+    return tuple(Comparison(**fields) for fields in _RACES[group])
 
 
-def _to_code(by: str) -> Comparison:
-    question, where = f"on to code, from {by}'s model", {"pretrained_by": by}
-    return Comparison(question, "finetuning", where=where, shorter="finetuning")
-
-
-LAPTOP = Comparison("the race on a laptop, 1,200 steps", "race-1200", shorter="race")
-GPU = Comparison("the race on a GPU", "race-gpu")
-LENGTHS = (
-    Comparison("the race on a laptop, 150 steps", "race-150"),
-    LAPTOP,
-    Comparison("the same, eight more trials, ten new seeds", "race-again"),
-    Comparison("the race on a laptop, 4,800 steps", "race-4800", shorter="race-4800"),
-)
-KINDS = (
-    Comparison("a rate for each kind of matrix", "rates-1200", shorter="rates"),
-    Comparison("weight decay on both sides", "decay-tuned", shorter="decay-tuned"),
-    Comparison("a vocabulary of 4,096", "vocabulary-1200", shorter="vocabulary"),
-)
-BATCHES = (_batch(8, 1600, "batch"), _batch(8, 100, "batch-100"), _batch(128, 100, "batch-128"))
-MODELS = tuple(_latent(a, e) for e in (0, 16) for a in ("multi-head", "latent"))
-CODE = (_to_code("AdamW"), _to_code("Muon"))
-RUNGS = (
-    Comparison("the laptop's model, the GPU's tokens a step", "ladder-tokens"),
-    Comparison("the GPU's model, the laptop's tokens a step", "ladder-small"),
-    Comparison("the same for 1,000 steps, nothing tuned again", "ladder-small-1000"),
-    Comparison("the laptop's model, vocabulary 4,096, 500 steps", "ladder-tiny"),
-    Comparison("half as wide again, vocabulary 4,096, 500 steps", "ladder-wide"),
-)
+LENGTHS, KINDS, BATCHES = _races("lengths"), _races("kinds"), _races("batches")
+MODELS, CODE, RUNGS, [GPU] = _races("models"), _races("code"), _races("rungs"), _races("GPU")
+LAPTOP = LENGTHS[1]
 IN_TIME = (LAPTOP, LENGTHS[3], *KINDS, *BATCHES, *MODELS, *CODE)
 
 
