@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import torch
@@ -80,26 +81,17 @@ def bench_report(record: Mapping[str, Any]) -> str:
     made, peak = record["provenance"], dict(record["peak"])
     copies = peak.pop("copy")
     speeds = [f"{1e-3 * speed:.2f} TFLOP/s in {name}" for name, speed in peak.items()]
-    alone, steps = record["newton_schulz_steps"], record["optimizer_step"]
-    timed = [*alone, *steps, *record["training"]]
-    accepted, rejected = (sum(row[key] for row in timed) for key in ("samples", "rejected"))
-    lines = [
-        f"Measured on {made['device']}, {made['threads']} threads, torch {made['torch']}, on "
-        f"{made['utc'][:10]}, code {made['code']}. Products reach {' and '.join(speeds)}; copies "
-        f"{copies:.0f} GB/s.",
-        "**Newton-Schulz**, five steps or four, milliseconds a matrix in stacks of 12. Ratios are "
-        "to torch.optim.Muon's routine; the floor is the products of our form at the machine's "
-        "best speed (five steps), and the share of peak is the floor divided by the time.",
-        markdown(*columns(map(_cells, alone))),
-        "**One optimizer step** of a 6 × 384 GPT, 10.7M numbers. The floor is the products, and "
-        "one read of weights, momentum and gradients with one write of the first two.",
-        markdown(*columns(map(_cells, steps))),
-        "**Training** the same GPT, 8 × 256 tokens a step, forward and backward included.",
-        markdown(*columns(map(_cells, record["training"]))),
-        f"Every figure is the median of samples taken in turns; {accepted} samples count, "
-        f"{rejected} were rejected because other processes were busy.",
-    ]
-    return _printable("\n\n".join(lines))
+    parts = {part: record[part] for part in ("newton_schulz_steps", "optimizer_step", "training")}
+    text = Template(Path(__file__).with_name("bench.md").read_text(encoding="utf-8")).substitute(
+        made,
+        day=made["utc"][:10],
+        speeds=" and ".join(speeds),
+        copies=f"{copies:.0f}",
+        accepted=sum(row["samples"] for rows in parts.values() for row in rows),
+        rejected=sum(row["rejected"] for rows in parts.values() for row in rows),
+        **{part: markdown(*columns(map(_cells, rows))) for part, rows in parts.items()},
+    )
+    return _printable(text)
 
 
 def _printable(text: str) -> str:
