@@ -46,20 +46,11 @@ def _ten_facts(p: Tensor, facts: tuple[Tensor, Tensor], rule: str, length: float
     if rule == "adam":  # at the lowest rate the common fact takes 171 steps in some rotations
         return memory.train(p, *facts, "adam", length, 200, momentum=0.9, beta2=0.999).correct
 
-    def step(G: Tensor) -> Tensor:
+    def even(G: Tensor) -> Tensor:
         D = memory.direction(G, rule)  # type: ignore[arg-type]
-        return length / matrix_norm(D, 2) * D
+        return D / matrix_norm(D, 2)
 
-    return _known(p, *facts, step, 100)
-
-
-def _known(p: Tensor, E: Tensor, values: Tensor, step: Rule, steps: int) -> Tensor:
-    """Returns the probability of each fact's right answer, before each step from −∇L."""
-    W, known = torch.zeros(len(p), len(p)).double(), []
-    for _ in range(steps):
-        known.append(memory.answers(W, E, values).diagonal())
-        W = W + step(memory.descent(W, E, values, p))
-    return torch.stack(known)
+    return memory.train(p, *facts, even, length, 100).correct
 
 
 RATES_TRIED = torch.logspace(-2, 1.5, 22)
@@ -196,12 +187,12 @@ def balance(steps: int = 400, lengths: Sequence[float] = (0.125, 0.5, 2, 8, 32))
     Normalized gradient descent gets the Frobenius length of Muon's step.
     """
     p, E = embeddings.two_block(99, 20, 0.8), torch.eye(99).double()
-    ways: dict[str, Rule] = {"gd": lambda G: G, "muon": polar}
-    ways["normalized"] = lambda G: G / G.norm().clamp_min(1e-300) * 98**0.5
+    rules: dict[str, memory.StepRule | Rule] = {"gd": "gd", "muon": "muon"}
+    rules["normalized"] = lambda G: G / G.norm().clamp_min(1e-300) * 98**0.5
 
     def run(rule: str, length: float) -> list[list[float]]:
-        known = _known(p, E, E, lambda G: length * ways[rule](G), steps)
-        return known[:, [0, -1]].tolist()
+        trace = memory.train(p, E, E, rules[rule], length, steps - 1)
+        return trace.correct[:, [0, -1]].tolist()
 
     for rule, length in (("gd", 20.0), ("normalized", 0.5), ("muon", 0.5)):
         yield f"{rule} by step", short(run(rule, length))

@@ -8,6 +8,7 @@ key with probabilities over all values,
 where p_k says how often fact k is seen. W starts at 0. Source: arXiv 2509.26030, section 5.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -44,13 +45,15 @@ def descent(W: Tensor, E: Tensor, values: Tensor, p: Tensor) -> Tensor:
     return values @ (surprise * p) @ E.mT
 
 
-def direction(G: Tensor, rule: StepRule) -> Tensor:
+def direction(G: Tensor, rule: StepRule | Callable[[Tensor], Tensor]) -> Tensor:
     """Returns what the rule makes of −∇L: itself, its signs, or its polar factor.
 
     "sign" is Adam without memory (β₁ = β₂ = 0), "muon" Muon without momentum. A singular value that
     is 0 stays 0: the gradient at W = 0 has one. "newton_schulz" and "polar_express" put five steps
-    of Jordan's or of the Polar Express schedule in the place of the SVD.
+    of Jordan's or of the Polar Express schedule in the place of the SVD. A function is a rule, too.
     """
+    if callable(rule):
+        return rule(G)
     if rule == "gd":
         return G
     if rule == "sign":
@@ -77,7 +80,7 @@ def train(
     p: Tensor,
     E: Tensor,
     values: Tensor,
-    rule: StepRule | Literal["adam"],
+    rule: StepRule | Literal["adam"] | Callable[[Tensor], Tensor],
     lr: float,
     steps: int,
     *,
