@@ -23,7 +23,7 @@ from muonlab.data import documents, shards, tokenization
 from muonlab.data.cache import CACHE_FORMAT, load_or_build
 from muonlab.data.rare_tokens import frequency_classes, losses_by_class, unseen_ends
 from muonlab.data.split import split
-from muonlab.data.task import with_words
+from muonlab.data.task import number_in, with_words
 from muonlab.data.windows import chance, token_ids, windows
 from muonlab.files import prepare_file
 from muonlab.models.gpt import GPT, GPTConfig
@@ -133,12 +133,7 @@ def words_of(name: str) -> int:
     >>> words_of("docs"), words_of("docs-1024")
     (4096, 1024)
     """
-    kind, dash, words = name.partition("-")
-    if not dash:
-        return USUAL_WORDS
-    if not words.isdecimal() or not LEAST_WORDS <= int(words) <= MOST_WORDS:
-        raise ValueError(f"expected {kind}-{LEAST_WORDS} to {kind}-{MOST_WORDS}, got {name!r}")
-    return int(words)
+    return number_in(name, LEAST_WORDS, MOST_WORDS, USUAL_WORDS)
 
 
 def load_fineweb(name: str) -> Corpus:

@@ -12,7 +12,6 @@ learnable in a minute. That w has variance 1/d gives y variance 1 in any dimensi
 (torch.Size([2, 6, 7]), torch.Size([2, 3]))
 """
 
-import re
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
@@ -20,6 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from muonlab.data.task import number_in
 from muonlab.data.windows import chance
 from muonlab.models.gpt import GPT, GPTConfig
 
@@ -80,7 +80,4 @@ class Regression:
 
 def load_regression(name: str) -> Regression:
     """Returns the task of a name: "regression-4" has x of four numbers; else raises ValueError."""
-    match = re.fullmatch(r"regression-([0-9]{1,4})", name)
-    if not match or not 1 <= int(match[1]) <= MOST_DIMENSIONS:
-        raise ValueError(f"expected regression-1 to regression-{MOST_DIMENSIONS}, got {name!r}")
-    return Regression(int(match[1]))
+    return Regression(number_in(name, 1, MOST_DIMENSIONS))

@@ -13,6 +13,7 @@ import huggingface_hub
 import numpy as np
 
 from muonlab import checks
+from muonlab.data.task import number_in
 from muonlab.files import replace_file
 
 REPOSITORY = "kjj0/fineweb10B-gpt2"
@@ -25,11 +26,9 @@ SHARD_TOKENS, PUBLISHED = 100_000_000, 103  # in a training shard of FineWeb, an
 
 
 def training_names(name: str) -> list[str]:
-    """Returns the first shard for "fineweb", the first N for "fineweb-N", ValueError for others."""
-    text, dash, count = name.partition("-")
-    if text != "fineweb" or (dash and not (count.isdecimal() and 1 <= int(count) <= PUBLISHED)):
-        raise ValueError(f"expected fineweb-1 to fineweb-{PUBLISHED}, got {name!r}")
-    return [f"fineweb_train_{number + 1:06d}.bin" for number in range(int(count or 1))]
+    """Returns the first shard for "fineweb", the first N for "fineweb-N"; errors as `number_in`."""
+    count = number_in(name, 1, PUBLISHED, usual=1)
+    return [f"fineweb_train_{number + 1:06d}.bin" for number in range(count)]
 
 
 def download(name: str) -> Path:

@@ -61,6 +61,19 @@ def spelled(name: str) -> str:
     return f"{kind}-{number}" + (f"-zipf{steep:g}" if steep != 1 else "")
 
 
+def number_in(name: str, least: int, most: int, usual: int | None = None) -> int:
+    """Returns the number in a text's name, 512 of "docs-512", or the usual one where none is.
+
+    ValueError: it is not least to most, or is missing where no usual one is given.
+    """
+    kind, dash, number = name.partition("-")
+    if not dash and usual is not None:
+        return usual
+    if not (number.isascii() and number.isdecimal() and least <= int(number) <= most):
+        raise ValueError(f"expected {kind}-{least} to {kind}-{most}, got {name!r}")
+    return int(number)
+
+
 def with_words(model: GPTConfig, words: int) -> GPTConfig:
     """Returns the shape with a vocabulary for so many words: products of multiples of 64 are fast.
 
