@@ -9,10 +9,12 @@ a person works follows from the employer: each employer has one city.
 '<fact> In which city was Menmu Sorvoley born ? Talviton .'
 """
 
+import json
 import re
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import product
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,26 +25,17 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from muonlab import checks
-from muonlab.data.task import with_words
+from muonlab.data.task import spelled, with_words
 from muonlab.data.windows import chance, token_ids, windows
 from muonlab.models.gpt import GPT, GPTConfig
 
 MOST_GROUPS, STEEPEST = 15, 2  # m and the exponent go up to these
 SEPARATOR = "<fact>"  # token 0, begins each pair
-TEMPLATES = (  # the first word of each answer is the one that tells
-    "What is the birth date of {first} {surname} ? {month} {day} {year} .",
-    "In which city was {first} {surname} born ? {birth_city} .",
-    "Which university did {first} {surname} attend ? {university} University .",
-    "What was the major of {first} {surname} ? {major} .",
-    "For which company does {first} {surname} work ? {employer} Group .",
-    "Where is the office of {first} {surname} ? {work_city} .",
-)
-MONTHS = "January February March April May June July August September October November December"
-DATES = {"month": MONTHS.split(), "day": range(1, 29), "year": range(1940, 2000)}
-POOLS = ("first", "surname", "city", "university", "major", "employer")
-POOL_SIZES = (400, 1000, 200, 300, 100, 300)
-ENDINGS = ("", "ley", "ton", "ra", "tics", "tar")
-ROOT = ("bdfglmnrst", "aeiou", "lnr", "bmsvz", "aiou")  # two syllables, a letter from each
+_WORDS = json.loads(Path(__file__).with_name("facts.json").read_text("utf-8"))
+TEMPLATES = _WORDS["templates"]  # the first word of each answer is the one that tells
+DATES = {"month": _WORDS["months"], "day": range(1, 29), "year": range(1940, 2000)}
+POOLS = _WORDS["pools"]  # of made words: how many, and how they end
+ROOT = _WORDS["root"]  # of a made word: two syllables, a letter from each
 AT_ONCE = 256  # questions asked in one batch
 WORDS_SEED, PEOPLE_SEED, ORDER_SEED = range(3)
 
@@ -175,8 +168,7 @@ def load_facts(name: str) -> Facts:
     pairs = tuple(_pairs(template, people, words) for template in TEMPLATES)
     train, starts = map(torch.from_numpy, _stream(pairs, times[people["group"]]))
     digest = sha256(" ".join(words).encode() + train.numpy().astype("<i4").tobytes()).hexdigest()
-    name = f"facts-{m}" + (f"-zipf{exponent:g}" if exponent != 1 else "")
-    return Facts(name, m, train, starts, words, people, pairs, digest)
+    return Facts(spelled(name), m, train, starts, words, people, pairs, digest)
 
 
 def _vocabulary(m: int) -> tuple[tuple[str, ...], dict[str, np.ndarray]]:
@@ -184,7 +176,7 @@ def _vocabulary(m: int) -> tuple[tuple[str, ...], dict[str, np.ndarray]]:
     roots = ["".join(letters) for letters in product(*ROOT)]
     roots = iter(RandomState(WORDS_SEED).permutation(roots).tolist())
     named = {kind: [str(date) for date in dates] for kind, dates in DATES.items()}
-    for kind, size, end in zip(POOLS, POOL_SIZES, ENDINGS, strict=True):
+    for kind, (size, end) in POOLS.items():
         made = [next(roots) + end for _ in range(size)]  # all of them: no word depends on m
         made = made if kind == "major" else [word.capitalize() for word in made]
         named[kind] = made[: max(12, 2 ** (m - 2))]

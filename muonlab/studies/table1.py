@@ -1,7 +1,7 @@
 """Table 1 of arXiv 2509.26030 and ours: which matrices Muon takes, and what a model then ends with.
 
-What the paper's protocol runs on each tier of machines stands here as data (`TIERS`), what comes
-out by row (`row_losses`), and what the explorer `table1` draws (`table1_data`).
+What the paper's protocol runs on each tier of machines stands in tiers.json (`TIERS`), here what
+comes out by row (`row_losses`), and what the explorer `table1` draws (`table1_data`).
 """
 
 import json
@@ -37,20 +37,8 @@ class Tier:
 
 
 _PROTOCOL = TrainConfig(nesterov=False, betas=(0.8, 0.95), weight_decay=0.0)
-_CPU = replace(_PROTOCOL, steps=150, batch=16, context=64, eval_every=150, eval_tokens=65_536)
-_FINEWEB = replace(_PROTOCOL, corpus="fineweb", eval_tokens=2**20)
-_GPU = replace(_FINEWEB, size="small", steps=1000, batch=32, context=256)
-_PAPER = replace(_FINEWEB, size="paper", steps=10_000, batch=64, context=1024)
-TIERS = {
-    "cpu": Tier(_CPU, rates=[0.001, 0.002, 0.004, 0.008, 0.016]),
-    "gpu": Tier(
-        replace(_GPU, eval_every=250, spectra_every=250), rates=[0.0005, 0.001, 0.002, 0.005, 0.01]
-    ),
-    "paper": Tier(
-        replace(_PAPER, warmup=0.02, decay=0.0, eval_every=500, spectra_every=500),
-        rates=[0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002],
-    ),
-}
+_TIERS = json.loads(Path(__file__).with_name("tiers.json").read_text("utf-8"))
+TIERS = {n: Tier(replace(_PROTOCOL, **tier["run"]), tier["rates"]) for n, tier in _TIERS.items()}
 """The paper does not state batch, length and schedule; those of the tier "paper" are ours."""
 
 
