@@ -6,6 +6,7 @@ finds them in a few seconds, where `ast` needs half a minute; a test compares th
 
 import ast
 import inspect
+import json
 import os
 import platform
 import re
@@ -18,20 +19,11 @@ from pydoc_data.topics import topics
 
 from muonlab import checks
 
+_READ = json.loads(Path(__file__).with_name("documents.json").read_text("utf-8"))
 # What the course's own dependencies bring, never its extras: so the text does not depend on them.
-PACKAGES = (
-    *("torch", "numpy", "scipy", "pandas", "matplotlib", "seaborn", "networkx", "einops"),
-    *("pillow", "ipython", "ipywidgets", "traitlets", "tornado"),
-    *("jupyter_client", "jupyter_core", "jupyter_server", "nbformat", "nbconvert"),
-    *("requests", "jinja2", "tqdm", "psutil"),
-)
-# Of source files, where they are named otherwise than what is installed.
-FOLDERS = {"matplotlib": "matplotlib mpl_toolkits", "pillow": "PIL", "ipython": "IPython"}
+PACKAGES: dict[str, list[str]] = _READ["packages"]  # with the folders of their source files
 # Test suites, copies of other people's packages, and what Linux systems package apart from Python.
-LEFT_OUT = re.compile(
-    r"tests?|testing|_tests?|test_.*|_?vendor(ed)?|_vendored|third_party|externals?|__pycache__"
-    r"|site-packages|dist-packages|idlelib|lib2to3|turtledemo|ensurepip|tkinter|distutils"
-)
+LEFT_OUT = re.compile("|".join(_READ["left out"]))
 TEXT_SUFFIXES = (".txt", ".md", ".rst", ".text")
 SHORTEST = 80  # characters: shorter docstrings say little beyond the name they describe
 PASSAGE = 4_000  # characters: a long text file is cut at blank lines into passages of this length
@@ -71,7 +63,7 @@ def source_folders() -> Iterator[tuple[str, Path]]:
     """Yields the name of Python and of each installed package with a folder of its source files."""
     yield "python", Path(sysconfig.get_path("stdlib"))
     for name, _ in installed()[1:]:
-        for folder in FOLDERS.get(name, name).split():
+        for folder in PACKAGES[name]:
             yield name, Path(str(distribution(name).locate_file(folder)))
 
 
