@@ -21,7 +21,7 @@ import muonlab
 from muonlab import checks, doctor
 from muonlab.benchmark.bench import bench, bench_report, read_bench, write_bench
 from muonlab.cost import formulas as cost
-from muonlab.cost.measured import left
+from muonlab.cost.plans import left
 from muonlab.distributed import parallel
 from muonlab.files import course, prepare_file, prepare_page
 from muonlab.records.provenance import code_version, unchanged

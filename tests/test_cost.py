@@ -16,7 +16,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from muonlab import newton_schulz, route
 from muonlab.cost import formulas as cost
-from muonlab.cost import measured, plans
+from muonlab.cost import plans
 from muonlab.data.load import load_corpus
 from muonlab.data.task import with_words
 from muonlab.models.gpt import SIZES
@@ -316,8 +316,8 @@ GPU_RACE = TrainConfig(size="small", steps=1000, batch=32, context=256)
 )
 def test_the_minutes_of_a_run_are_those_of_its_timed_steps(who, options):
     of_a_step, run = GPU_TIMES[f"{who} ms"] / 60_000, replace(GPU_RACE, **options)
-    assert measured.minutes(run) == pytest.approx(1000 * of_a_step)
-    assert measured.minutes(replace(run, steps=250, seed=3)) == pytest.approx(250 * of_a_step)
+    assert plans.minutes(run) == pytest.approx(1000 * of_a_step)
+    assert plans.minutes(replace(run, steps=250, seed=3)) == pytest.approx(250 * of_a_step)
 
 
 NEVER_TIMED = [
@@ -335,7 +335,7 @@ NEVER_TIMED = [
 
 @pytest.mark.parametrize("options", NEVER_TIMED, ids=str)
 def test_what_nobody_has_timed_has_no_minutes(options):
-    assert measured.minutes(replace(GPU_RACE, **options)) is None
+    assert plans.minutes(replace(GPU_RACE, **options)) is None
 
 
 def test_what_is_left_of_a_study_stands_in_its_order_with_the_minutes_that_are_known(tmp_path):
@@ -349,7 +349,7 @@ def test_what_is_left_of_a_study_stands_in_its_order_with_the_minutes_that_are_k
     }
     half = GPU_TIMES["AdamW ms"] / 60  # minutes of 1000 steps
     append(Record(vars(timed), [1.0], [0.1], [], 1), tmp_path / "made-1.jsonl")
-    *lines, last = measured.left(phases, Place(tmp_path)).splitlines()
+    *lines, last = plans.left(phases, Place(tmp_path)).splitlines()
     assert [line.split() for line in lines] == [
         ["phase", "runs", "missing", "minutes", "on", "an", "NVIDIA", "H200"],
         ["1", "made-finals", "after", "its", "trials"],
@@ -360,4 +360,4 @@ def test_what_is_left_of_a_study_stands_in_its_order_with_the_minutes_that_are_k
     assert last.startswith(f"{2 * half:.1f} minutes on an NVIDIA H200, one run after")
     assert last.endswith("Not timed: 1 runs, and what follows from trials.")
     del phases["made-1"], phases["made-both"]
-    assert "H200" not in measured.left(phases, Place(tmp_path))
+    assert "H200" not in plans.left(phases, Place(tmp_path))
