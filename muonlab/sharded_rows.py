@@ -15,6 +15,7 @@ Source: Li et al., arXiv 2510.05491, Algorithm 2.
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any, TypeVar
@@ -25,6 +26,7 @@ from torch import Tensor
 from torch.distributed import ProcessGroup
 
 T = TypeVar("T")
+Owned = list[list[Tensor]]  # by each process: what it works on
 Kept = dict[Tensor, Tensor]  # of each parameter, what this process keeps, (1, m or fewer, n)
 Shapes = Sequence[Sequence[Sequence[int]]]  # of what comes from each process
 
@@ -66,49 +68,49 @@ def add_up(sums: Tensor, p: Tensor) -> Tensor:
     return sums
 
 
-def divide(costs: dict[T, int], processes: int) -> dict[T, int]:
-    """Returns the process that works on each parameter: the dearest first, to the least busy.
+def divide(costs: dict[T, int], processes: int) -> list[list[T]]:
+    """Returns what each process owns, to work on: the dearest first, to the least busy.
 
     It follows from the costs, which all processes know, so they agree.
 
     >>> divide({"a": 2, "b": 3, "c": 2, "d": 2, "e": 3}, 2)
-    {'b': 0, 'e': 1, 'a': 0, 'c': 1, 'd': 0}
+    [['b', 'a', 'd'], ['e', 'c']]
     """
-    load, owner_of = [0] * processes, {}
+    load: list[int] = [0] * processes
+    by_owner: list[list[T]] = [[] for _ in load]
     for p in sorted(costs, key=costs.__getitem__, reverse=True):
-        owner_of[p] = load.index(min(load))
-        load[owner_of[p]] += costs[p]
-    return owner_of
+        owner = load.index(min(load))
+        by_owner[owner].append(p)
+        load[owner] += costs[p]
+    return by_owner
 
 
 def plan(
     costs: dict[T, int], entries: dict[T, int], processes: int, most: int
-) -> tuple[dict[T, int], list[list[T]]]:
-    """Returns the owner of each parameter (see `divide`), and the pieces in which they travel.
+) -> tuple[list[list[T]], list[list[T]]]:
+    """Returns what each process owns (see `divide`), and the pieces in which all of it travels.
 
     In a piece, an owner has parameters with at most so many entries together, or a single one.
 
     >>> plan({"a": 2, "b": 3, "c": 2, "d": 2, "e": 3}, dict.fromkeys("abcde", 9), 2, most=18)[1]
-    [['b', 'e', 'a', 'c'], ['d']]
+    [['b', 'a', 'e', 'c'], ['d']]
     """
-    owner_of = divide(costs, processes)
-    pieces: list[list[T]] = []
-    last: dict[int, tuple[int, int]] = {}  # of each owner its last piece, and its entries in it
-    for p, owner in owner_of.items():
-        number, entries_held = last.get(owner, (0, 0))
-        if entries_held and entries_held + entries[p] > most:
-            number, entries_held = number + 1, 0
-        last[owner] = number, entries_held + entries[p]
-        if number == len(pieces):
-            pieces.append([])
-        pieces[number].append(p)
-    return owner_of, pieces
+    by_owner = divide(costs, processes)
+    pieces: dict[int, list[T]] = defaultdict(list)
+    for owned in by_owner:
+        number = entries_held = 0
+        for p in owned:
+            if entries_held and entries_held + entries[p] > most:
+                number, entries_held = number + 1, 0
+            entries_held += entries[p]
+            pieces[number].append(p)
+    return by_owner, [*pieces.values()]
 
 
 def at_owners(
     stacks: list[list[Tensor]],
     averages: list[Tensor],
-    owner_of: dict[Tensor, int],
+    by_owner: Owned,
     function: Callable[[Tensor], Tensor],
 ) -> list[Tensor]:
     """Returns, for each stack, this process's rows of what `function` makes of whole matrices.
@@ -116,39 +118,38 @@ def at_owners(
     Args:
         stacks: parameters that are sharded alike, those of a stack of one shape.
         averages: for each stack, the rows that this process keeps, (b, 1, m or fewer, n).
-        owner_of: of each of the parameters, as from `divide`, and perhaps of others.
+        by_owner: whose the parameters are, as from `divide`, and perhaps others.
         function: of (b, 1, m, n), to the same shape.
     """
     group = group_of(stacks[0][0])
     rows = dict(zip(chain(*stacks), chain(*averages), strict=True))
-    owner_of = {p: owner_of[p] for p in rows}
-    complete = _gather(rows, owner_of, group)
+    by_owner = [[p for p in owned if p in rows] for owned in by_owner]
+    complete = _gather(rows, by_owner, group)
     for stack in stacks:
         if owned := [p for p in stack if p in complete]:
             results = function(torch.stack([complete[p] for p in owned]))
             complete |= zip(owned, results.clone(), strict=True)  # `function` may use them again
-    rows = _scatter(complete, rows, owner_of, group)
+    rows = _scatter(complete, rows, by_owner, group)
     return [torch.stack([rows[p] for p in stack]) for stack in stacks]
 
 
-def _gather(rows: Kept, owner_of: dict[Tensor, int], group: ProcessGroup) -> Kept:
+def _gather(rows: Kept, by_owner: Owned, group: ProcessGroup) -> Kept:
     """Returns the matrices that this process owns, whole, and sends the others its rows."""
-    everybody, owned = range(group.size()), _owned(group.rank(), owner_of)
-    sent = [[rows[p] for p in _owned(r, owner_of)] for r in everybody]
+    everybody, owned = range(group.size()), by_owner[group.rank()]
+    sent = [[rows[p] for p in theirs] for theirs in by_owner]
     shapes = [[(1, _height(p, r, group), rows[p].size(-1)) for p in owned] for r in everybody]
     received = _exchange(sent, shapes, group, like=next(iter(rows.values())))
     return {p: torch.cat(parts, dim=1) for p, *parts in zip(owned, *received, strict=True)}
 
 
-def _scatter(complete: Kept, rows: Kept, owner_of: dict[Tensor, int], group: ProcessGroup) -> Kept:
+def _scatter(complete: Kept, rows: Kept, by_owner: Owned, group: ProcessGroup) -> Kept:
     """Returns this process's rows of all matrices, and sends the others theirs of its own."""
-    everybody, owned = range(group.size()), _owned(group.rank(), owner_of)
+    everybody, owned = range(group.size()), by_owner[group.rank()]
     cut = [complete[p].split([_height(p, r, group) for r in everybody], dim=1) for p in owned]
-    theirs = [_owned(r, owner_of) for r in everybody]
-    shapes = [[rows[p].shape for p in matrices] for matrices in theirs]
+    shapes = [[rows[p].shape for p in theirs] for theirs in by_owner]
     sent = [[parts[r] for parts in cut] for r in everybody]
     received = _exchange(sent, shapes, group, like=next(iter(rows.values())))
-    return dict(zip(chain(*theirs), chain(*received), strict=True))
+    return dict(zip(chain(*by_owner), chain(*received), strict=True))
 
 
 def _exchange(
@@ -163,10 +164,6 @@ def _exchange(
     dist.all_to_all_single(received, message, incoming, outgoing, group=group)
     parts = iter(received.split(sizes))
     return [[next(parts).view(shape) for shape in part] for part in shapes]
-
-
-def _owned(number: int, owner_of: dict[Tensor, int]) -> list[Tensor]:
-    return [p for p in owner_of if owner_of[p] == number]
 
 
 def _height(p: Tensor, number: int, group: ProcessGroup) -> int:

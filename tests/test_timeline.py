@@ -85,8 +85,7 @@ def test_overlap_is_what_a_simulation_gives(gpus, sequences, cards):
     bars = timeline(counts(), gpus * sequences * 2048, 2048, gpus, "AdamW", machine)
     model = sequences * 2048 * WEIGHTS / SPEED
     once = 4 * NUMBERS * (gpus - 1) / gpus / machine.to_all(gpus)
-    owner_of = divide(dict(enumerate([TALL] * 32 + [SQUARE] * 64)), gpus)
-    owned = [[i for i, owner in owner_of.items() if owner == gpu] for gpu in range(gpus)]
+    owned = divide(dict(enumerate([TALL] * 32 + [SQUARE] * 64)), gpus)
     cost = [sum(TALL if i < 32 else SQUARE for i in own) for own in owned]
     size = [sum(4 if i < 32 else 1 for i in own) * 2048**2 for own in owned]
     k = len(owned[cost.index(max(cost))])

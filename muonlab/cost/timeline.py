@@ -136,9 +136,7 @@ def _overlap(c: Counts, gpus: int, machine: Machine, done: float, free: float) -
 def _busiest(c: Counts, gpus: int, machine: Machine) -> tuple[float, float, int]:
     """Returns the most seconds of products, and of sending one way; and who has most, how many."""
     costs = dict(enumerate(c.muon_flops()))
-    owned: list[list[int]] = [[] for _ in range(gpus)]
-    for matrix, owner in divide(costs, gpus).items():
-        owned[owner].append(matrix)
+    owned = divide(costs, gpus)
     numbers = [m * n for m, n in c.matrices]
     most = max(owned, key=lambda own: sum(costs[i] for i in own))
     sent = max(sum(numbers[i] for i in own) for own in owned) * 2 * (gpus - 1) / gpus

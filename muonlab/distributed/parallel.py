@@ -15,6 +15,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from itertools import chain
 from typing import Any
 
 import torch
@@ -168,14 +169,15 @@ def step_shared(optimizer: Muon) -> None:
         return
     places = [pair for n, g in enumerate(optimizer.param_groups) for pair in named(g, n)]
     check_present(places, sum_of_all, size())
-    owner_of = owners(optimizer)
-    for p, owner in owner_of.items():
+    by_owner = owners(optimizer)
+    for p in chain(*by_owner[: rank()], *by_owner[rank() + 1 :]):
         # NaN stays in sight of all, so that all raise the same error and none waits for another
-        if owner != rank() and p.grad is not None and is_finite(p.grad):
+        if p.grad is not None and is_finite(p.grad):
             p.grad = None
     optimizer.step()
-    for owner in sorted(set(owner_of.values())):
-        theirs = [p for p in owner_of if owner_of[p] == owner]
+    for owner, theirs in enumerate(by_owner):
+        if not theirs:  # more processes than matrices
+            continue
         flat = torch.cat([p.flatten() for p in theirs])
         dist.broadcast(flat, src=owner)
         if owner != rank():
@@ -190,13 +192,11 @@ def gather_state(optimizer: Muon) -> None:
     """
     if size() == 1:
         return
-    owner_of = owners(optimizer)
+    by_owner = owners(optimizer)
     # as objects, since `optim.rules` keep more than momenta; from GPU to GPU by the CPU
-    own_matrices = [p for p, owner in owner_of.items() if owner == rank()]
-    own_states = [_moved(optimizer.state.get(p, {}), "cpu") for p in own_matrices]
-    remaining = [iter(states) for states in gather(own_states)]
-    for p, owner in owner_of.items():
-        if state := next(remaining[owner]):
+    own_states = [_moved(optimizer.state.get(p, {}), "cpu") for p in by_owner[rank()]]
+    for p, state in zip(chain(*by_owner), chain(*gather(own_states)), strict=True):
+        if state:
             optimizer.state[p] = _moved(state, p.device)
 
 
@@ -209,8 +209,8 @@ def gather(value: Any) -> list[Any]:
     return everything
 
 
-def owners(optimizer: Muon) -> dict[Tensor, int]:
-    """Returns the process that steps each of Muon's matrices: the dearest first, to the least busy.
+def owners(optimizer: Muon) -> list[list[Tensor]]:
+    """Returns which of Muon's matrices each process steps: the dearest first, to the least busy.
 
     It follows from the shapes, so all processes agree. An owner's share of equal shapes is a stack.
     """

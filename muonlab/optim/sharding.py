@@ -25,12 +25,12 @@ def step(optimizer: Any, params: list[Tensor], group: Group) -> None:
         # of XXᵀ, up to a factor
         costs = {p: p.numel() * min(matrix_shape(p, group["kernels"])) for p in same}
         entries, most = {p: p.numel() for p in same}, entries_at_once(dtype, device)
-        owner_of, pieces = plan(costs, entries, processes.size(), most)
+        by_owner, pieces = plan(costs, entries, processes.size(), most)
         for piece in pieces:
             parts = [*as_stacks(piece, group)]
             # copied, as the next average takes the same scratch
             averages = [D.to(dtype, copy=True) for s in parts for D in optimizer._average(s, group)]
             matrices = [stack for s in parts for stack in s.by_stack(s.params)]
-            results = iter(at_owners(matrices, averages, owner_of, orthogonalize))
+            results = iter(at_owners(matrices, averages, by_owner, orthogonalize))
             for s in parts:
                 optimizer._add([next(results) for _ in s.sizes], s, group)
