@@ -64,7 +64,6 @@ from muonlab.training import checkpoints
 from muonlab.training.build import build_model
 from muonlab.training.config import TrainConfig
 from muonlab.training.run import CURVES, Run, load_model, train
-from muonlab.training.schedule import factor
 
 # and of torch, whose words about parameters its users know
 OURS = (str(Path(muonlab.__file__).parent), sys.modules["torch.optim.optimizer"].__file__)
@@ -397,7 +396,7 @@ TRAINING = [
     ("load_model('broken')", "checkpoint broken"),
     ("load_model(bomb('words', {'vocab_size': HUGE}))", "GiB free"),
     ("train(config(corpus='docs', steps=1), FACTS)", "corpus='docs' facts-3"),
-    ("factor(3, 10, NAN, 0.4)", "warmup=nan fractions"),
+    ("config(warmup=0.7, decay=0.4)", "warmup=0.7 decay=0.4 fractions"),
     ("build_model(config(corpus='docs'), FACTS)", "corpus='docs' facts-3"),
     ("Run(config(), FACTS, replicas=2)", "replicas 2"),
     (

@@ -17,7 +17,6 @@ from muonlab.optim.lr_scale import LRScale
 from muonlab.optim.orthogonalize import NORMS
 from muonlab.optim.routing import GROUPS
 from muonlab.optim.rules import OPTIONS, OWN, RULES, rule_of
-from muonlab.training.schedule import factor
 
 MUONS_OWN = {"lr", "rule", *OPTIONS} - {"betas"}  # AdamW reads those
 SHAPE = ("gated", "attention", "qk_norm", "fused_qkv", "experts")  # of the model, beside its size
@@ -107,7 +106,6 @@ class TrainConfig:
             if type(value) is not type(option.default) or value != option.default:
                 self._check(option, value)
         object.__setattr__(self, "corpus", spelled(self.corpus))
-        self.rate(0)  # warm-up and decay leave each other room
         self._check_together()
 
     def _check(self, option: dataclasses.Field[Any], value: Any) -> None:
@@ -126,7 +124,10 @@ class TrainConfig:
 
     def _check_together(self) -> None:
         """Raises ValueError for options that do not fit each other."""
-        size = SIZES[self.size]
+        size, warmup, decay = SIZES[self.size], self.warmup, self.decay
+        if warmup + decay > 1:
+            expected = "must be fractions of the steps, of a sum up to 1"
+            raise ValueError(f"{warmup=} and {decay=} {expected}")
         for entry in checks.several("several groups in muon, as ('QK', 'VO')", self.muon, str):
             group, _, block = entry.partition(".")
             checks.choice("muon", group, GROUPS)
@@ -147,8 +148,17 @@ class TrainConfig:
             raise ValueError(f"rule={self.rule!r} knows no stacks, which experts make")
 
     def rate(self, step: int) -> float:
-        """Returns what all learning rates are multiplied by at a step (see `schedule.factor`)."""
-        return factor(step, self.steps, self.warmup, self.decay)
+        """Returns what all learning rates are multiplied by at a step, in [0, 1].
+
+        They rise, stay, and fall to 0 after the last step, all linear.
+
+        >>> config = TrainConfig(steps=8, warmup=0.25, decay=0.5)
+        >>> [config.rate(step) for step in range(9)]
+        [0.5, 1.0, 1.0, 1.0, 1.0, 0.75, 0.5, 0.25, 0.0]
+        """
+        rising = (step + 1) / max(1, round(self.warmup * self.steps))
+        falling = (self.steps - step) / max(1, round(self.decay * self.steps))
+        return min(1.0, rising, falling)
 
     def idle(self) -> set[str]:
         """Returns the options that change nothing in this run."""
