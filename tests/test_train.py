@@ -24,8 +24,7 @@ from muonlab.sweeps.study import HERE, best_trial
 from muonlab.training import checkpoints
 from muonlab.training import run as train_module
 from muonlab.training.build import build_model, picks_bf16
-from muonlab.training.config import IDLE, TrainConfig
-from muonlab.training.pretraining import SETTINGS, first_run
+from muonlab.training.config import IDLE, PRETRAININGS, TrainConfig
 from muonlab.training.run import Diverged, Run, pretrained, tensors, train
 
 VOCABULARY = 50
@@ -352,16 +351,16 @@ def test_pretraining_for_a_corpus_with_other_tokens_is_refused(corpus):
 
 def test_a_pretraining_has_the_shape_of_its_model():
     config = TrainConfig(corpus="code", pretraining=5, attention="latent", qk_norm=False)
-    assert not first_run(config).qk_norm
+    assert not config.first_run().qk_norm
     matrices = "QKV", "O", "FFN"
     fused = replace(config, attention="multi-head", fused_qkv=True, muon=matrices)
-    assert first_run(replace(fused, pretrained_by="Muon")).muon == matrices
+    assert replace(fused, pretrained_by="Muon").first_run().muon == matrices
 
 
 def test_a_pretraining_that_diverges_is_no_record_of_another_run(pretraining, monkeypatch):
     config, _ = pretraining
     monkeypatch.setattr(engines, "load_corpus", lambda name: Cycle())
-    monkeypatch.setitem(SETTINGS["lesson-04"], "adamw_lr", 1e38)
+    monkeypatch.setitem(PRETRAININGS["lesson-04"], "adamw_lr", 1e38)
     record = engines.run_once(config, lambda name: Cycle())
     assert "the pretraining diverged at step" in record.failure
     assert TrainConfig(**record.config) == config
@@ -370,7 +369,7 @@ def test_a_pretraining_that_diverges_is_no_record_of_another_run(pretraining, mo
 def test_pretraining_has_the_rates_that_lesson_04_found():
     adamw = [run for run in recorded("lesson-04-tuning") if not run.config["muon"]]
     best = TrainConfig(**best_trial(adamw).config)
-    first = first_run(TrainConfig(corpus="code", pretraining=150))
+    first = TrainConfig(corpus="code", pretraining=150).first_run()
     assert replace(first, eval_tokens=best.eval_tokens) == best
 
 
@@ -379,7 +378,7 @@ def test_pretraining_has_the_settings_that_the_race_found(by):
     found = RACE[1200].best(HERE)[0 if by == "AdamW" else 1]
     moved = replace(found, corpus="code-512", steps=300, pretraining=1200, pretrained_by=by, seed=3)
     measured = {"eval_every": found.eval_every, "eval_tokens": found.eval_tokens}
-    assert replace(first_run(moved), **measured) == replace(found, seed=3)
+    assert replace(moved.first_run(), **measured) == replace(found, seed=3)
 
 
 def test_a_sweep_runs_what_is_missing_and_goes_on_after_a_divergence(tmp_path, monkeypatch):

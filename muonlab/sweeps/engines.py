@@ -24,7 +24,6 @@ from muonlab.optim.rules import OWN
 from muonlab.records.provenance import code_version, provenance
 from muonlab.records.record import Record
 from muonlab.training.config import IDLE, TrainConfig
-from muonlab.training.pretraining import first_run
 from muonlab.training.run import Diverged, train
 
 SLURM_JOBS = 8  # in the queue at once, unless --workers says otherwise
@@ -149,7 +148,7 @@ def run_once(config: TrainConfig, load: Callable[[str], Task], *, progress: bool
         own_step(config.rule)
     task = load(config.corpus)
     if config.pretraining:
-        load(first_run(config).corpus)  # which is what it reads first
+        load(config.first_run().corpus)  # which is what it reads first
     try:
         with warnings.catch_warnings():  # a grid gives all sides the same options
             warnings.filterwarnings("ignore", IDLE)

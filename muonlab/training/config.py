@@ -21,6 +21,15 @@ from muonlab.optim.rules import OPTIONS, OWN, RULES, rule_of
 MUONS_OWN = {"lr", "rule", *OPTIONS} - {"betas"}  # AdamW reads those
 SHAPE = ("gated", "attention", "qk_norm", "fused_qkv", "experts")  # of the model, beside its size
 IDLE = "in this run these options change nothing"
+# The settings of a pretraining, by `pretrained_by`: the best trials of lesson-04-tuning, which
+# pretrained one model for all seeds, and of race-1200, with as many models as seeds.
+PRETRAININGS: dict[str, dict[str, Any]] = {
+    "lesson-04": {"muon": (), "adamw_lr": 0.04, "adamw_matrix_lr": 0.001, "seed": 0},
+    "AdamW": {"muon": (), "adamw_lr": 0.015, "adamw_matrix_lr": 0.00189, "betas": (0.39, 0.99265)},
+    "Muon": {"lr": 0.0112, "momentum": 0.745, "adamw_lr": 0.0177, "betas": (0.9488, 0.9073)},
+}
+PRETRAININGS["AdamW"]["adamw_matrix_beta1"] = 0.9375
+CARRIED = ("size", *SHAPE, "context", "precision", "device", "seed")  # a fine-tuning's, too
 
 
 def _option(default: Any, text: str, **allowed: Any) -> Any:
@@ -74,9 +83,7 @@ class TrainConfig:
     weight_decay: float = _number(0.0, "decoupled decay, for both; 0 as in arXiv 2509.26030")
     matrix_decay: float = _number(0.0, "of matrices: what a step at the full rate takes off")
     pretraining: int = _number(0, "steps on docs that come first")
-    pretrained_by: str = _choice(
-        "lesson-04", "by that lesson, or the race's best of", ("lesson-04", "AdamW", "Muon")
-    )
+    pretrained_by: str = _choice("lesson-04", "by that lesson, or the race's best of", PRETRAININGS)
     steps: int = _number(200, "updates of the weights", 1)
     batch: int = _number(16, "sequences in a batch", 1)
     context: int = _number(64, "tokens in a sequence", 1)
@@ -159,6 +166,15 @@ class TrainConfig:
         rising = (step + 1) / max(1, round(self.warmup * self.steps))
         falling = (self.steps - step) / max(1, round(self.decay * self.steps))
         return min(1.0, rising, falling)
+
+    def first_run(self) -> "TrainConfig":
+        """Returns the run on docs whose weights a run with `pretraining` starts from."""
+        _, *vocabulary = self.corpus.split("-")
+        kept = {name: getattr(self, name) for name in CARRIED} | PRETRAININGS[self.pretrained_by]
+        if self.fused_qkv:
+            kept.setdefault("muon", ("QKV", "O", "FFN"))
+        text = "-".join(["docs", *vocabulary])
+        return TrainConfig(corpus=text, steps=self.pretraining, batch=16, **kept)
 
     def idle(self) -> set[str]:
         """Returns the options that change nothing in this run."""

@@ -29,7 +29,6 @@ from muonlab.theory.spectra import layer_spectra
 from muonlab.training import checkpoints
 from muonlab.training.build import build_model, build_optimizer, picks_bf16
 from muonlab.training.config import TrainConfig
-from muonlab.training.pretraining import first_run
 
 CURVES = ("train_loss", "step_seconds", "held_out", "spectra")  # lists that grow in a run
 RESUMED = ("step", "cpu_seconds", *CURVES)  # what a run goes on from, beside tensors
@@ -180,7 +179,7 @@ class Run:
         else:
             self.model = make().to(self.device)
         if config.pretraining:
-            sharded.fill(self.model, pretrained(first_run(config)))
+            sharded.fill(self.model, pretrained(config.first_run()))
         self.replica = self.model if shard else parallel.replicate(self.model)
         if config.compile:
             self.replica.compile()
