@@ -8,7 +8,7 @@ from muonlab.records.record import Record, contestant
 from muonlab.records.runs import by_contestant, contrasted, grouped
 from muonlab.statistics import mean_interval
 from muonlab.studies.comparisons import leads_in_time, step_ratio
-from muonlab.studies.evidence import FEWER_STEPS
+from muonlab.studies.evidence import FEWER_STEPS, SEARCHES
 from muonlab.studies.table1 import ALL_GROUPS
 from muonlab.sweeps.results import recorded
 from muonlab.sweeps.study import HERE
@@ -103,7 +103,7 @@ def test_how_much_longer_muons_step_is_comes_from_medians_of_processor_time():
 
 @pytest.mark.parametrize("name", FEWER_STEPS)
 def test_shorter_runs_are_the_best_setting_in_fewer_steps_at_the_seeds_that_judge(name):
-    search, _, _, parts = FEWER_STEPS[name]
+    search, parts = SEARCHES[FEWER_STEPS[name]["search"]], FEWER_STEPS[name]["parts"]
     runs = [TrainConfig(**run.config) for run in recorded(f"{name}-shorter")]
     best = {replace(c, steps=1, eval_every=1): c.steps for c in search.best(HERE)}
     for config in runs:

@@ -110,6 +110,9 @@ def other_ends(at: Place) -> Grid:
     return cross(left, seed=[1, 2, 3, 4, 5], eval_every=150)
 
 
+ENDS = {"table-1200-ends": other_ends}
+
+
 # The four settings of a row lie near the best of Muon on all. Here each row that mixes the two
 # searches the whole ranges, at those of the two common settings that it found the better.
 def mixed(at: Place) -> Grid:

@@ -1,15 +1,17 @@
 """All searches and studies that judge Muon against AdamW, by name (see `protocol`)."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 from muonlab.records.record import Record
 from muonlab.studies import after_race, facts, races
 from muonlab.studies.ladder import LEAD, LEAD_SEARCHES
 from muonlab.studies.protocol import knobs, pilot, rounds_of, tuned
-from muonlab.studies.races import ALL_RACES, MAPPING, RACE, RATES, judging, mapped, race
+from muonlab.studies.races import ALL_RACES, MAPPING, RACE, RATES, mapped, race
 from muonlab.studies.table1 import ALL_GROUPS
-from muonlab.sweeps.search import Knob, Search
+from muonlab.sweeps.search import Knob
 from muonlab.sweeps.study import Place, Study, Tuning, badness
 from muonlab.training.config import TrainConfig
 
@@ -64,10 +66,7 @@ EVIDENCE = {
     "isotropy": Study(rounds_of(*AFTER_RACE, after_race.ISOTROPY), after_race.CONTROLS),
     # `first`: the seeds before it were looked at before a round was added, so they do not count.
     "vocabulary-1200": tuned(races.VOCABULARY, seeds=10, first=16, before=AFTER_RACE),
-    "table-1200": Study(
-        rounds_of(*AFTER_RACE, after_race.TABLE),
-        {**tuned(after_race.TABLE, seeds=5).finals, "table-1200-ends": after_race.other_ends},
-    ),
+    "table-1200": tuned(after_race.TABLE, seeds=5, before=AFTER_RACE, more=after_race.ENDS),
     "table-1200-wide": Study(
         rounds_of(*AFTER_RACE, after_race.TABLE, after_race.WIDE),
         {"table-1200-wide": after_race.better_when_wide},
@@ -76,9 +75,8 @@ EVIDENCE = {
     "four": tuned(after_race.FEWER, seeds=10, before=AFTER_RACE),
     "latent-600": tuned(after_race.LATENT, seeds=5, first=6, before=AFTER_RACE),
     "batch": tuned(after_race.BATCH, seeds=6, first=7, before=(race(150),)),
-    "facts-400": Study(
-        facts.FACTS_400.tunings,
-        {**tuned(facts.FACTS_400, seeds=5, first=6).finals, "facts-400-rate": facts.rate_alone},
+    "facts-400": tuned(
+        facts.FACTS_400, seeds=5, first=6, more={"facts-400-rate": facts.rate_alone}
     ),
     "facts-1200": tuned(facts.FACTS_1200, seeds=5, first=6, before=(facts.FACTS_400,)),
     "imbalance": tuned(facts.IMBALANCE, seeds=5, first=16, before=(facts.FACTS_400,)),
@@ -92,24 +90,10 @@ EVIDENCE = {
 # How far does Muon come in the time of AdamW's steps? Its best settings, planned for so many parts
 # of their steps as a longer step may leave: with 1,024 tokens it takes 1.1 to 1.25 times as long as
 # AdamW's, with half of them up to 1.44 times, with experts up to 1.8 times.
-FRACTIONS = (0.75, 0.85)
-FEWER_STEPS: dict[str, tuple[Search, dict[str, int], range, tuple[float, ...]]] = {
-    "race": (RACE[1200], {}, judging(1200), FRACTIONS),
-    "race-4800": (RACE[4800], {}, judging(4800), FRACTIONS),
-    "rates": (RATES[1200], {}, judging(1200), FRACTIONS),
-    "vocabulary": (races.VOCABULARY, {}, range(16, 26), FRACTIONS),
-    "latent-600": (after_race.LATENT, {}, range(6, 11), (0.55, *FRACTIONS)),
-    "batch": (after_race.BATCH, {"batch": 8, "steps": 1600}, range(7, 13), (0.65, 0.8)),
-    "batch-100": (after_race.BATCH, {"batch": 8, "steps": 100}, range(7, 13), (0.65, 0.8)),
-    "batch-128": (after_race.BATCH, {"batch": 128}, range(7, 13), (0.9,)),
-    "facts-400": (facts.FACTS_400, {}, range(6, 11), FRACTIONS),
-    "facts-1200": (facts.FACTS_1200, {}, range(6, 11), (0.85,)),
-    "decay-tuned": (after_race.DECAYING, {}, range(1, 11), FRACTIONS),
-    "regression-600": (after_race.IN_CONTEXT, {}, range(11, 21), (0.55, *FRACTIONS)),
-    "finetuning": (after_race.MOVING, {}, range(11, 21), FRACTIONS),
-}
-for name, (search, where, seeds, parts) in FEWER_STEPS.items():
-    shorter = {f"{name}-shorter": races.shorter(search, where, seeds, parts)}
-    EVIDENCE |= {f"{name}-shorter": Study(EVIDENCE[search.name].tunings, shorter)}
+FEWER_STEPS = json.loads(Path(__file__).with_name("fewer_steps.json").read_text("utf-8"))
+for name, plan in FEWER_STEPS.items():
+    search, study = FIRST_SEARCHES[plan["search"]], EVIDENCE[plan["search"]]
+    shorter = races.shorter(search, plan["where"], study.seeds, plan["parts"])
+    EVIDENCE |= {f"{name}-shorter": Study(study.tunings, {f"{name}-shorter": shorter})}
 EVIDENCE |= LEAD
 SEARCHES = FIRST_SEARCHES | {search.name: search for search in LEAD_SEARCHES}

@@ -7,7 +7,7 @@ new ones where a round came after a look at those.
 Every run ends with its rates decayed to 0.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -106,11 +106,14 @@ def tuned(
     before: tuple[Search | Study, ...] = (),
     name: str = "",
     spectra: int = 0,
+    more: Mapping[str, Phase] = {},
 ) -> Study:
-    """Returns a study: searches, and the best of each at new seeds; see `at_seeds`."""
+    """Returns a study: searches, the best of each at new seeds (see `at_seeds`), and more."""
+    judging = range(first, first + seeds)
 
     def finals(at: Place) -> Grid:
         best = [c for search in searches for c in search.best(at)]
-        return at_seeds(best, range(first, first + seeds), spectra)
+        return at_seeds(best, judging, spectra)
 
-    return Study(rounds_of(*before, *searches), {name or searches[0].name: finals})
+    phases = {name or searches[0].name: finals, **more}
+    return Study(rounds_of(*before, *searches), phases, judging)

@@ -134,6 +134,7 @@ class Study:
 
     tunings: tuple[Tuning, ...]
     finals: dict[str, Phase]
+    seeds: range = range(0)  # that judge what the tunings chose, where they are the same for all
 
     def phases(self) -> dict[str, Phase]:
         """Returns the grids by name, in order: each needs the records of those before it only."""
