@@ -1,6 +1,7 @@
 """Files: where those of the course lie, their locks, and how nobody ever sees half of one."""
 
 import errno
+import hashlib
 import os
 import secrets
 import shutil
@@ -108,6 +109,14 @@ def prepare_file(path: Path | str) -> Path:
         message = f"expected a file that can be written, got: {error.strerror}; name another"
         raise OSError(error.errno, message, str(path)) from error
     return path
+
+
+def checksum(path: Path) -> str | None:
+    """Returns the sha256 of a file, in hexadecimal digits; None where there is no file."""
+    if not path.is_file():
+        return None
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def lock(path: Path | str, name: str) -> BaseFileLock:

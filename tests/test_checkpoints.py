@@ -74,7 +74,7 @@ def test_what_is_saved_comes_back_to_the_bit(tmp_path):
 STAGES = [
     ("torch.distributed.checkpoint:HuggingFaceStorageWriter", "write_data"),
     ("os", "fsync"),
-    ("muonlab.training.checkpoints", "_checksum"),
+    ("muonlab.training.checkpoints", "checksum"),
     ("os", "replace"),
     ("muonlab.training.checkpoints", "_tidy"),
     ("shutil", "rmtree"),

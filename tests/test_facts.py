@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muonlab.data.facts import first_token_accuracy, load_facts, people_in_group, selections
+from muonlab.data.facts import load_facts, people_in_group, selections
 from muonlab.models.gpt import GPTConfig
 from muonlab.models.regressor import build
 
@@ -222,4 +222,4 @@ def test_the_measurement_needs_no_gradients_switched_off_by_its_caller():
     facts = load_facts("facts-2")
     model = build(facts.shape(GPTConfig(context=64, layers=1, width=16, heads=2)))
     assert torch.is_grad_enabled()
-    assert len(first_token_accuracy(model, facts)["accuracy"]) == 3
+    assert len(facts.measure(model, 1, 1, 1)["accuracy"]) == 3

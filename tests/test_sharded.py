@@ -313,9 +313,9 @@ def travelled():
 
 def hashed(folder):
     """Returns the files whose checksums this process made, in a save and in a load."""
-    files, checksum = [], checkpoints._checksum
+    files, checksum = [], checkpoints.checksum
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(checkpoints, "_checksum", lambda p: files.append(p.name) or checksum(p))
+        patch.setattr(checkpoints, "checksum", lambda p: files.append(p.name) or checksum(p))
         model, optimizer = start_alike(parallel.size() > 1, "muon", torch.float32, SMALL)
         state = runs.tensors(model, optimizer)
         checkpoints.save(state, {}, folder)
@@ -846,7 +846,7 @@ PARTS = {  # of a run: how process 1 is lost, and as it begins what
     "train": ("SIGSTOP", parallel, "share"),
     "evaluate": ("error", parallel.Shared, "__call__"),
     "exchange": ("SIGKILL", sharded_rows, "_scatter"),
-    "save": ("SIGKILL", checkpoints, "_checksum"),
+    "save": ("SIGKILL", checkpoints, "checksum"),
 }
 
 

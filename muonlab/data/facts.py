@@ -76,9 +76,24 @@ class Facts:
         """Returns the shape of a model for these words."""
         return with_words(model, len(self.words))
 
+    @torch.no_grad()
     def measure(self, model: GPT, batch: int, context: int, tokens: int) -> dict[str, Any]:
-        """Returns `first_token_accuracy` of all questions, which are few."""
-        return first_token_accuracy(model, self)
+        """Returns how often the likeliest token after a question is the first one of the answer.
+
+        "accuracy" holds a share for each group of people, the best known first; "overall" is the
+        mean loss of that token in nats, each group weighing the same. All questions are asked.
+        Source: arXiv 2509.26030, section 4.3.
+        """
+        asked, device = self.questions(), model.head.weight.device
+        right, loss = torch.zeros(2, self.m + 1, dtype=torch.float64)
+        for rows in torch.arange(len(asked.answers)).split(AT_ONCE):
+            logits = model(asked.prompts[rows].to(device)).cpu()  # (N, L, V)
+            logits = logits[torch.arange(len(rows)), asked.last[rows]]  # (N, V)
+            answers, of = asked.answers[rows], asked.groups[rows]
+            right.index_add_(0, of, (logits.argmax(-1) == answers).double())
+            loss.index_add_(0, of, F.cross_entropy(logits, answers, reduction="none").double())
+        count = torch.bincount(asked.groups, minlength=self.m + 1)
+        return {"overall": (loss / count).mean().item(), "accuracy": (right / count).tolist()}
 
     def questions(self, people_per_group: int = 100) -> Questions:
         """Returns all six questions about the first people of each group, or all where fewer."""
@@ -99,26 +114,6 @@ class Facts:
     def text(self, tokens: Tensor | list[int]) -> str:
         """Returns the words of tokens (n,), with blanks between them."""
         return " ".join(self.words[token] for token in token_ids(tokens, len(self.words)))
-
-
-@torch.no_grad()
-def first_token_accuracy(model: GPT, facts: Facts) -> dict[str, Any]:
-    """Returns how often the likeliest token after a question is the first one of the answer.
-
-    "accuracy" holds a share for each group of people, the best known first; "overall" is the mean
-    loss of that token in nats, each group weighing the same.
-    Source: arXiv 2509.26030, section 4.3.
-    """
-    asked, device = facts.questions(), model.head.weight.device
-    right, loss = torch.zeros(2, facts.m + 1, dtype=torch.float64)
-    for rows in torch.arange(len(asked.answers)).split(AT_ONCE):
-        logits = model(asked.prompts[rows].to(device)).cpu()  # (N, L, V)
-        logits = logits[torch.arange(len(rows)), asked.last[rows]]  # (N, V)
-        answers, of = asked.answers[rows], asked.groups[rows]
-        right.index_add_(0, of, (logits.argmax(-1) == answers).double())
-        loss.index_add_(0, of, F.cross_entropy(logits, answers, reduction="none").double())
-    count = torch.bincount(asked.groups, minlength=facts.m + 1)
-    return {"overall": (loss / count).mean().item(), "accuracy": (right / count).tolist()}
 
 
 def people_in_group(g: int) -> int:

@@ -2,12 +2,11 @@
 
 import json
 import os
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from muonlab import checks
-from muonlab.files import course, lock, replace_file
+from muonlab.files import checksum, course, lock, replace_file
 from muonlab.records.record import read_records
 
 RESULTS = course() / "data" / "results"
@@ -25,7 +24,7 @@ def write_manifest(folder: Path = RESULTS) -> None:
     """Writes the manifest: for each file of records its checksum and how many runs it holds."""
     with lock(folder / MANIFEST, "write"):  # files that another process has written since count
         runs = {path: len(read_records(path)) for path in folder.glob("*.jsonl")}
-        files = {path.name: {"sha256": _checksum(path), "runs": n} for path, n in runs.items()}
+        files = {path.name: {"sha256": checksum(path), "runs": n} for path, n in runs.items()}
         text = json.dumps(files, indent=1, sort_keys=True) + "\n"
         replace_file(folder / MANIFEST, text.encode())
 
@@ -34,12 +33,8 @@ def changed(folder: Path = RESULTS) -> list[str]:
     """Returns which files of records are not as the manifest says, a sentence each."""
     path = folder / MANIFEST
     manifest: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-    checksums = {file.name: _checksum(file) for file in sorted(folder.glob("*.jsonl"))}
+    checksums = {file.name: checksum(file) for file in sorted(folder.glob("*.jsonl"))}
     lost = [f"{name}: in the manifest, not there" for name in sorted(manifest.keys() - checksums)]
     other = [name for name in checksums if manifest.get(name, {}).get("sha256") != checksums[name]]
     again = "run its phase to the end, or restore it from git"
     return lost + [f"{name}: its checksum is not that of the manifest: {again}" for name in other]
-
-
-def _checksum(path: Path) -> str:
-    return sha256(path.read_bytes()).hexdigest()

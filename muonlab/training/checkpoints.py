@@ -24,7 +24,7 @@ from torch import Tensor
 
 from muonlab import checks
 from muonlab.distributed import parallel
-from muonlab.files import prepare_file, replace_file
+from muonlab.files import checksum, prepare_file, replace_file
 
 ADVICE = "delete it to start again, or bring back a copy"
 INDEX = "checkpoint.json"
@@ -65,7 +65,7 @@ def save(tensors: dict[str, Tensor], rest: dict[str, Any], path: Path | str) -> 
             dcp.save(dict(tensors), storage_writer=writer, no_dist=parallel.size() == 1)
         # so torch names what this one wrote
         own_files = data.glob(f"shard-{parallel.rank() + 1:05d}-*")
-        by_process = parallel.gather({file.name: _checksum(file) for file in own_files})
+        by_process = parallel.gather({file.name: checksum(file) for file in own_files})
         if parallel.rank() == 0:
             sums = dict(chain.from_iterable(map(dict.items, by_process)))
             index = {**rest, "data": name, "checksums": sums}
@@ -100,7 +100,7 @@ def load(tensors: dict[str, Tensor], path: Path | str) -> None:
     with _failing_as(ValueError, f"{data} cannot be read", ADVICE):
         names = index["checksums"].keys() | {file.name for file in data.glob("*.safetensors")}
         own_names = sorted(names)[parallel.rank() :: parallel.size()]
-        wrong = [n for n in own_names if _checksum(data / n) != index["checksums"].get(n)]
+        wrong = [n for n in own_names if checksum(data / n) != index["checksums"].get(n)]
         for name in chain(*parallel.gather(wrong)):
             raise ValueError(f"{name} is changed or missing")
         reader = dcp.HuggingFaceStorageReader(str(data))
@@ -133,10 +133,3 @@ def _failing_as(kind: type[Exception], what: str, then: str) -> Iterator[None]:
 
 def _digest(index: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(index).encode()).hexdigest()
-
-
-def _checksum(path: Path) -> str | None:
-    if not path.is_file():
-        return None
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
