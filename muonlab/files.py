@@ -2,6 +2,7 @@
 
 import errno
 import hashlib
+import json
 import os
 import secrets
 import shutil
@@ -10,6 +11,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import platformdirs
 from filelock import BaseFileLock, FileLock
@@ -109,6 +111,11 @@ def prepare_file(path: Path | str) -> Path:
         message = f"expected a file that can be written, got: {error.strerror}; name another"
         raise OSError(error.errno, message, str(path)) from error
     return path
+
+
+def data_beside(module: str, name: str) -> Any:
+    """Returns what a file of JSON holds that lies beside a module, of this `__file__`."""
+    return json.loads(Path(module).with_name(name).read_text(encoding="utf-8"))
 
 
 def checksum(path: Path) -> str | None:

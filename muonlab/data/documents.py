@@ -6,7 +6,6 @@ finds them in a few seconds, where `ast` needs half a minute; a test compares th
 
 import ast
 import inspect
-import json
 import os
 import platform
 import re
@@ -18,8 +17,9 @@ from pathlib import Path
 from pydoc_data.topics import topics
 
 from muonlab import checks
+from muonlab.files import data_beside
 
-_READ = json.loads(Path(__file__).with_name("documents.json").read_text("utf-8"))
+_READ = data_beside(__file__, "documents.json")
 # What the course's own dependencies bring, never its extras: so the text does not depend on them.
 PACKAGES: dict[str, list[str]] = _READ["packages"]  # with the folders of their source files
 # Test suites, copies of other people's packages, and what Linux systems package apart from Python.

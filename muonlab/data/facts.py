@@ -9,12 +9,10 @@ a person works follows from the employer: each employer has one city.
 '<fact> In which city was Menmu Sorvoley born ? Talviton .'
 """
 
-import json
 import re
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import product
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,11 +25,12 @@ from torch.nn.utils.rnn import pad_sequence
 from muonlab import checks
 from muonlab.data.task import spelled, with_words
 from muonlab.data.windows import chance, token_ids, windows
+from muonlab.files import data_beside
 from muonlab.models.gpt import GPT, GPTConfig
 
 MOST_GROUPS, STEEPEST = 15, 2  # m and the exponent go up to these
 SEPARATOR = "<fact>"  # token 0, begins each pair
-_WORDS = json.loads(Path(__file__).with_name("facts.json").read_text("utf-8"))
+_WORDS = data_beside(__file__, "facts.json")
 TEMPLATES = _WORDS["templates"]  # the first word of each answer is the one that tells
 DATES = {"month": _WORDS["months"], "day": range(1, 29), "year": range(1940, 2000)}
 POOLS = _WORDS["pools"]  # of made words: how many, and how they end

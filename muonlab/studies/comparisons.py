@@ -5,16 +5,15 @@ Those of AdamW and Muon on text stand in comparisons.json. In equal time Muon le
 longer steps leave it fewer of them.
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
-from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
 import numpy as np
 
+from muonlab.files import data_beside
 from muonlab.models.gpt import SIZES
 from muonlab.records.record import Record, contestant
 from muonlab.records.runs import Measure, Name, by_contestant, curves, grouped
@@ -151,7 +150,7 @@ class Comparison:
         return [run for run in runs if where.items() <= run.config.items()]
 
 
-_RACES = json.loads(Path(__file__).with_name("comparisons.json").read_text("utf-8"))
+_RACES = data_beside(__file__, "comparisons.json")
 
 
 def _races(group: str) -> tuple[Comparison, ...]:

@@ -1,10 +1,9 @@
 """All searches and studies that judge Muon against AdamW, by name (see `protocol`)."""
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
+from muonlab.files import data_beside
 from muonlab.records.record import Record
 from muonlab.studies import after_race, facts, races
 from muonlab.studies.ladder import LEAD, LEAD_SEARCHES
@@ -75,9 +74,7 @@ EVIDENCE = {
     "four": tuned(after_race.FEWER, seeds=10, before=AFTER_RACE),
     "latent-600": tuned(after_race.LATENT, seeds=5, first=6, before=AFTER_RACE),
     "batch": tuned(after_race.BATCH, seeds=6, first=7, before=(race(150),)),
-    "facts-400": tuned(
-        facts.FACTS_400, seeds=5, first=6, more={"facts-400-rate": facts.rate_alone}
-    ),
+    "facts-400": tuned(facts.FACTS_400, seeds=5, first=6, more=facts.LOWER_RATE),
     "facts-1200": tuned(facts.FACTS_1200, seeds=5, first=6, before=(facts.FACTS_400,)),
     "imbalance": tuned(facts.IMBALANCE, seeds=5, first=16, before=(facts.FACTS_400,)),
     "decay-1200": Study(RACE[1200].tunings, {"decay-1200": after_race.DECAYED}),
@@ -90,7 +87,7 @@ EVIDENCE = {
 # How far does Muon come in the time of AdamW's steps? Its best settings, planned for so many parts
 # of their steps as a longer step may leave: with 1,024 tokens it takes 1.1 to 1.25 times as long as
 # AdamW's, with half of them up to 1.44 times, with experts up to 1.8 times.
-FEWER_STEPS = json.loads(Path(__file__).with_name("fewer_steps.json").read_text("utf-8"))
+FEWER_STEPS = data_beside(__file__, "fewer_steps.json")
 for name, plan in FEWER_STEPS.items():
     search, study = FIRST_SEARCHES[plan["search"]], EVIDENCE[plan["search"]]
     shorter = races.shorter(search, plan["where"], study.seeds, plan["parts"])

@@ -83,6 +83,9 @@ def rate_alone(at: Place) -> Grid:
     return cross(at_lower_rate, seed=[6, 7, 8, 9, 10])
 
 
+LOWER_RATE = {"facts-400-rate": rate_alone}
+
+
 def best_at_400(at: Place, *names: str) -> Grid:
     """Returns the best of some learners after three rounds, by their names."""
     best = {learner(vars(config)): config for config in FACTS_400.best(at, 3)}

@@ -5,12 +5,11 @@ a GPU 10.6 million and 8,192. Each rung between them changes one thing, and is t
 sides: settings of another batch or size decide more than the optimizer.
 """
 
-import json
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 from typing import Any
 
+from muonlab.files import data_beside
 from muonlab.studies import protocol
 from muonlab.studies.facts import FACTS_400, FACTS_1200, whose
 from muonlab.studies.protocol import ADAMW, MUON, OUTER, RIVALS, best_with, near, rounds_of, tuned
@@ -66,7 +65,7 @@ def rejudged(at: Place) -> Grid:
 
 
 # What each rung changes on the card, and what it is on a laptop.
-RUNGS = json.loads(Path(__file__).with_name("rungs.json").read_text("utf-8"))
+RUNGS = data_beside(__file__, "rungs.json")
 LONG = "ladder-gpu-4000"  # half an hour, so it comes last
 
 

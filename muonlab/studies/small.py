@@ -30,9 +30,9 @@ from muonlab.optim.routing import route
 from muonlab.records.provenance import provenance
 from muonlab.records.store import RESULTS
 from muonlab.studies import toys
+from muonlab.studies.grids import LESSON_04
 from muonlab.studies.toys import Parts, short
-from muonlab.sweeps.results import recorded
-from muonlab.sweeps.study import best_trial
+from muonlab.sweeps.study import HERE, Grid, cross
 from muonlab.training.config import TrainConfig
 from muonlab.training.run import Run
 
@@ -86,7 +86,7 @@ def tail(seeds: int = 2, steps: int = 150, rates: Rates = DOUBLED, tokens: int =
     The rate is that of embedding and last matrix, in units of 0.00125; the lesson has 16 and 1.
     """
     corpus: Any = load_corpus("docs")
-    config = _tuned(True)
+    _, config = _tuned()
     for rate in rates:
         runs = []
         for seed in range(seeds):
@@ -111,10 +111,9 @@ def _along(
     return measured
 
 
-def _tuned(muon: bool) -> TrainConfig:
-    """The best of 16 trials of rates at 150 steps, vocabulary 4,096, of Muon or of AdamW."""
-    trials = [run for run in recorded("lesson-04-tuning") if bool(run.config["muon"]) == muon]
-    return TrainConfig(**best_trial(trials).config | {"device": "cpu"})
+def _tuned() -> Grid:
+    """The best of 16 trials of rates at 150 steps, vocabulary 4,096: of AdamW, and of Muon."""
+    return cross(LESSON_04.best(HERE), device="cpu")
 
 
 def angles(seeds: int = 3, steps: int = 100, texts: int = 256) -> Parts:
@@ -125,7 +124,7 @@ def angles(seeds: int = 3, steps: int = 100, texts: int = 256) -> Parts:
     corpus: Any = load_corpus("docs")
     asked = next(iter(corpus.held_out_batches(texts, 64, texts * 64)))[0]
     alike = lambda run: [_alike(keys) for keys, _ in keys_and_values(run.model, asked)]  # noqa: E731
-    own = {"AdamW": _tuned(False), "Muon": _tuned(True)}
+    own = dict(zip(("AdamW", "Muon"), _tuned(), strict=True))
     same = {"AdamW": TrainConfig(muon=(), device="cpu"), "Muon": TrainConfig(device="cpu")}
     for (way, sides), gated in product((("tuned", own), ("equal", same)), (False, True)):
         for name, config in sides.items():

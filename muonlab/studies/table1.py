@@ -4,13 +4,12 @@ What the paper's protocol runs on each tier of machines stands in tiers.json (`T
 comes out by row (`row_losses`), and what the explorer `table1` draws (`table1_data`).
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from muonlab import checks
+from muonlab.files import data_beside
 from muonlab.records.record import Record, several_runs
 from muonlab.records.runs import by_contestant
 from muonlab.statistics import paired_interval
@@ -18,7 +17,7 @@ from muonlab.sweeps.study import Grid, cross
 from muonlab.training.config import TrainConfig
 
 ALL_GROUPS = ("QK", "VO", "FFN")
-_ROWS = json.loads(Path(__file__).with_name("paper_rows.json").read_text("utf-8"))
+_ROWS = data_beside(__file__, "paper_rows.json")
 PAPER_ROWS: dict[tuple[str, ...], list[float | None]] = {(*k.split(),): _ROWS[k] for k in _ROWS}
 """What Muon takes, the rest is AdamW's → held-out loss at 160M, non-gated and gated, or None.
 
@@ -37,7 +36,7 @@ class Tier:
 
 
 _PROTOCOL = TrainConfig(nesterov=False, betas=(0.8, 0.95), weight_decay=0.0)
-_TIERS = json.loads(Path(__file__).with_name("tiers.json").read_text("utf-8"))
+_TIERS = data_beside(__file__, "tiers.json")
 TIERS = {n: Tier(replace(_PROTOCOL, **tier["run"]), tier["rates"]) for n, tier in _TIERS.items()}
 """The paper does not state batch, length and schedule; those of the tier "paper" are ours."""
 
