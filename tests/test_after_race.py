@@ -7,7 +7,7 @@ import pytest
 from muonlab.records.record import Record, contestant
 from muonlab.records.runs import by_contestant, contrasted, grouped
 from muonlab.statistics import mean_interval
-from muonlab.studies.comparisons import leads_in_time, step_ratio
+from muonlab.studies.equal_time import leads_in_time, step_ratio
 from muonlab.studies.evidence import FEWER_STEPS, SEARCHES
 from muonlab.studies.table1 import ALL_GROUPS
 from muonlab.sweeps.results import recorded

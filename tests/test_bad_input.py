@@ -51,7 +51,7 @@ from muonlab.statistics import (
     paired_interval,
     seeds_needed,
 )
-from muonlab.studies import comparisons, table1
+from muonlab.studies import equal_time, table1
 from muonlab.studies import facts as fact_studies
 from muonlab.studies.hypothesis import Hypothesis, state
 from muonlab.studies.verdicts import judge
@@ -449,8 +449,8 @@ RECORDS = [
     ("best_trial([run(), other(steps=400)])", "length 200 400"),
     ("table1.widened([run()], [other(corpus='code')])", "one code docs"),
     ("runs.grouped('race-1200')", "records 'race-1200'"),
-    ("comparisons.leads_in_time([run()], [1.1])", "AdamW [] [200]"),
-    ("comparisons.leads_in_time(recorded('lesson-04-longer'), [0.0])", "longer 0.0"),
+    ("equal_time.leads_in_time([run()], [1.1])", "AdamW [] [200]"),
+    ("equal_time.leads_in_time(recorded('lesson-04-longer'), [0.0])", "longer 0.0"),
     ("Hypothesis({'muon': ()}, {}, metric='accuracy 9', shared={'corpus': 'facts-6'})", "6 9"),
     ("timeline.timeline(formulas.Counts(SMALL), 8, 8, gpus=4)", "context 8 2.0"),
     ("formulas.Counts(SMALL).flops(4, 8)", "context 8 4"),

@@ -19,4 +19,4 @@ from muonlab.drawing.heatmaps import maps, matrix
 from muonlab.files import course, home
 from muonlab.records.record import contestant
 from muonlab.records.runs import by_contestant, curves, grouped
-from muonlab.studies.comparisons import leads_in_time, step_ratio
+from muonlab.studies.equal_time import leads_in_time, step_ratio

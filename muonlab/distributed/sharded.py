@@ -18,10 +18,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from muonlab import checks
 from muonlab.distributed.parallel import size
-from muonlab.machine import in_float64
 from muonlab.models.gpt import GPT
 from muonlab.optim.orthogonalize import polar
-from muonlab.sharded_rows import own
 
 
 def build_sharded(
@@ -120,19 +118,6 @@ def fill(model: nn.Module, weights: dict[str, Any]) -> None:
 def whole(p: Tensor) -> Tensor:
     """Returns p, gathered from all processes if it is sharded; then all must call it."""
     return p.full_tensor() if hasattr(p, "full_tensor") else p
-
-
-def clip_gradients(model: nn.Module, largest: float) -> None:
-    """Scales all gradients down together, if their norm is larger; NaN and Inf are left as found.
-
-    What that does to Muon stands at `training.config.TrainConfig`.
-    """
-    gradients = [p.grad for p in model.parameters() if p.grad is not None]
-    norm = in_float64(whole(nn.utils.get_total_norm(gradients)))
-    too_large = norm.isfinite() & (norm > largest)  # decided there: the host does not wait
-    share = torch.where(too_large, largest / norm, 1.0)
-    for gradient in gradients:
-        own(gradient).mul_(share)
 
 
 def orthogonalize_apart(G: Tensor, parts: int) -> Tensor:

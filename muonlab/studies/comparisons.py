@@ -1,14 +1,13 @@
 """Every race of two optimizers that is recorded: what it asks, what came out, and on what ground.
 
 The evidence notebooks make their first tables from these, and the map of Muon's lead its points.
-Those of AdamW and Muon on text stand in comparisons.json. In equal time Muon leads by less, as its
-longer steps leave it fewer of them.
+Those of AdamW and Muon on text stand in comparisons.json.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from operator import itemgetter
-from statistics import mean, median
+from statistics import mean
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,10 @@ import numpy as np
 from muonlab.files import data_beside
 from muonlab.models.gpt import SIZES
 from muonlab.records.record import Record, contestant
-from muonlab.records.runs import Measure, Name, by_contestant, curves, grouped
+from muonlab.records.runs import Measure, by_contestant, curves, grouped
 from muonlab.records.store import path_of
 from muonlab.statistics import Interval, mean_interval, paired_interval
+from muonlab.studies.equal_time import leads_in_time, step_ratio
 from muonlab.studies.evidence import SEARCHES
 from muonlab.studies.facts import SLOWER_MEMORIES, learner
 from muonlab.studies.hypothesis import TOKEN_CLASSES
@@ -29,7 +29,6 @@ from muonlab.sweeps.search import Search
 from muonlab.sweeps.study import HERE
 from muonlab.training.config import TrainConfig
 
-Rivals = tuple[str, str]
 OVERALL: Measure = itemgetter("overall")
 LONGER = (1.0, 1.03, 1.1, 1.2)  # Muon's step, times AdamW's; large runs publish 1.01 to 1.06
 HEADS: tuple[str, ...] = ("question", "answer", "size [95 % interval]", "n", "steps")
@@ -46,8 +45,8 @@ class Comparison:
     question: str
     phase: str  # of the final runs
     where: Mapping[str, Any] = field(default_factory=dict, hash=False)  # options of its runs
-    rivals: Rivals = ("AdamW", "Muon")
-    who: Name = contestant
+    rivals: tuple[str, str] = ("AdamW", "Muon")
+    who: Callable[[Mapping[str, Any]], Any] = contestant
     shorter: str = ""  # in FEWER_STEPS: Muon's plans of fewer steps
 
     @property
@@ -173,52 +172,6 @@ PAIRS = [("Muon(VO, FFN)", SLOWER_MEMORIES), ("Muon", SLOWER_MEMORIES)]
 PAIRS += [("Muon", "AdamW, all slower"), ("Muon", "AdamW")]
 FACTS = tuple(_facts(steps, *pair) for steps in (400, 1200) for pair in PAIRS)
 REGRESSION = Comparison("linear regression in context", "regression-600", shorter="regression-600")
-
-
-def leads_in_time(
-    records: Iterable[Record],
-    longer: Sequence[float],
-    measure: Measure = OVERALL,
-    rivals: Rivals = ("AdamW", "Muon"),
-    name: Name = contestant,
-) -> list[Interval]:
-    """Returns AdamW's loss minus Muon's in the time of AdamW's steps, for each `longer`.
-
-    AdamW has one plan of steps, Muon several; between them its loss is taken to lie on straight
-    lines. ValueError where Muon's plans do not reach, or where one of the two is not there.
-
-    Args:
-        longer: the time of a step of Muon over that of one of AdamW, such as 1.2.
-        measure: the loss, from a run's last measurement.
-        rivals: the two, as `name` tells them, where they are not AdamW and Muon.
-    """
-    ends = by_contestant(records, lambda c: (name(c), c["steps"]), measure)
-    own, plans = (sorted(n for who, n in ends if who == rival) for rival in rivals)
-    if len(own) != 1 or not plans:
-        raise ValueError(f"expected {' at one length, and '.join(rivals)}; got {own}, {plans}")
-    steps, adamw = own[0], ends[rivals[0], own[0]]
-    low, high = steps / plans[-1], steps / plans[0]
-    if any(not low <= x <= high for x in longer):
-        raise ValueError(f"longer must be {low:.3g} to {high:.3g}, for {plans} steps; got {longer}")
-    muon = [[ends[rivals[1], n][seed] for n in plans] for seed in range(len(adamw))]
-    pairs = [*zip(adamw, muon, strict=True)]
-    leads = ([a - np.interp(steps / x, plans, m) for a, m in pairs] for x in longer)
-    return [*map(mean_interval, leads)]
-
-
-def step_ratio(
-    records: Iterable[Record], rivals: Rivals = ("AdamW", "Muon"), name: Name = contestant
-) -> float:
-    """Returns the time of a step of Muon over that of one of AdamW: of each the median of its runs.
-
-    In processor time: waiting does not count, but beside other programs a step takes longer.
-    KeyError where one of the two is not there.
-    """
-    groups, clocks = grouped(records, name, paired=False), []
-    for who in rivals:
-        ends = [run.held_out[-1] for run in groups[who]]
-        clocks.append(median(end["cpu_seconds"] / end["step"] for end in ends))
-    return clocks[1] / clocks[0]
 
 
 def unknown(steps: int) -> Measure:

@@ -9,7 +9,6 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-from muonlab.files import data_beside
 from muonlab.studies import protocol
 from muonlab.studies.facts import FACTS_400, FACTS_1200, whose
 from muonlab.studies.protocol import ADAMW, MUON, OUTER, RIVALS, best_with, near, rounds_of, tuned
@@ -64,19 +63,25 @@ def rejudged(at: Place) -> Grid:
     return protocol.at_seeds(best, range(6, 11), spectra=1) if {*best} != {*GPU.best(at)} else []
 
 
-# What each rung changes on the card, and what it is on a laptop.
-RUNGS = data_beside(__file__, "rungs.json")
 LONG = "ladder-gpu-4000"  # half an hour, so it comes last
 
+# Rungs on the card, from the race's settings on, which are the first of nine trials.
+GPU_RUNGS: dict[str, dict[str, Any]] = {
+    "ladder-gpu-300": {"steps": 300},
+    "ladder-gpu-tokens": {"steps": 300, "batch": 256},
+    "ladder-gpu-context": {"batch": 128, "context": 64},
+    "ladder-gpu-wide": {"size": "wide", "batch": 128, "context": 64, "precision": "bf16"},
+    LONG: {"steps": 4000},
+}
 
-# Rungs on the card begin at the race's settings, which are the first of nine trials.
+
 def gpu_rung(name: str, changes: dict[str, Any]) -> Search:
     """Returns the search of a rung: AdamW and Muon near the race's best, as many trials each."""
     changes = {"eval_every": changes.get("steps", ON_GPU["steps"]), **changes}
     return near(name, best_with(GPU, **changes), (9,), in_turns=True)
 
 
-GPU_LADDER = {name: gpu_rung(name, changes) for name, changes in RUNGS["GPU"].items()}
+GPU_LADDER = {name: gpu_rung(name, changes) for name, changes in GPU_RUNGS.items()}
 
 
 def paper_rates(at: Place) -> Grid:
@@ -99,12 +104,19 @@ LADDER_KNOBS = {
     (): (replace(ADAMW[0], low=0.0001), ADAMW[1], *OUTER),
     ALL_GROUPS: (replace(MUON[0], low=0.00025), MUON[1], *OUTER),
 }
-# One rung has the laptop's model, with the tokens and the 300 steps of a rung on the GPU; one the
-# GPU's model, with as few tokens in a step as on the laptop; two have smaller models than that, so
-# that size alone is a curve of three.
+ON_LAPTOP: dict[str, dict[str, Any]] = {
+    # the laptop's model, with the tokens a step and the 300 steps of a rung on the GPU
+    "ladder-tokens": {"corpus": "docs-512", "size": "tiny", "batch": 128, "steps": 300},
+    # the GPU's model, with as few tokens in a step as on the laptop
+    "ladder-small": {"corpus": "docs", "size": "small", "batch": 4, "context": 256, "steps": 250}
+    | {"precision": "bf16"},
+    # two smaller models as that one: so size alone is a curve of three
+    "ladder-tiny": {"corpus": "docs", "size": "tiny", "steps": 500},
+    "ladder-wide": {"corpus": "docs", "size": "wide", "steps": 500},
+}
 LADDER = {
     name: Search(name, protocol.sides(**rung)[:2], (16, 8), lambda c: LADDER_KNOBS[c.muon], RIVALS)
-    for name, rung in RUNGS["laptop"].items()
+    for name, rung in ON_LAPTOP.items()
 }
 # In its second round AdamW still gained .17 nats, Muon .005: a third for both, and other seeds.
 LADDER["ladder-small"] = replace(LADDER["ladder-small"], rounds=(16, 8, 8))

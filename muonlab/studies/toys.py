@@ -14,7 +14,6 @@ from torch import Tensor
 from torch.linalg import matrix_norm
 from torch.nn.functional import cross_entropy
 
-from muonlab.files import data_beside
 from muonlab.optim.muon import Muon
 from muonlab.optim.orthogonalize import polar
 from muonlab.theory import embeddings, memory
@@ -55,7 +54,18 @@ def _ten_facts(p: Tensor, facts: tuple[Tensor, Tensor], rule: str, length: float
 
 
 RATES_TRIED = torch.logspace(-2, 1.5, 22)
-CASES: dict[str, dict[str, Any]] = data_beside(__file__, "cases.json")
+CASES: dict[str, dict[str, Any]] = {
+    "the race": {},
+    "label noise 1, not 0.3": {"noise": 1},
+    "batches of 16, not 64": {"batch": 16},
+    "rates do not fall": {"fall": 0},
+    "rates do not fall, noise 1": {"fall": 0, "noise": 1},
+    "inputs differ 10 times": {"weakest": -1},
+    "inputs differ 10 times, 30 steps": {"weakest": -1, "steps": 30},
+    "inputs equally strong": {"weakest": 0},
+}
+
+
 DIRECTIONS: dict[str, Rule | None] = {
     "gradient": lambda G: G,
     "normalized": lambda G: G / matrix_norm(G, keepdim=True).clamp_min(1e-30),

@@ -28,6 +28,7 @@ from muonlab.records.record import Record
 from muonlab.theory.spectra import layer_spectra
 from muonlab.training import checkpoints
 from muonlab.training.build import build_model, build_optimizer, picks_bf16
+from muonlab.training.clipping import clip_gradients
 from muonlab.training.config import TrainConfig
 
 CURVES = ("train_loss", "step_seconds", "held_out", "spectra")  # lists that grow in a run
@@ -221,7 +222,7 @@ class Run:
         if self.reads_each:
             self._check_losses()  # before the weights are touched
         if config.grad_clip:
-            sharded.clip_gradients(self.model, config.grad_clip)
+            clip_gradients(self.model, config.grad_clip)
         try:
             self.optimizer.step() if self.shard else parallel.step_shared(self.optimizer)
         except NotFinite as error:  # looked for before the optimizer changes anything

@@ -8,7 +8,8 @@ from muonlab.models.gpt import SIZES
 from muonlab.records.runs import curves, grouped
 from muonlab.statistics import Interval, mean_interval, paired_interval
 from muonlab.studies import comparisons
-from muonlab.studies.comparisons import GPU, LAPTOP, Comparison, leads_in_time
+from muonlab.studies.comparisons import GPU, LAPTOP, Comparison
+from muonlab.studies.equal_time import leads_in_time
 from muonlab.studies.evidence import SEARCHES
 from muonlab.sweeps.results import recorded
 from muonlab.sweeps.study import HERE
