@@ -17,6 +17,12 @@ DRAWING = r'(?s)<svg [^>]*aria-label="([^"]*)".*?</svg>'
 
 
 @pytest.fixture
+def own_home(tmp_path, monkeypatch) -> None:
+    """The learner's folder is the test's own."""
+    monkeypatch.setenv("MUONLAB_HOME", str(tmp_path))
+
+
+@pytest.fixture
 def as_on_a_gpu(monkeypatch) -> None:
     """Launches seem to cost more than passes over memory, so a step takes all stacks at once."""
     for place in ("optim.fast", "optim.stacks", "training.run"):

@@ -54,17 +54,20 @@ def stop(server):
         server.wait()
 
 
+def own_folders(folder):
+    """The environment of a JupyterLab that knows nothing of this machine's settings."""
+    names = "JUPYTER_CONFIG_DIR JUPYTER_DATA_DIR JUPYTER_RUNTIME_DIR IPYTHONDIR MUONLAB_HOME"
+    names += " JUPYTERLAB_SETTINGS_DIR JUPYTERLAB_WORKSPACES_DIR"
+    return {name: str(folder / name.lower()) for name in names.split()}
+
+
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory):
     """The address of a JupyterLab of its own, on a copy of the lessons."""
     folder = tmp_path_factory.mktemp("lab")
     shutil.copytree(LESSONS, folder / "lessons")
-    names = "JUPYTER_CONFIG_DIR JUPYTER_DATA_DIR JUPYTER_RUNTIME_DIR IPYTHONDIR MUONLAB_HOME"
-    places = {name: str(folder / name.lower()) for name in names.split()}
-    for name in ("SETTINGS", "WORKSPACES"):
-        places[f"JUPYTERLAB_{name}_DIR"] = str(folder / name.lower())
     threads = {"OMP_NUM_THREADS": "2", "GOMP_SPINCOUNT": "10000"}  # as `muonlab lab` sets it
-    environment = {**os.environ, **places, **threads}
+    environment = {**os.environ, **own_folders(folder), **threads}
     notebooks = sorted(map(str, (folder / "lessons").glob("*.ipynb")))
     subprocess.run(
         [sys.executable, "-m", "jupyter", "trust", *notebooks], env=environment, check=True

@@ -18,10 +18,7 @@ from muonlab.notebooks import STATE, notebook_path, read
 from muonlab.records.table import markdown
 from muonlab.studies.table1 import ROW_NAMES
 
-
-@pytest.fixture(autouse=True)
-def own_home(tmp_path, monkeypatch):
-    monkeypatch.setenv("MUONLAB_HOME", str(tmp_path / "home"))
+pytestmark = pytest.mark.usefixtures("own_home")
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from urllib.request import urlopen
 
 import pytest
-from test_browser import browser, free_port, open_page, stop, wait_until_up  # noqa: F401  a fixture
+from test_browser import browser, free_port, open_page, own_folders, stop, wait_until_up  # noqa: F401
 
 from muonlab import cli
 
@@ -15,10 +15,6 @@ from muonlab import cli
 def started(tmp_path_factory):
     """The address of its server, and the page that sends a browser to what it opens."""
     folder = tmp_path_factory.mktemp("lab")
-    names = "JUPYTER_CONFIG_DIR JUPYTER_DATA_DIR JUPYTER_RUNTIME_DIR IPYTHONDIR MUONLAB_HOME"
-    places = {name: str(folder / name.lower()) for name in names.split()}
-    for name in ("SETTINGS", "WORKSPACES"):
-        places[f"JUPYTERLAB_{name}_DIR"] = str(folder / name.lower())
     server = {"ip": "127.0.0.1", "port": free_port(), "open_browser": False}
     config = {"ServerApp": server, "IdentityProvider": {"token": ""}}
     (folder / "jupyter_config_dir").mkdir()
@@ -26,7 +22,7 @@ def started(tmp_path_factory):
     path.write_text(json.dumps(config), encoding="utf-8")
     address = f"http://127.0.0.1:{server['port']}"
     with pytest.MonkeyPatch.context() as patch, (folder / "log.txt").open("w") as log:
-        for name, place in places.items():
+        for name, place in own_folders(folder).items():
             patch.setenv(name, place)
         patch.setattr(cli, "unchanged", lambda *given: [])  # to trust them takes seconds
         begun = []

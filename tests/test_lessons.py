@@ -264,10 +264,9 @@ def test_every_notebook_has_a_text():
 
 
 def test_a_stub_is_not_yet_and_a_solution_is_right_and_what_it_builds_is_kept(
-    tmp_path, monkeypatch
+    tmp_path, own_home, monkeypatch
 ):
     """An exercise needs the imports of its lesson, and no other cell."""
-    monkeypatch.setenv("MUONLAB_HOME", str(tmp_path))
     monkeypatch.setattr(output, "display", lambda shown: None)
     built = set()
     for id in TEXTS:

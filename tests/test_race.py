@@ -118,8 +118,7 @@ def test_the_command_does_what_is_missing_and_no_more(folder, shown):
 
 
 @pytest.mark.parametrize("ended", [10, 3])
-def test_the_cell_of_lesson_16_on_a_machine_with_a_card(tmp_path, monkeypatch, capsys, ended):
-    monkeypatch.setenv("MUONLAB_HOME", str(tmp_path))
+def test_the_cell_of_lesson_16_on_a_machine_with_a_card(own_home, monkeypatch, capsys, ended):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     runs, asked = recorded("race-gpu"), []
 

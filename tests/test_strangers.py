@@ -47,8 +47,7 @@ def git(folder, *words):
 # what is shown
 
 
-def test_no_page_takes_a_strangers_text_for_html(tmp_path, monkeypatch):
-    monkeypatch.setenv("MUONLAB_HOME", str(tmp_path))
+def test_no_page_takes_a_strangers_text_for_html(own_home):
     claim = claims.Claim(MARKUP, MARKUP, 0.0, 2.0, (1.0,), 0, MARKUP, MARKUP, MARKUP, MARKUP)
     asked = Prediction("02-p1", "Which?", [MARKUP, "two"])
     asked.choice = 0
@@ -115,16 +114,14 @@ def test_a_text_is_saved_in_its_folder(tmp_path):
     assert not list(tmp_path.rglob("*.bin"))
 
 
-def test_a_page_chooses_only_what_is_offered(tmp_path, monkeypatch):
-    monkeypatch.setenv("MUONLAB_HOME", str(tmp_path))
+def test_a_page_chooses_only_what_is_offered(own_home):
     asked = Prediction("02-p1", "Which?", ["one", "two"])
     for number in (-5, 2, 10**9):
         asked.set_state({"choice": number})
         assert asked.choice == -1
 
 
-def test_half_a_character_in_an_option_is_kept(tmp_path, monkeypatch):
-    monkeypatch.setenv("MUONLAB_HOME", str(tmp_path))
+def test_half_a_character_in_an_option_is_kept(own_home):
     save_prediction("02-p1", "half \ud800")
     save_prediction("02-p2", "whole")
     assert saved_predictions() == {"02-p1": "half \ud800", "02-p2": "whole"}
@@ -137,12 +134,11 @@ def forked(target, *given):
     return process
 
 
-def test_what_processes_save_at_once_is_all_kept(tmp_path, monkeypatch):
+def test_what_processes_save_at_once_is_all_kept(tmp_path, own_home):
     def save(number):
         for n in range(15):
             save_prediction(f"02-p{number}{n}", "one")
 
-    monkeypatch.setenv("MUONLAB_HOME", str(tmp_path))
     (tmp_path / "elsewhere.json").write_text("{}")
     (tmp_path / "predictions.json").symlink_to("elsewhere.json")
     for process in [forked(save, number) for number in range(3)]:

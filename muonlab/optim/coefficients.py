@@ -70,30 +70,36 @@ COEFFICIENTS: dict[str, Schedule] = {
 
 
 def schedule(coefficients: str | Triple | Schedule, steps: int) -> Schedule:
-    """Returns `steps` triples; the last known triple repeats.
-
-    Raises:
-        ValueError: an unknown name, a triple that is not three numbers, steps that are not 0 to
-            MOST_STEPS.
+    """Returns `steps` triples; the last known triple repeats. Nothing is checked.
 
     >>> schedule("cubic", 2)
     ((1.5, -0.5, 0.0), (1.5, -0.5, 0.0))
     """
+    known: Any = COEFFICIENTS[coefficients] if isinstance(coefficients, str) else coefficients
+    if isinstance(known[0], int | float):
+        known = (known,)
+    return tuple(tuple(known[min(i, len(known) - 1)]) for i in range(steps))
+
+
+def checked_schedule(coefficients: str | Triple | Schedule, steps: int) -> Schedule:
+    """Returns the same.
+
+    Raises:
+        ValueError: an unknown name, a triple that is not three numbers, steps that are not 0 to
+            MOST_STEPS.
+    """
     checks.number("steps", steps, 0, MOST_STEPS + 1, whole=True)
     if isinstance(coefficients, str):
         checks.choice("coefficients", coefficients, COEFFICIENTS)
-        coefficients = COEFFICIENTS[coefficients]
-    known: Any = coefficients
-    if known and isinstance(known[0], int | float):
-        known = (known,)
-    if not known or not all(len(t) == 3 and all(map(math.isfinite, t)) for t in known):
+    triples: Any = schedule(coefficients, steps) if coefficients else ((),)
+    if not all(len(t) == 3 and all(map(math.isfinite, t)) for t in triples):
         raise ValueError(f"expected triples (a, b, c) of finite numbers, got {coefficients!r}")
-    return tuple(tuple(known[min(i, len(known) - 1)]) for i in range(steps))
+    return triples
 
 
 def settling(coefficients: str | Triple | Schedule, steps: int) -> Schedule:
     """Returns the same, and raises ValueError where Newton-Schulz would blow up, or vanish."""
-    triples = schedule(coefficients, steps)
+    triples = checked_schedule(coefficients, steps)
     if not (all(map(any, triples)) and tolerates(triples, 0)):
         raise ValueError(f"coefficients must neither blow up nor vanish, got {coefficients!r}")
     return triples

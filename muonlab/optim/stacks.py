@@ -8,7 +8,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -21,7 +21,6 @@ STACK_ELSE = 2**21  # in float32, whose products are slower, less is enough
 GPU_BYTES = 2**30  # of scratch memory for a stack on a GPU, which takes one of each shape at once
 
 Group = dict[str, Any]  # the options of `Muon`, and its parameters
-T = TypeVar("T")
 
 
 class Stacks:
@@ -48,7 +47,7 @@ class Stacks:
         self.by_rows = by_rows(self.firsts[0], group)
         self.moving = shares(self.kept, group)
 
-    def by_stack(self, of_each: Sequence[T]) -> list[list[T]]:
+    def by_stack(self, of_each: list[Tensor]) -> list[list[Tensor]]:
         """Returns of each stack what is given of each parameter."""
         rest = iter(of_each)
         return [[next(rest) for _ in range(size)] for size in self.sizes]

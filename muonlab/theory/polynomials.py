@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from muonlab import checks
-from muonlab.optim.coefficients import QUINTIC, SAFETY, Schedule, Triple, schedule
+from muonlab.optim.coefficients import QUINTIC, SAFETY, Schedule, Triple, checked_schedule
 
 CUSHION = 0.02407327424182761
 """Singular values under this share of the largest count as this large when a step is derived; the
@@ -26,7 +26,7 @@ def scalar_map(coefficients: str | Triple | Schedule, steps: int = 5) -> Callabl
     >>> scalar_map("cubic", steps=1)(torch.tensor(0.5)).item()
     0.6875
     """
-    triples = schedule(coefficients, steps)
+    triples = checked_schedule(coefficients, steps)
 
     def composed(sigma: Tensor) -> Tensor:
         for a, b, c in triples:

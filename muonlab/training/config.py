@@ -17,19 +17,19 @@ from muonlab.optim.lr_scale import LRScale
 from muonlab.optim.orthogonalize import NORMS
 from muonlab.optim.routing import GROUPS
 from muonlab.optim.rules import OPTIONS, OWN, RULES, rule_of
+from muonlab.training.pretraining import PRETRAININGS
 
 MUONS_OWN = {"lr", "rule", *OPTIONS} - {"betas"}  # AdamW reads those
 SHAPE = ("gated", "attention", "qk_norm", "fused_qkv", "experts")  # of the model, beside its size
+CARRIED = (
+    "size",
+    *SHAPE,
+    "context",
+    "precision",
+    "device",
+    "seed",
+)  # by a pretraining
 IDLE = "in this run these options change nothing"
-# The settings of a pretraining, by `pretrained_by`: the best trials of lesson-04-tuning, which
-# pretrained one model for all seeds, and of race-1200, with as many models as seeds.
-PRETRAININGS: dict[str, dict[str, Any]] = {
-    "lesson-04": {"muon": (), "adamw_lr": 0.04, "adamw_matrix_lr": 0.001, "seed": 0},
-    "AdamW": {"muon": (), "adamw_lr": 0.015, "adamw_matrix_lr": 0.00189, "betas": (0.39, 0.99265)},
-    "Muon": {"lr": 0.0112, "momentum": 0.745, "adamw_lr": 0.0177, "betas": (0.9488, 0.9073)},
-}
-PRETRAININGS["AdamW"]["adamw_matrix_beta1"] = 0.9375
-CARRIED = ("size", *SHAPE, "context", "precision", "device", "seed")  # a fine-tuning's, too
 
 
 def _option(default: Any, text: str, **allowed: Any) -> Any:
@@ -168,7 +168,10 @@ class TrainConfig:
         return min(1.0, rising, falling)
 
     def first_run(self) -> "TrainConfig":
-        """Returns the run on docs whose weights a run with `pretraining` starts from."""
+        """Returns the run on docs whose weights a run with `pretraining` starts from.
+
+        `training.pretraining` has its settings.
+        """
         _, *vocabulary = self.corpus.split("-")
         kept = {name: getattr(self, name) for name in CARRIED} | PRETRAININGS[self.pretrained_by]
         if self.fused_qkv:
