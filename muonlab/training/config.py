@@ -21,14 +21,8 @@ from muonlab.training.pretraining import PRETRAININGS
 
 MUONS_OWN = {"lr", "rule", *OPTIONS} - {"betas"}  # AdamW reads those
 SHAPE = ("gated", "attention", "qk_norm", "fused_qkv", "experts")  # of the model, beside its size
-CARRIED = (
-    "size",
-    *SHAPE,
-    "context",
-    "precision",
-    "device",
-    "seed",
-)  # by a pretraining
+# of a fine-tuning, which its pretraining has, too
+CARRIED = ("size", *SHAPE, "context", "precision", "device", "seed")
 IDLE = "in this run these options change nothing"
 
 
@@ -133,8 +127,7 @@ class TrainConfig:
         """Raises ValueError for options that do not fit each other."""
         size, warmup, decay = SIZES[self.size], self.warmup, self.decay
         if warmup + decay > 1:
-            expected = "must be fractions of the steps, of a sum up to 1"
-            raise ValueError(f"{warmup=} and {decay=} {expected}")
+            raise ValueError(f"{warmup=} and {decay=} are fractions of the steps: at most 1 in sum")
         for entry in checks.several("several groups in muon, as ('QK', 'VO')", self.muon, str):
             group, _, block = entry.partition(".")
             checks.choice("muon", group, GROUPS)
