@@ -90,8 +90,10 @@ PRINTING = {
     for path in HOUSE.rglob("*.py")
     if path.name != "__init__.py" and path.relative_to(HOUSE).parts[0] != "stub"  # a new lesson's
 }
-ALL = NAMES | PRINTING
-TEXTS = ROOT.parent / "lessons" / "text"
+LESSONS = ROOT.parent / "lessons"
+EVIDENCE = {path.stem: path for path in (LESSONS / "evidence").glob("*.py")}  # its small studies
+ALL = NAMES | PRINTING | EVIDENCE
+TEXTS = LESSONS / "text"
 
 
 def imported_in(texts):
@@ -113,7 +115,7 @@ def test_imports_go_down_only():
 def test_the_package_and_the_lessons_know_nothing_of_what_prints_them():
     used = set().union(*imports_of().values(), imported_in(TEXTS.rglob("*.md")))
     assert {"muonlab.files", "muonlab.classroom", "torch"} <= used
-    assert not {other.split(".")[0] for other in used} & {m.split(".")[0] for m in PRINTING}
+    assert not {other.split(".")[0] for other in used} & {m.split(".")[0] for m in PRINTING | EVIDENCE}
 
 
 def test_lessons_come_in_by_the_doors():
@@ -167,7 +169,7 @@ SIZES = {  # lines of code, a room each; what grows by more than a tenth asks wh
     "training": 595,
     "records": 310,
     "sweeps": 640,
-    "studies": 1_450,
+    "studies": 1_140,
     "distributed": 385,
     "cost": 265,
     "benchmark": 430,
@@ -178,13 +180,14 @@ SIZES = {  # lines of code, a room each; what grows by more than a tenth asks wh
     "cli": 320,
     "the rest": 645,
     "book/_ext": 1_580,
+    "lessons/evidence": 310,
 }
 
 
 @pytest.mark.parametrize("place", SIZES)
 def test_a_room_is_no_larger_than_agreed(place):
     own = [p for m, p in NAMES.items() if (room(m) if room(m) in SIZES else "the rest") == place]
-    own += PRINTING.values() if place == "book/_ext" else ()
+    own += {"book/_ext": PRINTING, "lessons/evidence": EVIDENCE}.get(place, {}).values()
     assert own
     assert sum(len(code_lines(path)) for path in own) <= 1.1 * SIZES[place]
 
@@ -254,7 +257,7 @@ RIDDLES = {"found", "told", "each", "there", "wanted", "held", "mine", "some"}
 def test_a_name_says_what_a_thing_is():
     """Of variables and arguments; a function may be called so."""
     trees = {module: nodes(path) for module, path in ALL.items()}
-    trees |= {path.stem: nodes(path) for path in (TEXTS.parent / "checks").glob("*.py")}
+    trees |= {path.stem: nodes(path) for path in (LESSONS / "checks").glob("*.py")}
     trees |= {path.stem: [*ast.walk(ast.parse(code_of(path)))] for path in TEXTS.rglob("*.md")}
     assert len(trees) > len(ALL) + 35
     for module, tree in trees.items():

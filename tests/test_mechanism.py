@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from muonlab.studies import small, toys
+import mechanism
+import toys
 
 TOY = {
     "rotations": {"draws": 2},
@@ -20,17 +21,17 @@ TOY = {
 }
 
 
-@pytest.mark.parametrize("name", small.SMALL_STUDIES)
+@pytest.mark.parametrize("name", mechanism.SMALL_STUDIES)
 def test_a_study_writes_its_parts_as_they_come(name, tmp_path, monkeypatch):
     monkeypatch.setattr(toys, "RATES_TRIED", toys.RATES_TRIED[::11])
     path = tmp_path / "some.json"
-    small.run(name, path, **TOY[name])
+    mechanism.run(name, path, **TOY[name])
     study = json.loads(path.read_text())[name]
     assert study["parts"]
     assert {"code", "torch", "utc"} <= study["provenance"].keys()
 
 
-RECORDED = json.loads(small.PATH.read_text())
+RECORDED = json.loads(mechanism.PATH.read_text())
 SIZES = {
     "rotations": (8, 100),  # ways to step, rotations
     "race": (16, 5),  # settings times ranks, rules
@@ -46,7 +47,7 @@ SIZES = {
 
 
 def test_every_study_is_recorded_by_committed_code():
-    assert RECORDED.keys() == small.SMALL_STUDIES.keys() == SIZES.keys() == TOY.keys()
+    assert RECORDED.keys() == mechanism.SMALL_STUDIES.keys() == SIZES.keys() == TOY.keys()
     for study in RECORDED.values():
         assert not study["provenance"]["code"].endswith("-dirty")
 

@@ -1,6 +1,6 @@
 """Small studies of memories and of one layer: lessons 00, 01 and 08 rest on their numbers.
 
-Each yields what it measured, part by part, for `small` to write down.
+Each yields what it measured, part by part, for mechanism.py to write down.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""The small studies behind sentences of lessons: `python -m muonlab.studies.small NAME` runs one.
+"""The small studies of mechanism.ipynb: `python lessons/evidence/mechanism.py NAME` runs one.
 
 What a study yields is written at once to data/results/mechanism.json, with where it comes from.
 """
@@ -18,6 +18,7 @@ import torch
 from torch.linalg import matrix_norm
 from torch.optim.lr_scheduler import LinearLR
 
+import toys
 from muonlab.data.load import load_corpus
 from muonlab.files import prepare_file, replace_file
 from muonlab.models.angles import keys_and_values, pair_angles
@@ -29,12 +30,11 @@ from muonlab.optim.orthogonalize import newton_schulz
 from muonlab.optim.routing import route
 from muonlab.records.provenance import provenance
 from muonlab.records.store import RESULTS
-from muonlab.studies import toys
 from muonlab.studies.grids import LESSON_04
-from muonlab.studies.toys import Parts, short
 from muonlab.sweeps.study import HERE, Grid, cross
 from muonlab.training.config import TrainConfig
 from muonlab.training.run import Run
+from toys import Parts, short
 
 PATH = RESULTS / "mechanism.json"
 Rates = Sequence[float]
