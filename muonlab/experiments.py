@@ -9,7 +9,6 @@ from muonlab.cost.plans import GPT_1B, clock, estimate, speed
 from muonlab.cost.timeline import Machine, ends, timeline
 from muonlab.distributed.rehearse import rehearse
 from muonlab.distributed.sharded import orthogonalize_apart
-from muonlab.optim.own_rule import own_rule
 from muonlab.records.store import RESULTS
 from muonlab.statistics import (
     chance_to_see,
@@ -42,4 +41,5 @@ from muonlab.sweeps.study import HERE, best_trial
 from muonlab.sweeps.sweep import sweep
 from muonlab.training.build import build_model
 from muonlab.training.config import TrainConfig
+from muonlab.training.own_rule import own_rule
 from muonlab.training.run import Run

@@ -18,7 +18,7 @@ import muonlab
 ROOT = Path(muonlab.__file__).parent
 FLOORS = (  # a room may import from itself, and from the rooms on lower floors
     ("checks",),
-    ("machine", "files", "statistics", "sharded_rows"),
+    ("machine", "files", "statistics"),
     ("models", "archive", "bubblewrap"),
     ("optim", "data"),
     ("records", "theory", "distributed", "doctor"),
@@ -115,7 +115,9 @@ def test_imports_go_down_only():
 def test_the_package_and_the_lessons_know_nothing_of_what_prints_them():
     used = set().union(*imports_of().values(), imported_in(TEXTS.rglob("*.md")))
     assert {"muonlab.files", "muonlab.classroom", "torch"} <= used
-    assert not {other.split(".")[0] for other in used} & {m.split(".")[0] for m in PRINTING | EVIDENCE}
+    assert not {other.split(".")[0] for other in used} & {
+        m.split(".")[0] for m in PRINTING | EVIDENCE
+    }
 
 
 def test_lessons_come_in_by_the_doors():
@@ -162,11 +164,11 @@ def lines_of(node):
 
 
 SIZES = {  # lines of code, a room each; what grows by more than a tenth asks whether it must
-    "optim": 1_080,
+    "optim": 1_140,
     "theory": 300,
     "models": 470,
     "data": 720,
-    "training": 595,
+    "training": 630,
     "records": 310,
     "sweeps": 640,
     "studies": 1_140,
@@ -178,7 +180,7 @@ SIZES = {  # lines of code, a room each; what grows by more than a tenth asks wh
     "notebooks": 105,
     "teaching": 945,
     "cli": 320,
-    "the rest": 645,
+    "the rest": 550,
     "book/_ext": 1_580,
     "lessons/evidence": 310,
 }

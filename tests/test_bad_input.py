@@ -37,7 +37,6 @@ from muonlab.files import prepare_file
 from muonlab.machine import pick_device
 from muonlab.models import QKClip, keys_and_values, pair_angles
 from muonlab.models.regressor import Regressor
-from muonlab.optim import own_rule
 from muonlab.optim.fast import fast_newton_schulz
 from muonlab.records import record, runs
 from muonlab.records.record import Record
@@ -60,7 +59,7 @@ from muonlab.sweeps.study import Place, best_trial
 from muonlab.sweeps.sweep import sweep
 from muonlab.teaching import variants
 from muonlab.theory import embeddings, memory, polynomials, spectra, theorems
-from muonlab.training import checkpoints
+from muonlab.training import checkpoints, own_rule
 from muonlab.training.build import build_model
 from muonlab.training.config import TrainConfig
 from muonlab.training.run import CURVES, Run, load_model, train

@@ -10,12 +10,12 @@ from torch import nn
 
 from muonlab.models.gpt import GPT, GPTConfig
 from muonlab.optim.muon import Muon
-from muonlab.optim.own_rule import own_rule
 from muonlab.optim.rules import ADAM, RULES, Controlled, Rule, adam, random_spectrum
 from muonlab.records.record import contestant
 from muonlab.sweeps.engines import run_once as engine_run
 from muonlab.training.build import build_optimizer
 from muonlab.training.config import TrainConfig
+from muonlab.training.own_rule import own_rule
 
 OPTIONS = {"lr": 0.1, "weight_decay": 0.0, "momentum": 0.9, "betas": (0.9, 0.95)}
 

@@ -16,13 +16,13 @@ from test_hypothesis import ENDS, FOUR, PAIRS, VO, four_runs, run
 
 from muonlab import cli
 from muonlab.classroom import report
-from muonlab.optim.own_rule import own_rule
 from muonlab.records import record as records
 from muonlab.statistics import chance_to_see
 from muonlab.studies.hypothesis import Hypothesis
 from muonlab.studies.verdicts import Finding, judge
 from muonlab.sweeps.search import Knob
 from muonlab.sweeps.study import Place
+from muonlab.training.own_rule import own_rule
 
 browser = browser  # the fixture of test_browser
 LATER = "2026-01-03T00:00:00+00:00"

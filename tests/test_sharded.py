@@ -24,7 +24,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import Shard, distribute_tensor
 
-from muonlab import Muon, NorMuon, checks, sharded_rows
+from muonlab import Muon, NorMuon, checks
 from muonlab.data.facts import load_facts
 from muonlab.data.regression import load_regression
 from muonlab.distributed import parallel, sharded
@@ -36,12 +36,13 @@ from muonlab.distributed.traffic import Traffic, sharded_bytes
 from muonlab.models import gpt
 from muonlab.models.gpt import GPTConfig
 from muonlab.models.regressor import build
+from muonlab.optim import sharding
 from muonlab.optim import stacks as shapes
 from muonlab.optim.orthogonalize import polar
+from muonlab.optim.own_rows import own
 from muonlab.optim.routing import route
 from muonlab.optim.rules import RULES, Controlled
 from muonlab.records.record import read_records
-from muonlab.sharded_rows import own
 from muonlab.training import checkpoints
 from muonlab.training import run as runs
 from muonlab.training.build import build_model
@@ -249,7 +250,7 @@ def three_steps(change, options, **more):
     run.optimizer.step = lambda: None  # of a copy: `Traffic` counts for all processes
     with Traffic() as traffic:
         run.train_step()
-    kept = len(sharded_rows.own(head)) / len(head)
+    kept = len(own(head)) / len(head)
     return {"losses": losses, "weights": weights, "kept": kept, "bytes": dict(traffic.bytes)}
 
 
@@ -296,11 +297,11 @@ def drawn(shape):
 
 def travelled():
     """Returns weights after two steps, an owner with a matrix at a time, and sizes of messages."""
-    numbers, exchange_once = [], sharded_rows._exchange
+    numbers, exchange_once = [], sharding._exchange
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shapes, "STACK_ELSE", 1)
         patch.setattr(
-            sharded_rows,
+            sharding,
             "_exchange",
             lambda sent, *rest, **like: (
                 numbers.append(sum(t.numel() for part in sent for t in part))
@@ -846,7 +847,7 @@ def test_each_process_makes_the_checksums_of_its_own_files(four):
 PARTS = {  # of a run: how process 1 is lost, and as it begins what
     "train": ("SIGSTOP", parallel, "share"),
     "evaluate": ("error", parallel.Shared, "__call__"),
-    "exchange": ("SIGKILL", sharded_rows, "_scatter"),
+    "exchange": ("SIGKILL", sharding, "_scatter"),
     "save": ("SIGKILL", checkpoints, "checksum"),
 }
 

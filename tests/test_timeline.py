@@ -10,7 +10,7 @@ from muonlab.cost.formulas import Counts, muon_overhead
 from muonlab.cost.plans import GPT_1B
 from muonlab.cost.timeline import WAYS, Machine, ends, timeline
 from muonlab.models.gpt import GPTConfig
-from muonlab.sharded_rows import divide
+from muonlab.optim.sharding import divide
 
 NUMBERS = 2 * 50_304 * 2048 + 16 * 12 * 2048**2
 WEIGHTS = 6 * (50_304 * 2048 + 16 * 12 * 2048**2) + 6 * 16 * 2 * 2048 * 2048  # and attention

@@ -17,7 +17,6 @@ from muonlab.classroom.widget import script
 from muonlab.drawing import axes, figures, svg
 from muonlab.drawing.looks import INK
 from muonlab.files import prepare_page, replace_file
-from muonlab.optim.own_rule import own_step, text_of
 from muonlab.optim.rules import OWN
 from muonlab.records import table as tables
 from muonlab.records.record import Record
@@ -28,6 +27,7 @@ from muonlab.studies.verdicts import Finding, both_sides, judge
 from muonlab.sweeps.search import EDGE, Search
 from muonlab.sweeps.study import Place
 from muonlab.training.config import TrainConfig
+from muonlab.training.own_rule import own_step, text_of
 
 WHERE = "code muonlab torch python device threads precision processes system corpus corpus_sha256"
 TUNED = ("side", "knob", "range", "best", "where in it")

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from muonlab import checks
 from muonlab.cost.formulas import CARD, SHARE, Counts
-from muonlab.sharded_rows import divide
+from muonlab.optim.sharding import divide
 
 WAYS = ("AdamW", "everybody", "owners", "overlap")
 

@@ -28,8 +28,8 @@ from muonlab.models.gpt import GPT
 from muonlab.optim.muon import Muon
 from muonlab.optim.orthogonalize import is_finite
 from muonlab.optim.refusals import check_present, named
+from muonlab.optim.sharding import divide
 from muonlab.optim.stacks import matrix_shape
-from muonlab.sharded_rows import divide
 
 
 def size() -> int:

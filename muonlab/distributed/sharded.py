@@ -2,7 +2,7 @@
 
 PyTorch's own engine, FSDP2 (`fully_shard`), gathers the weights of a block before the block
 computes, frees them afterwards, and leaves each process the mean gradient of its rows. `Muon.step`
-knows such parameters: `muonlab.sharded_rows` says how; `orthogonalize_apart` shows the mistake.
+knows such parameters: `optim.sharding` says how; `orthogonalize_apart` shows the mistake.
 
     torchrun --nproc-per-node=2 --no-python muonlab train --shard …
 """

@@ -8,8 +8,8 @@ from typing import Any
 
 from torch import Tensor
 
+from muonlab.optim.own_rows import is_sharded, own
 from muonlab.optim.stacks import Group, gradient, is_stack
-from muonlab.sharded_rows import is_sharded, own
 
 
 def is_split(group: Group) -> bool:

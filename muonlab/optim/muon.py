@@ -23,8 +23,8 @@ from muonlab.optim.coefficients import JORDAN, Schedule, Triple, schedule
 from muonlab.optim.fast import Scratch, orthogonalized
 from muonlab.optim.lr_scale import LRScale, lr_scale
 from muonlab.optim.orthogonalize import Norm, polar
+from muonlab.optim.own_rows import check_rows, is_sharded, own
 from muonlab.optim.stacks import Group, Stacks, as_stacks, by_rows, gradient, views
-from muonlab.sharded_rows import check_rows, is_sharded, own
 
 ADAMW_STATE = ("exp_avg", "exp_avg_sq", "step")
 

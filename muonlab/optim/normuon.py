@@ -19,8 +19,8 @@ from torch import Tensor
 from muonlab import checks
 from muonlab.optim.lr_scale import LRScale, lr_scale
 from muonlab.optim.muon import Muon
+from muonlab.optim.own_rows import own
 from muonlab.optim.stacks import Group, Stacks, is_stack, views
-from muonlab.sharded_rows import own
 
 SCALES = ("paper", "released")
 ROWS = "row_mean_square"

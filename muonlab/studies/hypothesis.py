@@ -11,7 +11,6 @@ from typing import Any
 
 from muonlab import checks
 from muonlab.files import prepare_file, replace_file
-from muonlab.optim.own_rule import step_name, text_of
 from muonlab.records.provenance import now
 from muonlab.records.record import Record, contestant
 from muonlab.records.table import fits, words
@@ -20,6 +19,7 @@ from muonlab.studies.protocol import MATTERS
 from muonlab.sweeps.search import Knob, Search
 from muonlab.sweeps.study import Grid, Place, cross
 from muonlab.training.config import TrainConfig
+from muonlab.training.own_rule import step_name, text_of
 
 STATEMENT, FINAL_RUNS = "hypothesis.json", "runs.jsonl"
 TOKEN_CLASSES = ("overall", "head", "middle", "tail")

@@ -19,11 +19,11 @@ from muonlab import checks
 from muonlab.data.load import load_corpus
 from muonlab.data.task import Task
 from muonlab.machine import pick_device
-from muonlab.optim.own_rule import own_step
 from muonlab.optim.rules import OWN
 from muonlab.records.provenance import code_version, provenance
 from muonlab.records.record import Record
 from muonlab.training.config import IDLE, TrainConfig
+from muonlab.training.own_rule import own_step
 from muonlab.training.run import Diverged, train
 
 SLURM_JOBS = 8  # in the queue at once, unless --workers says otherwise
