@@ -38,8 +38,8 @@ from muonlab.models.gpt import GPTConfig
 from muonlab.models.regressor import build
 from muonlab.optim import sharding
 from muonlab.optim import stacks as shapes
+from muonlab.optim.dtensors import own
 from muonlab.optim.orthogonalize import polar
-from muonlab.optim.own_rows import own
 from muonlab.optim.routing import route
 from muonlab.optim.rules import RULES, Controlled
 from muonlab.records.record import read_records

@@ -21,8 +21,8 @@ from torch.optim.lr_scheduler import LinearLR
 import toys
 from muonlab.data.load import load_corpus
 from muonlab.files import prepare_file, replace_file
-from muonlab.models.angles import keys_and_values, pair_angles
 from muonlab.models.config import GPTConfig
+from muonlab.models.ffn_keys import keys_and_values, pair_angles
 from muonlab.models.gpt import GPT
 from muonlab.models.qk_clip import QKClip
 from muonlab.optim.muon import Muon

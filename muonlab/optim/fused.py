@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from muonlab.optim.own_rows import is_sharded, own
+from muonlab.optim.dtensors import is_sharded, own
 from muonlab.optim.stacks import Group, gradient, is_stack
 
 

@@ -20,10 +20,10 @@ from torch.optim.adamw import adamw
 from muonlab.machine import in_float64
 from muonlab.optim import fused, refusals, sharding
 from muonlab.optim.coefficients import JORDAN, Schedule, Triple, schedule
+from muonlab.optim.dtensors import check_rows, is_sharded, own
 from muonlab.optim.fast import Scratch, orthogonalized
 from muonlab.optim.lr_scale import LRScale, lr_scale
 from muonlab.optim.orthogonalize import Norm, polar
-from muonlab.optim.own_rows import check_rows, is_sharded, own
 from muonlab.optim.stacks import Group, Stacks, as_stacks, by_rows, gradient, views
 
 ADAMW_STATE = ("exp_avg", "exp_avg_sq", "step")

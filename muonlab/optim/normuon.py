@@ -17,9 +17,9 @@ import torch
 from torch import Tensor
 
 from muonlab import checks
+from muonlab.optim.dtensors import own
 from muonlab.optim.lr_scale import LRScale, lr_scale
 from muonlab.optim.muon import Muon
-from muonlab.optim.own_rows import own
 from muonlab.optim.stacks import Group, Stacks, is_stack, views
 
 SCALES = ("paper", "released")

@@ -11,9 +11,9 @@ from torch import Tensor
 
 from muonlab import checks
 from muonlab.optim.coefficients import MOST_STEPS, settling
+from muonlab.optim.dtensors import add_up, group_of, is_sharded, own
 from muonlab.optim.lr_scale import lr_scale
 from muonlab.optim.orthogonalize import DTYPES, NORMS, is_finite
-from muonlab.optim.own_rows import add_up, group_of, is_sharded, own
 from muonlab.optim.stacks import Group, gradient
 
 Named = list[tuple[str, Tensor]]

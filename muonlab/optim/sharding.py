@@ -25,7 +25,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.distributed import ProcessGroup
 
-from muonlab.optim.own_rows import group_of
+from muonlab.optim.dtensors import group_of
 from muonlab.optim.stacks import Group, as_stacks, entries_at_once, matrix_shape
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from muonlab.machine import work_dtype
-from muonlab.optim.own_rows import add_up, is_sharded, own
+from muonlab.optim.dtensors import add_up, is_sharded, own
 
 STACK = 2**23  # entries in one stack in bf16: enough for all cores, and it stays in the cache
 STACK_ELSE = 2**21  # in float32, whose products are slower, less is enough

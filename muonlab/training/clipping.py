@@ -5,7 +5,7 @@ from torch import nn
 
 from muonlab.distributed.sharded import whole
 from muonlab.machine import in_float64
-from muonlab.optim.own_rows import own
+from muonlab.optim.dtensors import own
 
 
 def clip_gradients(model: nn.Module, largest: float) -> None:

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from muonlab.models.angles import keys_and_values, pair_angles
+from muonlab.models.ffn_keys import keys_and_values, pair_angles
 from muonlab.models.gpt import GPT, GPTConfig
 
 SHAPE = {"vocab_size": 50, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
