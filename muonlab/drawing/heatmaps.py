@@ -58,7 +58,7 @@ def maps(
 ) -> Figure:
     """Returns grids[name][row][column] as cells of colour, rows from below; a high one is bright.
 
-    All have one scale of colours; a number under `below` has a frame.
+    All have one scale of colours, and two stand side by side: a number under `below` has a frame.
 
     Args:
         sides: two contestants; the first one's colour stands for numbers under `below`, the
@@ -67,9 +67,9 @@ def maps(
     demand(grids)
     if len(columns := {(*row,) for grid in grids.values() for row in grid.values()}) != 1:
         raise ValueError(f"expected the same columns in each row, got {columns}")
-    wide = len(grids) < 3
-    shape: dict[str, Any] = {"figsize": (WIDTH, (0.64 if wide else 0.42) * WIDTH), "squeeze": False}
-    figure, [places] = plt.subplots(1, len(grids), sharey=bool(sides), **shape)
+    down = -(-len(grids) // 2)
+    shape: dict[str, Any] = {"figsize": (WIDTH, 0.64 * WIDTH * down), "squeeze": False}
+    figure, places = plt.subplots(down, min(2, len(grids)), sharey=bool(sides), **shape)
     cells = [[[*row.values()] for row in grid.values()] for grid in grids.values()]
     values = np.array(cells, dtype=float)
     low, top, form = values.min(), values.max(), ".2f"
@@ -79,19 +79,22 @@ def maps(
         low, top, form = below - far, below + far, "+.2f"
         first, second = ((np.array(to_rgb(look["color"])) + 1) / 2 for look in looks(sides))
         colours = LinearSegmentedColormap.from_list("sides", np.array([first, [1] * 3, second]))
-    for axes, (name, grid), cells in zip(places, grids.items(), values, strict=True):
+    for axes in places.flat[len(grids) :]:
+        axes.remove()
+    for axes, (name, grid), cells in zip(places.flat, grids.items(), values, strict=False):
         names = {"xticklabels": [*next(iter(grid.values()))], "yticklabels": [*grid]}
-        text = {"annot": True, "fmt": form, "annot_kws": {"fontsize": 10 if wide else 8.5}}
+        text = {"annot": True, "fmt": form, "annot_kws": {"fontsize": 10}}
         draw_cells(axes, cells, (low, top), colours, cbar=False, **names, **text)
         axes.set(title=name, xlabel=xlabel, ylim=(0, len(grid)))
         axes.tick_params(axis="y", rotation=0)
         for label, value in zip(axes.texts, cells.flat, strict=True):
             shown = label.get_text().replace("-", "−")
-            label.set_text(shown.replace("0.", ".") if sides else shown)  # three maps: little room
+            label.set_text(shown.replace("0.", ".") if sides else shown)
             if value < below:
                 frame = {"edgecolor": label.get_color(), "facecolor": "none", "linewidth": 1.6}
-                label.set_bbox(frame | {"pad": 4 if wide else 2})
-    places[0].set_ylabel(ylabel)
+                label.set_bbox(frame | {"pad": 4})
+    for axes in places[:, 0]:
+        axes.set_ylabel(ylabel)
     return figure
 
 
