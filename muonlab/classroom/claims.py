@@ -119,7 +119,7 @@ class Claim:
 
     @property
     def row(self) -> tuple[str, ...]:
-        """The claim in a table below HEADS."""
+        """The claim in a table below COLUMNS."""
         theirs = "; ".join(filter(None, (self.paper, self.source)))
         result = f"{self.measured} · bound: {self.bound}"
         return (self.id, self.told or self.sign, self.sentence, result, theirs)

@@ -27,7 +27,7 @@ class Shell:
             run_code(compiled(line, f"{self.place} %time"), self.names)
 
     def run_cell_magic(self, name: str, line: str, cell: str) -> None:
-        """Runs the cell below one of RUNS; of another language nothing."""
+        """Runs the cell below one of PYTHON; of another language nothing."""
         if name in PYTHON:
             run_code(compiled(cell, self.place), self.names)
 

@@ -27,7 +27,7 @@ def kernels() -> dict[str, int]:
 
 
 def times() -> dict[str, list[float]]:
-    """Returns the milliseconds of PARTS by row; the last row has not been timed.
+    """Returns the milliseconds of SPENT by row; the last row has not been timed.
 
     Newton-Schulz was timed apart, on stacks of 12 of either shape of the model's matrices.
     """

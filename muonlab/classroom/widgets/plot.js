@@ -221,10 +221,10 @@ function busy(picture, place) {
 function beside(line, place, taken) {
   const { x, y, left, right, bottom } = place, width = wide(line.label) + 6;
   const spots = Array.from({ length: 17 }, (_, i) => i / 16).flatMap((share) => "y" in line
-    ? [-4, SIZE + 3].map((dy) => [right - width - share * (right - left - width), y(line.y) + dy])
+    ? [-4, SIZE + 5].map((dy) => [right - width - share * (right - left - width), y(line.y) + dy])
     : [-width - 2, 4].map((dx) => [x(line.x) + dx, TOP + SIZE + share * (bottom - TOP - 2 * SIZE)]));
   const within = spots.filter(([px, py]) => px >= left - 2 && px + width <= right + 8 && py - SIZE >= TOP - 2 && py <= bottom);
-  const free = ([px, py]) => !taken.some(([qx, qy]) => qx > px - 4 && qx < px + width + 4 && qy > py - SIZE && qy < py + 4);
+  const free = ([px, py]) => !taken.some(([qx, qy]) => qx > px - 4 && qx < px + width + 4 && qy > py - SIZE - 4 && qy < py + 4);
   const spot = within.find(free);
   if (!spot) return null;
   const [px, py] = spot;
