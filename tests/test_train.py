@@ -115,9 +115,10 @@ def test_a_run_waits_for_others_as_long_as_it_is_told(monkeypatch):
     assert [seconds for _, seconds in asked] == [180]
 
 
-def test_a_run_takes_the_numbers_of_numpy():
+def test_a_run_takes_the_numbers_of_numpy_and_torch():
     config = replace(CONFIG, steps=np.int64(5), lr=np.float32(0.5), gated=np.bool_(True))
-    assert config == replace(CONFIG, steps=5, lr=0.5, gated=True)
+    config = replace(config, adamw_lr=torch.tensor(0.5), betas=np.array([0.5, 0.75]))
+    assert config == replace(CONFIG, steps=5, lr=0.5, gated=True, adamw_lr=0.5, betas=(0.5, 0.75))
     json.dumps(vars(config))
 
 

@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, get_args
 
-import numpy
-
 from muonlab import checks
 from muonlab.data.task import spelled
 from muonlab.models.gpt import ATTENTIONS, SIZES
@@ -99,10 +97,10 @@ class TrainConfig:
     def __post_init__(self) -> None:
         for option in dataclasses.fields(self):
             value = getattr(self, option.name)
+            if hasattr(value, "tolist"):  # of NumPy or torch: JSON knows none
+                value = value.tolist()
             if isinstance(value, list):  # as JSON and the command line bring it
                 value = tuple(value)
-            elif isinstance(value, numpy.generic):  # JSON knows none
-                value = value.item()
             object.__setattr__(self, option.name, value)
             if type(value) is not type(option.default) or value != option.default:
                 self._check(option, value)
@@ -114,14 +112,16 @@ class TrainConfig:
         name, default, allowed = option.name, option.default, option.metadata
         if isinstance(default, bool):
             checks.choice(name, value, (True, False))
-        elif "known" in allowed and not (name == "rule" and OWN.fullmatch(value)):
+        elif "known" in allowed and not (name == "rule" and OWN.fullmatch(str(value))):
             checks.choice(name, value, allowed["known"])
         elif "least" in allowed:
-            whole = isinstance(default, int)
-            if isinstance(default, tuple) and len(value) != len(default):
+            whole, parts = isinstance(default, int), value if isinstance(value, tuple) else (value,)
+            if isinstance(default, tuple) and len(parts) != len(default):
                 raise ValueError(f"{name} must be {len(default)} numbers, got {value}")
-            for number in value if isinstance(default, tuple) else (value,):
+            for number in parts if isinstance(default, tuple) else (value,):
                 checks.number(name, number, allowed["least"], allowed["end"], whole=whole)
+        elif isinstance(default, str):
+            checks.kind(f"text in {name}", value, str)
 
     def _check_together(self) -> None:
         """Raises ValueError for options that do not fit each other."""
