@@ -297,7 +297,13 @@ def test_the_options_that_are_said_to_change_nothing_are_those_that_do(rule):
 
 def test_what_facts_do_not_read_is_said_to_change_nothing():
     config = replace(CONFIG, corpus="facts-3", eval_tokens=64, eval_batch=1)
-    assert config.told_idle() == f"{IDLE}: eval_batch, eval_tokens"
+    assert config.told_idle() == f"{IDLE}: eval_tokens", "the questions come in batches of one"
+
+
+def test_a_rate_of_no_matrix_changes_nothing_with_fused_queries_keys_and_values_too():
+    config = replace(CONFIG, fused_qkv=True, muon=("QKV", "O", "FFN"), adamw_matrix_lr=0.1)
+    assert config.told_idle() == f"{IDLE}: adamw_matrix_lr"
+    assert replace(config, muon=("QKV", "O")).told_idle() == ""
 
 
 @pytest.fixture

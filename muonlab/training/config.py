@@ -17,7 +17,7 @@ from muonlab.optim.routing import GROUPS
 from muonlab.optim.rules import OPTIONS, OWN, RULES, rule_of
 from muonlab.training.pretraining import PRETRAININGS
 
-MUONS_OWN = {"lr", "rule", *OPTIONS} - {"betas"}  # AdamW reads those
+ALL_MATRICES = {False: ("QK", "VO", "FFN"), True: ("QKV", "O", "FFN")}  # by fused_qkv
 SHAPE = ("gated", "attention", "qk_norm", "fused_qkv", "experts")  # of the model, beside its size
 # of a fine-tuning, which its pretraining has, too
 CARRIED = ("size", *SHAPE, "context", "precision", "device", "seed")
@@ -166,21 +166,21 @@ class TrainConfig:
         `training.pretraining` has its settings.
         """
         _, *vocabulary = self.corpus.split("-")
-        kept = {name: getattr(self, name) for name in CARRIED} | PRETRAININGS[self.pretrained_by]
-        if self.fused_qkv:
-            kept.setdefault("muon", ("QKV", "O", "FFN"))
+        kept = {name: getattr(self, name) for name in CARRIED}
+        kept |= {"muon": ALL_MATRICES[self.fused_qkv]} | PRETRAININGS[self.pretrained_by]
         text = "-".join(["docs", *vocabulary])
         return TrainConfig(corpus=text, steps=self.pretraining, batch=16, **kept)
 
     def idle(self) -> set[str]:
         """Returns the options that change nothing in this run."""
-        reads = rule_of(self.rule).reads
-        options = {*OPTIONS - reads - {"betas"}} if self.muon else {*MUONS_OWN}
-        if {"QK", "VO", "FFN"} <= {*self.muon} and not self.experts:  # AdamW keeps their routers
+        reads = rule_of(self.rule).reads if self.muon else set()
+        options = {*OPTIONS - reads} - {"betas"}  # AdamW reads those
+        options |= set() if self.muon else {"lr", "rule"}
+        # AdamW keeps the experts' routers
+        if {*ALL_MATRICES[self.fused_qkv]} <= {*self.muon} and not self.experts:
             options |= {"adamw_matrix_lr"} | (set() if "betas" in reads else {"adamw_matrix_beta1"})
         options |= set() if self.pretraining else {"pretrained_by"}
-        if self.corpus.startswith("facts-"):  # all questions are asked, in batches of their own
-            options |= {"eval_tokens", "eval_batch"}
+        options |= {"eval_tokens"} if self.corpus.startswith("facts-") else set()  # all are asked
         return options | ({"ns_steps", "ns_norm"} if self.ns_coefficients == "exact" else set())
 
     def told_idle(self) -> str:
