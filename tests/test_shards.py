@@ -140,10 +140,13 @@ def test_a_corpus_travels_as_shards(tmp_path, monkeypatch):
         with pytest.raises((OSError, ValueError), match=word):
             corpus.save(place)
     corpus.save(tmp_path / "shards")
-    found = load_corpus(tmp_path / "shards")
+    monkeypatch.chdir(tmp_path / "shards")
+    found = load_corpus(".")
+    assert found.name == "shards"
     assert torch.equal(found.train, corpus.train)
     assert torch.equal(found.held_out, corpus.held_out)
     assert found.vocab_size == corpus.vocab_size
+    assert found.documents == corpus.documents > 1
 
 
 def test_shards_of_two_vocabularies_are_not_mixed(tmp_path):

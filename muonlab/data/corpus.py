@@ -29,7 +29,7 @@ from muonlab.files import prepare_file
 from muonlab.models.gpt import GPT, GPTConfig
 
 USUAL_WORDS = 4096  # tokens of a tokenizer that is trained on a text
-LEAST_WORDS, MOST_WORDS = 257, 65_536  # the bytes and END; what two bytes can hold
+LEAST_WORDS, MOST_WORDS = 257, 65_536  # the bytes and EOT; what two bytes can hold
 SHORTEST_FILE = 80  # characters: shorter source files do little beyond importing
 
 
@@ -148,10 +148,11 @@ def load_fineweb(name: str) -> Corpus:
 
 def load_folder(folder: Path) -> Corpus:
     """Returns a folder's shards where it has some, else its text files."""
+    name = folder.resolve().name
     if any(folder.glob("*.bin")):
-        return _from_shards(folder.name, *shards.find(folder))
+        return _from_shards(name, *shards.find(folder))
     texts = documents.passages(folder)
-    return _cached(folder.resolve().name, "folder", (USUAL_WORDS, texts), lambda: _pack(texts))
+    return _cached(name, "folder", (USUAL_WORDS, texts), lambda: _pack(texts))
 
 
 def _pack(
@@ -197,5 +198,6 @@ def unpacked(name: str, content: bytes, digest: str) -> Corpus:
 def _from_shards(name: str, training: list[Path], held_out: list[Path]) -> Corpus:
     train, rest = (torch.from_numpy(shards.read_shards(paths)) for paths in (training, held_out))
     words, digest = shards.vocabulary(training + held_out), shards.digest(training + held_out)
-    documents = sum(int((tokens == shards.GPT2_END).sum()) for tokens in (train, rest))
+    end = shards.GPT2_END if words == shards.GPT2_WORDS else tokenization.END
+    documents = sum(int((tokens == end).sum()) for tokens in (train, rest))
     return Corpus(name, train, rest, words, digest, documents, characters=None, tokenizer=None)
