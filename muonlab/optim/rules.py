@@ -201,7 +201,7 @@ RULES = {
     "random_spectrum": Rule("random_spectrum", AVERAGE, random_spectrum, (*MEAN, "step")),
     "neurons": Rule("neurons", AS_MUON, neurons, (*MEAN, *SIDES)),
 }
-OWN = re.compile(r"own-(\w+-[0-9a-f]{4})")  # the rules that `own.own_rule` names
+OWN = re.compile(r"own-(\w+-[0-9a-f]{4})")  # the rules that `own_rule` names
 OWN_READS = frozenset({"momentum"})
 
 

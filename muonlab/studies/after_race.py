@@ -203,7 +203,7 @@ LINEAR_ADAMW = replace(LINEAR, muon=(), adamw_matrix_lr=0.0005, adamw_matrix_bet
 
 
 def regression_knobs(config: TrainConfig) -> tuple[Knob, ...]:
-    """Returns the five knobs, with lower rates than on text."""
+    """Returns the five knobs; AdamW's rates are lower than on text."""
     adamw = (Knob("adamw_matrix_lr", 0.000125, 0.002), ADAMW[1])
     return (MUON if config.muon else adamw) + REGRESSION_OUTER
 

@@ -110,7 +110,7 @@ ON_LAPTOP: dict[str, dict[str, Any]] = {
     # the GPU's model, with as few tokens in a step as on the laptop
     "ladder-small": {"corpus": "docs", "size": "small", "batch": 4, "context": 256, "steps": 250}
     | {"precision": "bf16"},
-    # two smaller models as that one: so size alone is a curve of three
+    # two smaller models, with its text and tokens a step: one differs from the other in size alone
     "ladder-tiny": {"corpus": "docs", "size": "tiny", "steps": 500},
     "ladder-wide": {"corpus": "docs", "size": "wide", "steps": 500},
 }

@@ -32,10 +32,10 @@ RACE = {
     150: Search("race-150", sides(150), (16, 16, 16), knobs, RIVALS, ("all", "best", found_since)),
     1200: Search("race-1200", sides(1200), (16, 8, 8), knobs, RIVALS),
 }
-# Three rounds: after two, Muon's average of the rest was the highest but one.
+# Three rounds: after two, Muon's β1 of the rest was the lowest but one of those tried.
 RACE[4800] = near("race-4800", best_with(RACE[1200], steps=4800, eval_every=4800), (8, 8, 8))
 
-# On a GPU: ten times the steps' tokens and eighteen times the model, tuned like the laptop's race.
+# On a GPU: eight times the tokens a step, eighteen times the model; tuned like the laptop's race.
 ON_GPU: dict[str, Any] = {"corpus": "docs", "size": "small", "steps": 1000, "eval_tokens": 2**18}
 ON_GPU |= {"batch": 32, "context": 256}
 GPU = Search("race-gpu", sides(**ON_GPU)[:2], (16, 8), knobs, RIVALS)
@@ -43,8 +43,8 @@ GPU_NORMUON = Search("race-gpu-normuon", sides(**ON_GPU)[2:], (16, 8), knobs, RI
 GPU_SEEDS = range(1, 6)
 
 
-# AdamW's best average of the rest was the highest that the race tried, and one seed chose. So eight
-# more trials of each around its best, and a runoff; judged at seeds that nobody has looked at.
+# AdamW's best β1 of the rest was the lowest that the race tried, and one seed chose. So eight more
+# trials of each around its best, and a runoff; judged at seeds that nobody has looked at.
 AGAIN = near("race-again", RACE[1200].best, (8,), runoff=3)
 
 

@@ -22,7 +22,7 @@ BF16_WIDTH = 256  # features of a model; see `picks_bf16`
 def build_model(config: TrainConfig, task: Task) -> GPT:
     """Returns the untrained model for a task: the same bits for the same seed, on every device.
 
-    The task of other facts than the config's raises ValueError; a text may be any.
+    Facts, or a regression, other than the config's raise ValueError; a text may be any.
     """
     made = any(x.startswith(("facts-", "regression-")) for x in (config.corpus, task.name))
     if made and not config.pretraining and config.corpus != task.name:
@@ -57,7 +57,10 @@ def build_optimizer(config: TrainConfig, model: GPT) -> Muon:
 
 
 def _apart(group: dict[str, Any], config: TrainConfig) -> Iterator[dict[str, Any]]:
-    """Yields a group in the parts that the config treats alike, of one group for each factor."""
+    """Yields the parts of a group that the config treats alike: outside of the blocks, and inside.
+
+    Those inside are apart by the factor of their rate.
+    """
     outer, inner = (
         [(name, p) for name, p in group["params"] if name.startswith("blocks.") == inside]
         for inside in (False, True)
@@ -84,7 +87,7 @@ def _apart(group: dict[str, Any], config: TrainConfig) -> Iterator[dict[str, Any
 
 
 def _factor(name: str, factors: tuple[float, ...]) -> float:
-    """Returns the factor of the rate of a parameter in the blocks; 1 for routers and vectors."""
+    """Returns the factor of the rate of a matrix in the blocks; 1 for routers and for fused QKV."""
     kinds = (("QK",), ("VO", "KV_down"), ("W_in", "W_gate"), ("W_out",))
     for kind, factor in zip(kinds, factors, strict=True):
         if any(fnmatchcase(name, pattern) for entry in kind for pattern in GROUPS[entry]):
