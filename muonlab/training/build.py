@@ -46,13 +46,12 @@ def build_optimizer(config: TrainConfig, model: GPT) -> Muon:
     names = ("momentum", "nesterov", "ns_coefficients", "ns_steps", "ns_norm", "adjust_lr_fn")
     options = {name: getattr(config, name) for name in (*names, "betas", "weight_decay")}
     groups = route(model, muon=config.muon).groups(config.lr, config.adamw_lr, **options)
-    groups = [{"rate": "lr" if g["rule"] == "muon" else "adamw_lr", **g} for g in groups]
     rule = rule_of(config.rule)
-    if "betas" in rule.reads:  # a rule for matrices that goes Adam's way
-        groups = [{"betas": config.betas, **group} for group in groups]
+    # a rule for matrices that goes Adam's way reads betas, and some add noise
+    own: dict[str, Any] = {n: getattr(config, n) for n in ("betas", "noise") if n in rule.reads}
+    rates = {"muon": "lr", "adamw": "adamw_lr"}
+    groups = [{"rate": rates[group["rule"]], **own, **group} for group in groups]
     groups = [part for group in groups for part in _apart(group, config)]
-    if rule.direction:
-        groups = [{"noise": config.noise, **group} for group in groups]
     return rule.own(groups) if rule.own else Controlled(groups, rule)
 
 
