@@ -16,7 +16,6 @@ of the additions that an optimizer does number by number. Drawn is each longest 
 its matrices count as equal, and the last of them has its gradient when the backward pass ends.
 """
 
-import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -86,7 +85,7 @@ def timeline(
     done = max(back, free)
     after = {"everybody": _everybody, "owners": _owners, "overlap": _overlap}.get(way)
     later = after(counts, gpus, machine, done, free) if after and counts.matrices else []
-    summed = min(done, *(bar.start for bar in later), math.inf)  # the last gradient
+    summed = min([done, *(bar.start for bar in later)])  # the last gradient
     bars = [
         Part("forward", "GPU", turn - model / 3, turn),
         Part("gather", "links", 0, weights),
