@@ -24,8 +24,6 @@ from muonlab.training.build import model_shape
 from muonlab.training.config import TrainConfig
 from muonlab.training.run import Run
 
-GPUS = 8  # of one server
-
 GPT_1B = GPTConfig(vocab_size=50_304, context=2048, layers=16, width=2048, heads=16)
 GPT_70B = GPTConfig(vocab_size=50_304, context=4096, layers=86, width=8192, heads=64)
 

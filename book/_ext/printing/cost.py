@@ -7,14 +7,15 @@ on GPUs shows it: `PYTHONPATH=book/_ext python -m printing.cost > book/tables/co
 from dataclasses import dataclass, replace
 
 from muonlab.cost.formulas import Counts
-from muonlab.cost.plans import GPT_1B, GPT_70B, GPUS
-from muonlab.cost.timeline import ends, timeline
+from muonlab.cost.plans import GPT_1B, GPT_70B
+from muonlab.cost.timeline import H100S, ends, timeline
 from muonlab.distributed.traffic import sharded_bytes
 from muonlab.models.gpt import SIZES, GPTConfig
 from muonlab.records.table import markdown
 from muonlab.studies.table1 import TIERS, tier_runs
 
 TOKENS_PER_PARAMETER = 20  # Hoffmann et al., arXiv 2203.15556
+GPUS = H100S.server
 
 # the heads of the book's two tables
 WHOLE = ("plan", "FLOP", "hours at least", "GPU-hours", "Muon of the FLOP", "Muon of a step")
