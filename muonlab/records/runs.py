@@ -7,10 +7,10 @@ from typing import Any
 from muonlab.records.record import Record, contestant, several_runs
 from muonlab.statistics import numbers
 
-Config = dict[str, Any]
 Contrast = tuple[str, str] | Sequence[tuple[str, str]]
 Measure = Callable[[dict[str, Any]], float]  # of run.held_out[-1]
-Name = Callable[[Config], Hashable]  # of the contestant that a configuration belongs to
+OVERALL: Measure = itemgetter("overall")
+Name = Callable[[dict[str, Any]], Hashable]  # of the contestant that a configuration belongs to
 
 
 def grouped(
@@ -46,7 +46,7 @@ def grouped(
 
 
 def by_contestant(
-    records: Iterable[Record], name: Name, measure: Measure = itemgetter("overall")
+    records: Iterable[Record], name: Name, measure: Measure = OVERALL
 ) -> dict[Any, list[float]]:
     """Returns what each contestant ended with, one number a seed; ValueError as `grouped`.
 

@@ -15,7 +15,7 @@ import numpy as np
 from muonlab.files import data_beside
 from muonlab.models.gpt import SIZES
 from muonlab.records.record import Record, contestant
-from muonlab.records.runs import Measure, by_contestant, curves, grouped
+from muonlab.records.runs import OVERALL, Measure, by_contestant, curves, grouped
 from muonlab.records.store import path_of
 from muonlab.statistics import Interval, mean_interval, paired_interval
 from muonlab.studies.equal_time import leads_in_time, step_ratio
@@ -29,7 +29,6 @@ from muonlab.sweeps.search import Search
 from muonlab.sweeps.study import HERE
 from muonlab.training.config import TrainConfig
 
-OVERALL: Measure = itemgetter("overall")
 LONGER = (1.0, 1.03, 1.1, 1.2)  # Muon's step, times AdamW's; large runs publish 1.01 to 1.06
 HEADS: tuple[str, ...] = ("question", "answer", "size [95 % interval]", "n", "steps")
 HEADS += ("tokens a step", "trials a side", "study")

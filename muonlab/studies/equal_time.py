@@ -1,13 +1,12 @@
 """Equal time: what Muon leads by when its longer steps leave it fewer of them."""
 
 from collections.abc import Iterable, Sequence
-from operator import itemgetter
 from statistics import median
 
 import numpy as np
 
 from muonlab.records.record import Record, contestant
-from muonlab.records.runs import Measure, Name, by_contestant, grouped
+from muonlab.records.runs import OVERALL, Measure, Name, by_contestant, grouped
 from muonlab.statistics import Interval, mean_interval
 
 Rivals = tuple[str, str]
@@ -16,7 +15,7 @@ Rivals = tuple[str, str]
 def leads_in_time(
     records: Iterable[Record],
     longer: Sequence[float],
-    measure: Measure = itemgetter("overall"),
+    measure: Measure = OVERALL,
     rivals: Rivals = ("AdamW", "Muon"),
     name: Name = contestant,
 ) -> list[Interval]:
