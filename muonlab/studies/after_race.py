@@ -25,7 +25,7 @@ NOISE = ("noisy_adam", "fixed_noise")
 def equal_rates(at: Place) -> Grid:
     """Returns AdamW, and AdamW with either kind of noise, in one setting at five seeds."""
     adamw = RACE[1200].best(at)[0]
-    noisy = [_instead(adamw, rule, adamw.adamw_matrix_lr) for rule in NOISE]
+    noisy = [_instead(adamw, rule) for rule in NOISE]
     return cross([adamw, *noisy], seed=[1, 2, 3, 4, 5], spectra_every=150)
 
 
@@ -38,21 +38,20 @@ def doses(at: Place) -> Grid:
     adamw = RACE[1200].best(at)[0]
     rate = adamw.adamw_matrix_lr or adamw.adamw_lr
     slower = [replace(adamw, adamw_matrix_lr=rate / n) for n in (2, 4)]
-    fresh, fixed = (_instead(adamw, rule, rate) for rule in NOISE)
+    fresh, fixed = (_instead(adamw, rule) for rule in NOISE)
     settings = [*slower, replace(fixed, noise=0.25), replace(fresh, noise=4.0)]
     return cross(settings, seed=[2, 3, 4, 5, 6], spectra_every=150)
 
 
-def _instead(adamw: TrainConfig, rule: str, rate: float | None) -> TrainConfig:
-    lr = rate or adamw.adamw_lr
+def _instead(adamw: TrainConfig, rule: str, rate: float | None = None) -> TrainConfig:
+    lr = rate or adamw.adamw_matrix_lr or adamw.adamw_lr
     return replace(adamw, muon=ALL_GROUPS, rule=rule, lr=lr, adamw_matrix_lr=None)
 
 
 def noise_and_flat(at: Place) -> Grid:
     """Returns where the search of each control begins."""
     adamw, muon, _ = RACE[1200].best(at)
-    rates = dict.fromkeys(NOISE, adamw.adamw_matrix_lr) | {"flat_adam": muon.lr}
-    return [_instead(adamw, rule, rate) for rule, rate in rates.items()]
+    return [*(_instead(adamw, rule) for rule in NOISE), _instead(adamw, "flat_adam", muon.lr)]
 
 
 ISOTROPY = near("isotropy", noise_and_flat, (8,))
