@@ -34,8 +34,8 @@ DATA = re.compile(r"data-[0-9a-f]{8}")
 def prepare_folder(path: Path | str) -> Path:
     """Returns the folder for a checkpoint, once it is sure that one can be written there.
 
-    ValueError: it is the working folder, or begins with ~, which a shell knows. OSError: a file is
-    in the way, or writing is forbidden.
+    ValueError: it is "" or ".", or begins with ~, which a shell knows. OSError: a file is in the
+    way, or writing is forbidden.
     """
     if Path(path) == Path():
         raise ValueError(f"a checkpoint needs a folder of its own, as runs/a; got {str(path)!r}")
