@@ -16,7 +16,7 @@ from torch import nn
 
 from muonlab import checks
 from muonlab.data.load import shape_for, training_tokens
-from muonlab.data.shards import SHARD_TOKENS
+from muonlab.data.shards import PUBLISHED, SHARD_TOKENS
 from muonlab.machine import pick_device
 from muonlab.models.gpt import GPT, GPTConfig
 from muonlab.models.regressor import build
@@ -150,8 +150,8 @@ def passes(config: TrainConfig) -> str:
     read, in_text = config.steps * config.batch * config.context, training_tokens(config.corpus)
     if not in_text or read <= in_text:
         return ""
-    fineweb = config.corpus.startswith("fineweb")
-    more = f"; fineweb-{math.ceil(read / SHARD_TOKENS)} has enough" if fineweb else ""
+    fineweb, shards = config.corpus.startswith("fineweb"), math.ceil(read / SHARD_TOKENS)
+    more = f"; fineweb-{shards} has enough" if fineweb and shards <= PUBLISHED else ""
     often = f"{read / in_text:.1f} passes over {config.corpus}"
     return f"each run reads {read:,} tokens: {often}{more}\n"
 
