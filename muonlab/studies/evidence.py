@@ -16,7 +16,7 @@ from muonlab.training.config import TrainConfig
 
 
 def knobs_of(config: TrainConfig) -> tuple[Knob, ...]:
-    """Returns the knobs of any setting: those of the study above that has its task or its rule.
+    """Returns the knobs of any setting: those of the studies that have its task or its rule.
 
     Where Muon takes some matrices only, AdamW's rate and average of the others come on top.
     """
@@ -38,7 +38,7 @@ FIRST_SEARCHES = {search.name: search for search in IN_ORDER}
 
 
 def further(at: Place) -> dict[TrainConfig, Record]:
-    """Returns `Search.beyond` of the searches up to here (fixed grids and `lead` are none)."""
+    """Returns `Search.beyond` of FIRST_SEARCHES: neither fixed grids nor `ladder` are in them."""
     return {t: best for search in FIRST_SEARCHES.values() for t, best in search.beyond(at).items()}
 
 
