@@ -429,6 +429,7 @@ RECORDS = [
     ("timeline.timeline(formulas.Counts(SMALL), 8, 8, way='ownrs')", "owners 'ownrs'"),
     ("runs.contrasted({'a': [NAN], 'b': [2.0]}, {'x': ('a', 'b')})", "finite nan"),
     ("Place('~/r').folder and record.append(run(), '~/runs.jsonl')", "~ out"),
+    ("record.append(run(), Place('~nobody-here/r').folder / 'runs.jsonl')", "~nobody-here out"),
     ("best_trial([run(), other(steps=400)])", "length 200 400"),
     ("table1.widened([run()], [other(corpus='code')])", "one code docs"),
     ("runs.grouped('race-1200')", "records 'race-1200'"),

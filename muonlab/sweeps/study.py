@@ -4,6 +4,7 @@ Each phase of it is a grid, recorded in a file that has its name. What a later p
 from the records of earlier ones, in the same folder and on the same text: its `Place`.
 """
 
+import os
 import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -52,7 +53,7 @@ class Place:
     pieces: int | None = None  # of a batch, as the memory here asks for; None: the study's own
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "folder", Path(self.folder).expanduser())
+        object.__setattr__(self, "folder", Path(os.path.expanduser(self.folder)))
 
     def path(self, phase: str) -> Path:
         """Returns the file of a phase's records."""
