@@ -63,6 +63,17 @@ def test_the_layer_and_its_gradients_equal_a_loop_over_tokens(changes):
         assert worst(fast, slow) < 1e-12
 
 
+def test_the_gradients_are_the_same_bits_again_however_threads_take_turns():
+    threads, layer = torch.get_num_threads(), build(width=128, experts=16).float()
+    x = torch.randn(16, 64, 128, requires_grad=True)
+    torch.set_num_threads(2)
+    try:
+        first, *others = (torch.autograd.grad(layer(x).sin().sum(), x)[0] for _ in range(10))
+    finally:
+        torch.set_num_threads(threads)
+    assert all(torch.equal(first, other) for other in others)
+
+
 def test_every_token_reaches_its_experts_even_when_all_choose_the_same():
     layer, x = build(), inputs()
     layer.bias[[1, 4, 6]] = 10.0

@@ -107,7 +107,9 @@ class Experts(nn.Module):
         gates = 2 * scores.gather(1, chosen)  # (N, k)
         self.load = chosen.flatten().bincount(minlength=len(self.bias))  # (E,)
         order = chosen.flatten().argsort(stable=True)  # (N·k,): choices, expert by expert
-        inputs = tokens[order // self.k].split(self.load.tolist())  # E times (its tokens, C)
+        # each row is taken once: threads that add up gradients of one row do so in any order
+        copies = tokens.repeat_interleave(self.k, 0).index_select(0, order)  # (N·k, C)
+        inputs = copies.split(self.load.tolist())  # E times (its tokens, C)
         answers = torch.cat(self._answers(inputs))[order.argsort()]  # (N·k, C), token by token
         y = (gates[..., None] * answers.unflatten(0, gates.shape)).sum(1).view_as(x)
         if self.training and torch.is_grad_enabled():
