@@ -180,7 +180,9 @@ def run_here(fields: dict[str, Any], code: str) -> dict[str, Any] | str:
         return f"{worker} cannot do a run on the text {config.corpus!r}: {error}"
 
 
-_corpus = lru_cache(maxsize=2)(load_corpus)  # a worker of Ray does many runs on a text, or two
+@lru_cache(maxsize=2)  # a worker of Ray does many runs on a text, or two
+def _corpus(name: str) -> Task:
+    return load_corpus(name)
 
 
 def _check_accounting() -> None:
