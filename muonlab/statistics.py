@@ -1,5 +1,6 @@
 """Compare settings over the same seeds by intervals, and plan how many seeds an effect needs."""
 
+import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -34,7 +35,8 @@ def _signed(value: float, digits: int) -> str:
     ('-0.031', '-0.0003', '+0.000')
     """
     hidden = 1e-9 < abs(value) < 0.5 * 10**-digits  # less is rounding
-    return f"{value:+.1g}" if hidden else f"{value:+z.{digits}f}"
+    digits = math.ceil(-math.log10(abs(value))) if hidden else digits
+    return f"{value:+z.{digits}f}"
 
 
 def mean_interval(values: BySeed) -> Interval:

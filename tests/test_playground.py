@@ -419,7 +419,7 @@ def sentence(page):
 
 
 def reaches(page, step):
-    page.locator(".muonlab-sentence", has_text=f"Step {step}.").wait_for()
+    page.locator(".muonlab-sentence", has_text=f"Step {step}:").wait_for()
 
 
 @pytest.mark.browser

@@ -56,8 +56,8 @@ def test_the_first_lines_step_every_parameter_and_the_last_ones_go_with_them():
 
 
 def groups_of(hidden, model):
-    lines = FIRST.splitlines()
-    return run("\n".join([lines[0], *lines[3:]]), model=model, hidden=hidden)
+    imports, after = FIRST.splitlines()[0], FIRST[FIRST.index("groups") :]
+    return run(f"{imports}\n{after}", model=model, hidden=hidden)
 
 
 def test_torchs_transformer():

@@ -49,7 +49,7 @@ HERE = "node => node.checkVisibility() && node.getBoundingClientRect().toJSON()"
 def test_homes_first_screen_is_headline_figure_and_what_moves_it(site, page):
     page.emulate_media(reduced_motion="reduce")
     page.goto(f"{site}/book/intro.html")
-    page.locator(".muonlab-sentence", has_text="Step 40.").wait_for()
+    page.locator(".muonlab-sentence", has_text="Step 40:").wait_for()
     parts = {"h1": 1, "h1 + p": 1, ".muonlab-facts": 2, ".muonlab-play": 1}
     parts |= {".muonlab-drive input": 1, ".muonlab-three button": 3}
     parts |= {".muonlab-playground .muonlab-sentence": 1}

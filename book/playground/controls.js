@@ -281,7 +281,7 @@ function render({ el }) {
     drawn = playing ? step : undefined;
     const now = runs.map(({ points }) => points[step]), of = ` of ${state.facts} facts`;
     now.forEach(({ known }, i) => say(rows[i].known, step ? `knows ${known}${of}` : ""));
-    say(sentence, step ? `Step ${step}. ${names.map((name, i) => `${name} ${told(now[i], i ? "" : of)}`).join(" ")}` : NOTHING);
+    say(sentence, step ? `Step ${step}: ${names.map((name, i) => `${name} ${told(now[i], i ? "" : of)}`).join(" ")}` : NOTHING);
     scrub.sync({ step });
     if (!more.open) return;
     now.forEach(({ loss, best, worst, spectra }, i) => {

@@ -19,7 +19,7 @@ function view({ extra, saved }) {
     y: { label: "steps that are saved, %", unit: "%", range: [0, 70] },
     series: [
       { label: "even: time is saved above this line, lost below", x, y: x.map(needed) },
-      { label: "your run", x: [extra], y: [saved], marker: true, line: false },
+      { label: "your run", x: [extra], y: [saved], marker: "ring", line: false },
     ],
     marks: REPORTED.map(({ speed, label }) => ({ y: 100 * (1 - 1 / speed), label })),
     handles: [{ label: "your run", x: extra, y: saved, sets: ["extra", "saved"], move: (x, y) => ({ extra: x, saved: y }) }],

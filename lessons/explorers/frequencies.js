@@ -35,7 +35,7 @@ function view({ exponent, count }) {
   const G = centred(facts.map((_, j) => facts.map((_, k) => (j === k ? p[k] : 0))));
   const flat = polarFactor(G), last = count - 1, ends = (M) => `${short(M[0][0], 2)} to ${short(M[last][last], 2)}`;
   return {
-    title: `In the axes of ${count} facts, fact k as frequent as 1 / k^${exponent}`,
+    title: `In the axes of ${count} facts, fact k as frequent as 1 / kˢ, s = ${exponent}`,
     maps: [
       { title: "gradient", matrix: G, words: `diagonal from ${ends(G)}` },
       { title: "its polar factor", matrix: flat, words: `diagonal from ${ends(flat)}` },

@@ -87,7 +87,7 @@ function view({ alpha, L, optimizer, turn }) {
     ],
     marks: [{ x: 1, label: "compare here" }],
     sentence:
-      `α = ${alpha.toFixed(2)}, L = ${L}, turn ${turn.toFixed(2)}${optimizer === "SignGD" ? "" : ", which only SignGD sees"}. ` +
+      `α = ${alpha.toFixed(2)}, L = ${L}, turn ${turn.toFixed(2)}${optimizer === "SignGD" ? ". Signs see α and L only where three axes mix frequent and rare facts" : ", which only SignGD sees"}. ` +
       (found === null ? `No step takes any fact to ${GOAL}. ` : `The step that takes the best fact to ${digits(best)} takes the worst to ${digits(worst)}. `) +
       `Over all step sizes in the picture the gap reaches ${digits(Math.max(...gaps))}.`,
   };

@@ -41,7 +41,7 @@ function view({ effect, size, spread, seeds, show }) {
   const likely = distance < 0 ? refuted : supported, word = distance < 0 ? "refuted" : "supported";
   const chances = show.startsWith("chance"), y = chances ? likely.map((p) => 100 * p) : widths;
   const enough = apart ? SEEDS.find((n) => likely[n - 2] >= 0.8) : undefined;
-  const told = apart ? `${enough === undefined ? "more than 30" : enough} seeds give "${word}" in 80 %.` : "The truth is the size: no number of seeds gives 80 %.";
+  const told = apart ? `${enough === undefined ? "More than 30" : enough} seeds give "${word}" in 80 %.` : "The truth is the size: no number of seeds gives 80 %.";
   const both = [
     { label: "supported", x: SEEDS, y: supported.map((p) => 100 * p) },
     { label: "refuted", x: SEEDS, y: refuted.map((p) => 100 * p) },
@@ -52,7 +52,7 @@ function view({ effect, size, spread, seeds, show }) {
     y: chances ? { label: "chance of the verdict, %", unit: "%", range: [0, 100] } : { label: "half the width, nats", unit: "nats", range: [0, 4 * Math.max(Math.abs(distance), spread)] },
     series: [
       ...(chances ? both : [{ label: "half the width", x: SEEDS, y: widths }]),
-      { label: "your seeds", x: [seeds], y: [y[seeds - 2]], line: false, marker: true },
+      { label: "your seeds", x: [seeds], y: [y[seeds - 2]], line: false, marker: "ring" },
     ],
     handles: [{ label: "seeds", x: seeds, y: y[seeds - 2], sets: ["seeds"], move: (x) => ({ seeds: x }) }],
     marks: [chances ? { y: 80, label: "80 %" } : { y: Math.abs(distance), label: "from the truth to the size" }],

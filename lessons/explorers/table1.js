@@ -46,7 +46,7 @@ function view({ row, source, kind }, data) {
   const drawn = seeds.flatMap((seed) => seed.x), least = Math.min(...drawn), most = Math.max(...drawn);
   const chosen = name in table.loss ? mean(value[name]) : NaN, at = height(name);
   return {
-    title: `${kind}, ${source}: Muon takes ${name}${name.startsWith("all") ? "" : ", AdamW the rest"}`,
+    title: `${kind}, ${source}: ${name.startsWith("all") ? `${name.slice(4)} takes all` : `Muon takes ${name}, AdamW the rest`}`,
     x: shares
       ? { label: "share of the gap: 0 is all AdamW, 1 all Muon", range: [Math.min(-0.1, least - 0.1), Math.max(1.2, most + 0.1)] }
       : { label: "nats below all AdamW", unit: "nats", range: [1.2 * least, 1.1 * most] },

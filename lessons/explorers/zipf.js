@@ -34,13 +34,13 @@ function view({ exponent, power, known }) {
   const learned = Math.round((words * known) / 100), x = ranks(words);
   const blind = Math.log(words), loss = Math.max(0, 1 - covered[learned]) * blind;
   return {
-    title: `${count(words)} words, the word of rank r as frequent as 1 / r^${exponent}`,
+    title: `${count(words)} words, the word of rank r as frequent as 1 / rˢ, s = ${exponent}`,
     x: { label: "rank of the word", log: true, range: [1, words] },
     y: { label: "share of the text", range: [0, 1.05] },
     series: [
       { label: "covered by the words up to this rank", x, y: x.map((r) => covered[r]) },
       { label: "if all words were equally frequent", x, y: x.map((r) => r / words) },
-      { label: "the known words", x: [Math.max(1, learned)], y: [covered[learned]], line: false, marker: true },
+      { label: "the known words", x: [Math.max(1, learned)], y: [covered[learned]], line: false, marker: "ring" },
     ],
     handles: [{ label: "known words", x: Math.max(1, learned), y: covered[learned], sets: ["known"], move: (x) => ({ known: (100 * x) / words }) }],
     marks: [{ y: HEAD, label: "the head ends" }, { y: MIDDLE, label: "the tail begins" }],

@@ -125,7 +125,7 @@ def forest(
     if wrong := [name for name, by_seed in differences.items() if isinstance(by_seed, Interval)]:
         raise TypeError(f"expected differences, one a seed; {wrong[0]!r} is an interval already")
     deep = 2 + max(fill(name, NAME_WIDTH).count("\n") for name in differences)
-    figure, axes = plt.subplots(figsize=(WIDTH, 1.15 + (0.14 + 0.17 * deep) * len(differences)))
+    figure, axes = plt.subplots(figsize=(WIDTH, 1.15 + (0.2 + 0.17 * deep) * len(differences)))
     axes.axvline(0, color=INK, linewidth=1)
     seeds = {len(by_seed) for by_seed in differences.values()}
     text = f"dots: n = {count_of(seeds)} seeds; bar: mean and its 95 % interval"
@@ -192,7 +192,9 @@ def lead_map(races: Sequence[Mapping[str, Any]]) -> Figure:
             panel.errorbar(x, mean, (mean - low, high - mean), **look)
         for at, race, top in zip(x, races, leads[:, :, 2].max(1), strict=True):
             if name := {"race-gpu": "GPU", "race-1200": "laptop"}.get(race["study"]):
-                panel.text(at, top + 0.06, name, ha="center", va="bottom", fontsize=CAPTION)
+                line: Any = {"arrowstyle": "-", "color": INK, "linewidth": 0.7}
+                away: Any = {"xytext": (3, 24), "textcoords": "offset points", "ha": "center"}
+                panel.annotate(name, (at, top), **away, arrowprops=line, fontsize=CAPTION)
         panel.set(xscale="log", xlabel=label, ylim=(-0.05, 0.75))
         stops = sorted({*stops})
         panel.set_xticks(stops, [f"{x / 1e6:.1f}M" if x > 1e5 else f"{x:,}" for x in stops])

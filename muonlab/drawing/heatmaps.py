@@ -95,6 +95,8 @@ def maps(
                 label.set_bbox(frame | {"pad": 4})
     for axes in places[:, 0]:
         axes.set_ylabel(ylabel)
+    for axes in places[:, 1:].flat:
+        axes.tick_params(left=not sides)  # the rows are named beside the first, and a tick is a −
     return figure
 
 

@@ -56,7 +56,7 @@ def launch_figure() -> str:
         above.barh([*parts], widths, left=begin, color=colour, label=label)
         begin = [start + width for start, width in zip(begin, widths, strict=True)]
     above.barh([*BARS][-1], 0)
-    above.text(0, len(parts), " not timed yet", va="center")
+    above.text(0, len(parts), "  not timed yet", va="center")
     above.set(xlabel=f"ms of one step, {record('gpu-h200')['device']}")
     bars = below.barh([*counts], [*counts.values()], color=own)
     below.bar_label(bars, [f"{count:,}" for count in counts.values()], padding=3)

@@ -101,6 +101,7 @@ const PLUS = [
   [-1.5, -5], [1.5, -5], [1.5, -1.5], [5, -1.5], [5, 1.5], [1.5, 1.5],
   [1.5, 5], [-1.5, 5], [-1.5, 1.5], [-5, 1.5], [-5, -1.5], [-1.5, -1.5],
 ];
+const INSIDE = Array.from({ length: 16 }, (_, i) => [-4 * Math.sin((Math.PI * i) / 8), -4 * Math.cos((Math.PI * i) / 8)]); // turns back: a hole
 const MARKERS = {
   circle: around(Array(16).fill(4), 0),
   square: around(Array(4).fill(5), 1 / 8),
@@ -111,6 +112,7 @@ const MARKERS = {
   star: around(Array.from({ length: 10 }, (_, i) => (i % 2 ? 2.4 : 6)), 0),
   plus: corners(PLUS),
   cross: corners(PLUS.map(([x, y]) => [0.7 * (x - y), 0.7 * (x + y)])),
+  ring: (x, y) => around(Array(16).fill(7), 0)(x, y) + corners(INSIDE)(x, y), // as a handle looks
 };
 
 const DOTTED = { stroke: "currentColor", "stroke-width": 1.2, "stroke-dasharray": "1 3" };
@@ -136,7 +138,7 @@ function look(series, number) {
   const own = who < 0 ? number % LOOKS.series.length : who;
   const found = (who < 0 ? LOOKS.series : LOOKS.contestants)[own];
   return {
-    colour: `var(--muonlab-${who < 0 ? "series" : "who"}-${own})`,
+    colour: series.marker === "ring" ? "var(--muonlab-1)" : `var(--muonlab-${who < 0 ? "series" : "who"}-${own})`,
     marker: MARKERS[series.marker] ?? MARKERS[found.marker], // true: its own
     dash: series.dash ?? found.dash.join(" "),
   };
