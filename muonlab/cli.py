@@ -173,6 +173,8 @@ def _train(options: argparse.Namespace) -> int:
     config = TrainConfig(**values)
     if parallel.size() == 1 and (options.shard or options.timeout != options.usual("timeout")):
         raise ValueError("--shard and --timeout are for more than one process: start with torchrun")
+    if not options.shard:
+        _refuse(options, "replicas", since="only --shard divides the weights")
     if (idle := config.told_idle()) and not parallel.rank():
         print(idle, file=sys.stderr)
         warnings.filterwarnings("ignore", IDLE)  # it is said
@@ -200,7 +202,7 @@ def _train(options: argparse.Namespace) -> int:
 
 def _ablate(options: argparse.Namespace) -> int:
     if options.name is None:
-        chosen = "corpus", "pieces", "workers", "minutes", "engine", "results"
+        chosen = "corpus", "pieces", "workers", "minutes", "engine", "results", "plan"
         _refuse(options, *chosen, since="without a name it lists the studies: name one")
         print(*(f"{name}: {', '.join(s.phases())}" for name, s in STUDIES.items()), sep="\n")
         return 0

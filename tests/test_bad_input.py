@@ -499,6 +499,8 @@ CLI = [
     ("cli('train --corpus facts-3 --shard')", "--shard torchrun"),
     ("cli('train --corpus facts-3 --timeout 3')", "--timeout one torchrun"),
     ("cli('ablate --pieces 3')", "name"),
+    ("cli('ablate --plan')", "name"),
+    ("cli('train --replicas 2')", "replicas --shard"),
     ("cli('results race-1200 --where betas=x')", "betas x"),
     ("cli('teach export --lessons 00 --to ~/kurs')", "~ shell"),
     ("cli('teach export --lessons 00 --to file/x')", "written file"),
