@@ -272,7 +272,7 @@ def power(x, effect, size, spread, seeds, show):
     end = "The truth is the size: no number of seeds"
     if apart := abs(effect - size):
         needed = seeds_needed(apart, spread) if apart > 1e-9 else 31
-        end = f'{needed if needed <= 30 else "more than 30"} seeds give "{word}" in 80 %.'
+        end = f'{needed if needed <= 30 else "More than 30"} seeds give "{word}" in 80 %.'
     return Expected(
         x=[*[range(2, 31)] * len(lines), [seeds]],
         y=[*lines, [(likely if chances else widths)[seeds - 2]]],
