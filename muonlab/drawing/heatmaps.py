@@ -58,7 +58,7 @@ def maps(
 ) -> Figure:
     """Returns grids[name][row][column] as cells of colour, rows from below; a high one is bright.
 
-    All have one scale of colours, and two stand side by side: a number under `below` has a frame.
+    All have one scale of colours; a number under `below` has a frame. Two stand in a row.
 
     Args:
         sides: two contestants; the first one's colour stands for numbers under `below`, the
