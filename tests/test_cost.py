@@ -178,7 +178,7 @@ def test_beside_a_gpu_a_run_on_the_cpu_is_estimated_in_its_own_precision(monkeyp
 
 def test_a_run_that_does_not_fit_is_told_its_pieces(monkeypatch):
     run = TrainConfig(batch=64, context=64, device="cpu")
-    for divisor, remedy in ((1.5, "take --pieces 2"), (100, "take a smaller tier or batch")):
+    for divisor, remedy in ((1.5, "take --pieces 2"), (100, "take a smaller model or batch")):
         free = SimpleNamespace(available=cost.bytes_needed(run) / divisor)
         monkeypatch.setattr(cost.psutil, "virtual_memory", lambda free=free: free)
         with pytest.raises(ValueError, match=remedy):

@@ -152,5 +152,5 @@ def test_the_command_prints_a_filtered_table(capsys):
 def test_a_run_that_cannot_fit_is_refused_before_it_starts(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(cost.psutil, "virtual_memory", lambda: type("M", (), {"available": 1e6})())
     assert main(["ablate", "cpu", "--results", str(tmp_path)]) == 2
-    assert "take a smaller tier" in capsys.readouterr().err
+    assert "take a smaller model" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

@@ -61,6 +61,7 @@ def test_a_later_phase_follows_the_records_of_its_own_text_and_folder(tmp_path):
     assert TUNING.best(there) == [TUNING.grid(there)[0], TUNING.grid(there)[2]]
     assert TUNING.best(here) == [TUNING.grid(here)[1], TUNING.grid(here)[3]]
     assert {c.corpus for c in STUDY.phases()["some"](here)} == {"/some/text"}
+    assert Place(tmp_path, "docs-0512").path("some") == Place(tmp_path, "docs-512").path("some")
 
 
 def test_missing_trials_are_counted_and_the_command_that_runs_them_is_named(tmp_path):

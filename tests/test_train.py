@@ -336,6 +336,12 @@ def test_pretraining_gives_the_weights_of_a_plain_run_of_adamw(pretraining):
     assert same(Run(config, Cycle()).model.state_dict(), plain.model.state_dict())
 
 
+def test_a_pretraining_takes_no_more_rows_at_once_than_its_run():
+    config = TrainConfig(pretraining=5, batch=12)
+    pieces = {n: replace(config, pieces=n).first_run().pieces for n in (1, 2, 3, 12)}
+    assert pieces == {1: 1, 2: 4, 3: 4, 12: 16}
+
+
 def test_the_same_pretraining_is_done_once_by_a_process(pretraining):
     config, trained = pretraining
     for change in ({}, {"lr": 0.001}, {"muon": ()}, {"seed": 1}):  # other batches from one model

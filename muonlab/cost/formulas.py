@@ -139,7 +139,7 @@ def check_memory(config: TrainConfig) -> None:
     free = torch.cuda.mem_get_info(device)[0] if cuda else psutil.virtual_memory().available
     if needed > free:
         enough = least_pieces(config, free)
-        remedy = f"--pieces {enough}" if enough else "a smaller tier or batch, or a larger machine"
+        remedy = f"--pieces {enough}" if enough else "a smaller model or batch, or a larger machine"
         what = f"size {config.size!r} with a batch of {config.batch} × {config.context} tokens"
         room = f"{needed / 2**30:.1f} GiB, and {device.type} has {free / 2**30:.1f} GiB free"
         raise ValueError(f"a run of {what} needs about {room}: take {remedy}")

@@ -12,6 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from muonlab.data.task import spelled
 from muonlab.records.record import Record, several_runs
 from muonlab.records.store import RESULTS, path_of
 from muonlab.sweeps.results import known
@@ -54,6 +55,7 @@ class Place:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "folder", Path(os.path.expanduser(self.folder)))
+        object.__setattr__(self, "corpus", self.corpus and spelled(self.corpus))
 
     def path(self, phase: str) -> Path:
         """Returns the file of a phase's records."""

@@ -169,7 +169,9 @@ class TrainConfig:
         kept = {name: getattr(self, name) for name in CARRIED}
         kept |= {"muon": ALL_MATRICES[self.fused_qkv]} | PRETRAININGS[self.pretrained_by]
         text = "-".join(["docs", *vocabulary])
-        return TrainConfig(corpus=text, steps=self.pretraining, batch=16, **kept)
+        rows = self.batch // self.pieces  # as many as the memory takes, if it takes no whole batch
+        pieces = next(n for n in (1, 2, 4, 8, 16) if self.pieces == 1 or n * rows >= 16)
+        return TrainConfig(corpus=text, steps=self.pretraining, batch=16, pieces=pieces, **kept)
 
     def idle(self) -> set[str]:
         """Returns the options that change nothing in this run."""
