@@ -302,6 +302,12 @@ def test_every_module_stands_once_in_the_reference_and_none_that_is_gone():
     assert [p.name for p in pages if f"reference/{p.name}" not in index] == []
 
 
+def test_a_comma_and_a_bracket_stay_on_the_line_of_their_formula():
+    formula = r'<span class="math notranslate nohighlight">\(x &lt; 1\)</span>'
+    joined = book.JOINED.findall(f"{formula} and ({formula}, {formula}-th <b>{formula}</b>")
+    assert joined == [f"({formula},", f"{formula}-th"]
+
+
 def test_a_number_in_a_page_is_what_the_runs_give_and_leads_to_its_box():
     ends = {}
     for run in recorded("race-1200"):

@@ -37,6 +37,8 @@ from printing.refresher import drawn
 from printing.released import lessons, pages, text_of
 
 PART = re.compile(r"<!-- made: (\w+) ?([^>]*?) -->")
+FORMULA = r'<span class="math notranslate nohighlight">[^<]*</span>'  # in a line of text
+JOINED = re.compile(rf"[(“]{FORMULA}[^\s<]*|{FORMULA}[^\s<]+")  # with what touches it
 INTERVAL = re.compile(r"(?<=\d \[)([-+]?[\d.]+), (?=[-+]?[\d.]+\])")  # its lower end
 TITLE = re.compile(r"^# (.*)$", re.MULTILINE)
 HEADER = re.compile(r"^> Read (\d+) min · do (\d+) min · needs ([^·]*)", re.MULTILINE)
@@ -240,6 +242,7 @@ def _add_source(app: Any, page: str, template: str, context: dict[str, Any], tre
         # the theme's words for a folded cell hide ours from a screen reader
         context["body"] = context["body"].replace(' aria-label="Toggle hidden content"', "")
         context["body"] = INTERVAL.sub("\\1,\N{NO-BREAK SPACE}", context["body"])  # on one line
+        context["body"] = JOINED.sub(r'<span class="muonlab-joined">\g<0></span>', context["body"])
         if page.startswith("lessons/") and not page.startswith(f"lessons/{EVIDENCE_FOLDER}/"):
             context["body"] += SLIDES.format(page.removeprefix("lessons/"))
         context["body"] += source_line(page, os.environ.get("MUONLAB_REPOSITORY", ""))
