@@ -1,5 +1,6 @@
 """The controls against torch's own optimizers, and against what their names promise."""
 
+import copy
 import math
 from dataclasses import replace
 
@@ -174,3 +175,31 @@ def test_a_rule_that_this_process_does_not_know_makes_no_record():
 def test_an_own_step_reads_neither_newton_schulz_nor_nesterov():
     config = TrainConfig(rule="own-plain-0000", nesterov=False, ns_steps=4, momentum=0.8)
     assert config.told_idle().endswith("nesterov, ns_steps")
+
+
+@pytest.mark.parametrize("rule", CONTROLS)
+def test_a_copy_and_a_saved_state_go_on_as_the_control_itself_does(rule):
+    def make(w, b):
+        groups = [{"params": [w]}, {"params": [b], "rule": "adamw"}]
+        return Controlled(groups, RULES[rule])
+
+    ends = []
+    for go_on in ("itself", "copied", "loaded"):
+        params = parameters((4, 6), (4,))
+        optimizer = make(*params)
+        steps(optimizer, params, 2)
+        if go_on == "copied":
+            params, optimizer = copy.deepcopy((params, optimizer))
+        elif go_on == "loaded":
+            saved = optimizer.state_dict()
+            optimizer = make(*params)
+            optimizer.load_state_dict(saved)
+        steps(optimizer, params, 2)
+        ends.append([p.detach() for p in params])
+    assert all(torch.equal(p, q) for end in ends[1:] for p, q in zip(ends[0], end, strict=True))
+
+
+def test_a_control_refuses_what_is_no_single_matrix():
+    for p in parameters((4, 3, 3, 3), (4, 3, 5)):
+        with pytest.raises(ValueError, match="whole matrices, no parts: 'w'"):
+            Controlled([("w", p)], RULES["flat_adam"])

@@ -100,7 +100,7 @@ class Muon(torch.optim.Optimizer):
         self.scratch = Scratch()
         self.parts: dict[Tensor, dict[str, Tensor]] = {}  # what parts of matrices have in a step
 
-    whole_only = False  # a subclass may be unable to step sharded parameters, and parts
+    whole_only = False  # a subclass may be unable to step sharded parameters, parts, stacks
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Makes a copy whole: scratch memory is not worth copying."""
@@ -135,7 +135,8 @@ class Muon(torch.optim.Optimizer):
             # torch counts both, and says where they differ
             named = zip(saved["params"], refusals.named(group, number), strict=False)
             for place, (name, p) in named:
-                refusals.check_state(state_dict["state"].get(place, {}), group, name, p)
+                saved_state = state_dict["state"].get(place, {})
+                refusals.check_state(saved_state, self.averages(group["rule"]), name, p)
             groups[number] = {**group, **saved, "split": group["split"], "heads": group["heads"]}
         super().load_state_dict({**state_dict, "param_groups": groups})
 
@@ -156,6 +157,10 @@ class Muon(torch.optim.Optimizer):
             step(group)
         self.parts = {}  # or they would keep the gradients
         return loss
+
+    def averages(self, rule: str) -> tuple[str, ...]:
+        """Returns the names of what is kept about a parameter of that rule, in its own shape."""
+        return ADAMW_STATE[:2] if rule == "adamw" else ("momentum_buffer",)
 
     def state_of(self, p: Tensor, group: Group) -> dict[str, Any]:
         """Returns what is kept about p, of that group; before the first step it is zeros."""
@@ -243,8 +248,10 @@ class Muon(torch.optim.Optimizer):
             if group["rule"] == "muon" and p.ndim < 2:
                 vector = f"parameter {name!r} has shape {tuple(p.shape)}"
                 raise ValueError(f"Muon takes matrices; {vector}: muonlab.route gives it to AdamW")
-            if self.whole_only and (is_sharded(p) or fused.is_split(group)):
-                raise ValueError(f"{type(self).__name__} steps whole matrices, no parts: {name!r}")
+            stack = group["rule"] == "muon" and p.ndim > 2
+            if self.whole_only and (is_sharded(p) or fused.is_split(group) or stack):
+                got = f"no parts: {name!r} {(*p.shape,)}"
+                raise ValueError(f"{type(self).__name__} steps whole matrices, {got}")
             check_rows(name, p)
             fused.check_parts(name, p, group)
 

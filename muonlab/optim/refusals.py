@@ -1,7 +1,7 @@
 """What `Muon` is given, checked: its parameters, the options of its groups, and their numbers."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from functools import partial
 from typing import Any
@@ -86,12 +86,11 @@ def check_options(group: Group) -> None:
     lr_scale(group["adjust_lr_fn"], 1, 1)
 
 
-def check_state(state: dict[str, Any], group: Group, name: str, p: Tensor) -> None:
-    """Raises ValueError unless what was saved about p, if anything, are the averages of its rule.
+def check_state(state: dict[str, Any], averages: Sequence[str], name: str, p: Tensor) -> None:
+    """Raises ValueError unless what was saved about p, if anything, are these averages.
 
     torch would load those of another optimizer, and begin its averages anew without a word.
     """
-    averages = ("exp_avg", "exp_avg_sq") if group["rule"] == "adamw" else ("momentum_buffer",)
     for key in averages if state else ():
         value = state.get(key)
         if not isinstance(value, Tensor) or value.shape != p.shape:

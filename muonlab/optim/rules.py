@@ -22,6 +22,7 @@ from muonlab.optim.normuon import SCALES, NorMuon
 from muonlab.optim.stacks import Group, matrix_shape
 
 BETA2, EPS = 0.95, 1e-8  # those of NorMuon
+SMALLER = {"row_mean_square", "column_mean_square", "step"}  # than the matrix they are about
 State = dict[str, Any]
 Direction = Callable[[Tensor, State, Group], Tensor]
 
@@ -56,6 +57,14 @@ class Controlled(Muon):
         if rule.direction is None:
             raise ValueError(f"{rule.shown} is not known here: call own_rule with its step first")
         self.direction, self.kept = rule.direction, rule.keeps
+
+    def __getstate__(self) -> State:
+        own = {"direction": self.direction, "kept": self.kept}  # or a copy could not step
+        return super().__getstate__() | own
+
+    def averages(self, rule: str) -> tuple[str, ...]:
+        of_matrix = (name for name in self.kept if name not in SMALLER)
+        return super().averages(rule) if rule == "adamw" else tuple(of_matrix)
 
     def state_of(self, p: Tensor, group: Group) -> State:
         if group["rule"] == "muon" and not self.state[p]:
