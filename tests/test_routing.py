@@ -73,6 +73,13 @@ def test_an_end_can_be_asked_for_by_name_and_a_tied_one_by_either(name, tied):
     assert table["embedding.weight" if tied else name] == "muon"
 
 
+def test_a_name_counts_behind_a_wide_pattern_too_and_vectors_need_theirs():
+    table = rules(route(Model(), muon=["*weight", "*bias", "head.weight"]))
+    assert [table[name] for name in ("head.weight", "embedding.weight")] == ["muon", "adamw"]
+    assert [table[f"blocks.0.{name}"] for name in ("norm.weight", "w_in.bias")] == ["adamw"] * 2
+    assert rules(route(Model(), muon=["blocks.0.w_in.bias"]))["blocks.0.w_in.bias"] == "muon"
+
+
 def test_a_pattern_names_single_matrices():
     table = rules(route(Model(), muon=["blocks.1.?.weight"], adamw=["*.norm.weight"]))
     assert table["blocks.1.q.weight"] == "muon"

@@ -164,8 +164,8 @@ def route(
         muon_pattern, adamw_pattern = for_muon.get(p), for_adamw.get(p)
         if muon_pattern and adamw_pattern:
             raise ValueError(f"{name!r} is claimed twice: {muon_pattern!r} and {adamw_pattern!r}")
-        if muon_pattern not in names[p] and p in outer:
-            muon_pattern = None  # a head must not slip in by a wide pattern
+        if p in outer or p.ndim < 2:  # a head must not slip in by a wide pattern
+            muon_pattern = next((name for name in muon if name in names[p]), None)
         rule, reason = _decide(p, muon_pattern, adamw_pattern, outer.get(p))
         if p in shared and rule != "frozen":
             reason += OF_BOTH
