@@ -159,6 +159,11 @@ def test_a_long_stack_is_taken_in_parts(monkeypatch):
     torch.testing.assert_close(fast_newton_schulz(G), newton_schulz(G))
 
 
+def test_a_parameter_is_orthogonalized_as_the_numbers_it_holds():
+    G = random((6, 8))
+    assert torch.equal(fast_newton_schulz(torch.nn.Parameter(G)), fast_newton_schulz(G))
+
+
 # The optimizer on top of it
 
 

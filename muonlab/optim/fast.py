@@ -71,13 +71,13 @@ def fast_newton_schulz(
 ) -> Tensor:
     """Returns what `newton_schulz` returns for the same arguments, up to rounding, sooner.
 
-    It does not look at G, `norm` and `dtype`, as `Muon` and `newton_schulz` do.
+    It does not look at G, `norm` and `dtype`, as `Muon` and `newton_schulz` do. No gradient passes.
     """
     triples = settling(coefficients, steps)
     dtype = dtype or work_dtype(G.dtype, G.device, G.numel())
     if G.numel() == 0:
         return G.clone()
-    matrices = G.reshape(-1, *G.shape[-2:])
+    matrices = G.detach().reshape(-1, *G.shape[-2:])
     result, scratch = torch.empty_like(matrices), Scratch()
     count = matrices_at_once(matrices[0].numel(), dtype, G.device)
     precise = torch.promote_types(G.dtype, torch.float32)
