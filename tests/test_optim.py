@@ -425,6 +425,18 @@ def test_an_empty_matrix_is_skipped():
     assert p.shape == (4, 0)
 
 
+def test_groups_that_are_all_empty_have_nothing_to_step():
+    Muon([{"params": []}, {"params": [], "rule": "adamw"}]).step()
+
+
+@pytest.mark.parametrize("rule", ["muon", "adamw"])
+def test_a_sparse_gradient_is_refused_by_name(rule):
+    layer = nn.Embedding(5, 3, sparse=True)
+    layer(torch.tensor([1])).sum().backward()
+    with pytest.raises(ValueError, match=r"a dense gradient of parameter 'words', .*sparse_coo"):
+        Muon([{"params": [("words", layer.weight)], "rule": rule}]).step()
+
+
 def test_a_state_of_torch_muon_can_be_loaded():
     theirs, ours = parameters(), parameters()
     reference = torch.optim.Muon(theirs, lr=0.02)

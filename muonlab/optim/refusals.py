@@ -119,9 +119,13 @@ def check_numbers(groups: list[Group], first: bool) -> None:
     """
     everything = [pair for number, group in enumerate(groups) for pair in named(group, number)]
     pairs = [(name, p) for name, p in everything if p.grad is not None]
-    anyone = next((p for _, p in everything if is_sharded(p)), (pairs or everything)[0][1])
-    if not pairs and not is_sharded(anyone):
+    sharded = [p for _, p in everything if is_sharded(p)]
+    if not (pairs or sharded):
         return
+    for name, p in pairs:
+        if (layout := gradient(p).layout) != torch.strided:
+            raise ValueError(f"expected a dense gradient of parameter {name!r}, got {layout}")
+    anyone = (sharded or [p for _, p in pairs])[0]
     checked = [(f"the gradient of parameter {name!r}", gradient(own(p))) for name, p in pairs]
     if first:
         checked += [(f"parameter {name!r}", own(p.detach())) for name, p in everything]
