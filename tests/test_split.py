@@ -198,6 +198,7 @@ def test_nothing_to_split_is_refused():
         ({"split": (8, 8)}, r"a split of this sum; got split=\(8, 8\)"),
         ({"split": (32, -8)}, r"a split of this sum; got split=\(32, -8\)"),
         ({"heads": 5}, r"matrix of 24 rows, .*heads=5 for 'qkv' \(24, 8\)"),
+        ({"heads": 2.9}, r"heads must be a whole number >= 1 and finite, got 2.9"),
         ({"heads": 3, "split": (8, 8, 8)}, "heads that divide a whole matrix of 24 .* heads=3"),
         ({"rule": "adamw", "split": (8, 16)}, "split is an option of rule='muon'"),
     ],

@@ -8,6 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
+from muonlab import checks
 from muonlab.optim.dtensors import is_sharded, own
 from muonlab.optim.stacks import Group, gradient, is_stack
 
@@ -28,6 +29,8 @@ def check_parts(name: str, p: Tensor, group: Group) -> None:
     split, heads = group["split"], group["heads"]
     if split is heads is None:
         return
+    if heads is not None:
+        checks.number("heads", heads, 1, whole=True)
     whole, rows = not (is_sharded(p) or is_stack(p, group["kernels"])), part_rows(p, group)
     if not whole or None not in (split, heads) or sum(rows) != len(p) or min(rows) < 1:
         expected = f"heads that divide a whole matrix of {len(p)} rows, or a split of this sum"
