@@ -23,24 +23,30 @@ def keys_and_values(model: nn.Module, tokens: Tensor) -> list[tuple[Tensor, Tens
         tokens: (N, T) int64, one prompt a row.
 
     Raises:
-        ValueError: the model has no such matrix.
+        ValueError: the model has no such matrix, or applies none: of experts, the shared ones do.
     """
     pairs: list[tuple[Tensor, Tensor]] = []
     matrices = [m for name, m in model.named_modules() if name.endswith(OUT)]
     if not matrices:
         raise ValueError(f"expected a model with a module named like {', '.join(OUT)}; found none")
 
+    def last(x: Tensor) -> Tensor:
+        return x.reshape(*tokens.shape, -1)[:, -1].float()  # OPT has all prompts' tokens in a row
+
     def keep(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
-        pairs.append((inputs[0][:, -1].float(), output[:, -1].float()))
+        pairs.append((last(inputs[0]), last(output)))
 
     hooks = [matrix.register_forward_hook(keep) for matrix in matrices]
-    training = model.training
+    training = [module for module in model.modules() if module.training]
     try:
         model.eval()(tokens)
     finally:
-        model.train(training)
+        for module in training:
+            module.training = True
         for hook in hooks:
             hook.remove()
+    if not pairs:
+        raise ValueError("expected a dense feed-forward layer or shared experts, got experts alone")
     return pairs
 
 
@@ -48,13 +54,14 @@ def pair_angles(vectors: Tensor) -> Tensor:
     """Returns the angle between each two different rows of (N, d), in degrees: (N (N − 1) / 2,).
 
     Raises:
-        ValueError: a row of zeros, which points nowhere.
+        ValueError: a row of zeros, which points nowhere, or NaN or Inf.
 
     >>> pair_angles(torch.eye(3)).tolist()
     [90.0, 90.0, 90.0]
     """
-    if not (vectors.abs().amax(-1) > 0).all():  # neither does NaN pass
+    sizes = vectors.abs().amax(-1)
+    if not ((sizes > 0) & (sizes < torch.inf)).all():  # neither does NaN pass
         raise ValueError("expected rows of finite numbers, none of zeros alone")
-    unit = torch.nn.functional.normalize(in_float64(vectors), dim=1)
+    unit = torch.nn.functional.normalize(in_float64(vectors), dim=1, eps=1e-300)
     first, second = torch.triu_indices(len(unit), len(unit), offset=1)
     return torch.rad2deg((unit @ unit.mT)[first, second].clamp(-1, 1).acos())
