@@ -24,8 +24,10 @@ class Interval(NamedTuple):
 
     def __str__(self) -> str:
         digits = 3 - sum(self.high - self.low >= 0.2 * 10**n for n in range(3))  # half width: two
-        ends = [_signed(end, digits) for end in (self.low, self.high)]
-        return f"{self.mean:+z.{digits}f} [{', '.join(ends)}]"
+        low, high = (_signed(end, digits) for end in (self.low, self.high))
+        one_side = self.low * self.high > 0  # then the mean must not seem to be 0
+        mean = _signed(self.mean, digits) if one_side else f"{self.mean:+z.{digits}f}"
+        return f"{mean} [{low}, {high}]"
 
 
 def _signed(value: float, digits: int) -> str:
@@ -101,6 +103,8 @@ def contrast_by_seed(results: ArrayLike, *factors: int) -> list[float]:
     if set(array.shape[:-1]) != {2}:
         raise ValueError(f"expected results (2, …, 2, seeds), got the shape {array.shape}")
     for axis in factors:
+        if axis in (array.ndim - 1, -1):
+            raise ValueError(f"expected axes of factors, got {axis}, which is that of the seeds")
         array = numpy.diff(array, axis=axis)
     return array.reshape(-1, array.shape[-1]).mean(axis=0).tolist()
 
@@ -135,8 +139,12 @@ def chance_to_see(effect: float, spread: float, seeds: int, by: float = 0.0) -> 
     from scipy.special import nctdtr
 
     checks.number("spread", spread, 0, above=True)
+    checks.number("effect - by", effect - by)
     t = _quantile(seeds, 0.975)
-    return 1.0 - float(nctdtr(seeds - 1, (effect - by) * seeds**0.5 / spread, t))
+    below = float(nctdtr(seeds - 1, (effect - by) * seeds**0.5 / spread, t))
+    if math.isnan(below):  # SciPy fails at some places in the tails, where the chance is 0 or 1
+        return float(effect > by)
+    return 1.0 - below
 
 
 def seeds_needed(effect: float, spread: float, chance: float = 0.8, by: float = 0.0) -> int:

@@ -308,6 +308,7 @@ THEORY = [
     ("polynomials.scalar_map('jordn')", "jordan 'jordn'"),
     ("spectra.isotropy(torch.zeros(3, 3))", "not all of them 0"),
     ("theorems.run_blocks(9, 3, 0.5, 'gd', NAN, 3)", "overflowed lr nan"),
+    ("theorems.run_blocks(9, 3, 0.5, 'newton_schulz', 1.0, 3)", "rule gd sign muon"),
     ("theorems.imbalance_exponent(0, 0.5)", "alpha (0, 1) 0"),
     ("theorems.gd_worst(9, 3, 0.5, 0)", "epsilon 0"),
 ]
@@ -316,6 +317,7 @@ STATISTICS = [
     ("mean_interval([1.0, NAN])", "finite nan"),
     ("mean_interval([[1.0], [2.0]])", "one finite number [[1.0], [2.0]]"),
     ("contrast([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], 0)", "(2, …, 2, seeds)"),
+    ("contrast([[1.0, 2.0, 3.0], [3.0, 4.0, 5.0]], 1)", "axes of factors 1 of the seeds"),
     ("chance_to_see(0.1, -1, 5)", "spread -1"),
     ("seeds_needed(0, 1)", "effect 0"),
     ("seeds_needed(1, 1, chance=80)", "chance 80"),

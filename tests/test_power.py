@@ -34,6 +34,13 @@ def test_a_size_moves_what_counts_as_the_effect():
         seeds_needed(0.04, 0.043, by=0.04)
 
 
+def test_far_away_the_chance_is_0_or_1_where_scipy_has_no_number():
+    grid = numpy.arange(38, 60, 0.25)
+    for sign in (1, -1):
+        chances = [chance_to_see(sign * x / n**0.5, 1, n) for n in (5, 8, 10, 1000) for x in grid]
+        assert chances == pytest.approx([max(sign, 0.0)] * len(chances))
+
+
 def test_the_seeds_needed_are_enough_and_one_less_is_not():
     assert seeds_needed(1.0, 0.01) == 2
     for effect, chance in ((0.02, 0.8), (0.04, 0.8), (0.04, 0.5), (0.001, 0.9)):

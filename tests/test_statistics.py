@@ -90,6 +90,7 @@ def test_a_contrast_is_the_coefficient_that_least_squares_give():
         ((-0.0, -0.006, 1e-16), "+0.000 [-0.006, +0.000]"),  # no negative zero
         ((0.012, -0.00016, 0.024), "+0.012 [-0.0002, +0.024]"),  # on which side of 0 its end lies
         ((0.004, 0.0003, 0.009), "+0.004 [+0.0003, +0.009]"),
+        ((-0.0003, -0.0005, -0.0001), "-0.0003 [-0.001, -0.0001]"),  # and its mean
         ((4e-5, -0.005, 0.005), "+0.000 [-0.005, +0.005]"),  # the mean is rounded
         # no more decimals than two digits of the half width
         ((64.839, 61.328, 68.351), "+64.8 [+61.3, +68.4]"),

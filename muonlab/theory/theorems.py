@@ -63,7 +63,9 @@ class TwoBlock:
 
     def direction(self, rule: StepRule) -> "TwoBlock":
         """Returns what `memory.direction` makes of it (with decoupled embeddings, for "sign")."""
-        return {"gd": lambda: self, "sign": self._sign, "muon": self._polar}[rule]()
+        rules = {"gd": lambda: self, "sign": self._sign, "muon": self._polar}
+        checks.choice("rule", rule, rules)
+        return rules[rule]()
 
     def _polar(self) -> "TwoBlock":
         # Proposition F.2: across the ones the matrix is a or b times the identity; `along` is what
@@ -103,7 +105,8 @@ def run_blocks(K: int, L: int, alpha: float, rule: StepRule, lr: float, steps: i
     "gd" and "muon" do not depend on them.
 
     Raises:
-        ValueError: unless 0 < L < K and L/K < alpha < 1; a step size after which W is not finite.
+        ValueError: unless 0 < L < K and L/K < alpha < 1; another rule; a step size after which W is
+            not finite.
     """
     p = two_block(K, L, alpha)
     p_frequent, p_rare = p[0].item(), p[-1].item()
