@@ -71,6 +71,7 @@ NAN, INF, HUGE = math.nan, math.inf, 10**12
 FACTS = load_facts("facts-3")
 SMALL = GPTConfig(vocab_size=32, context=8, layers=1, width=8, heads=2)
 MAP = {"below": 0, "xlabel": "x", "ylabel": "y"}
+ROWS = {1: {1: 2.0}, 2: {1: 3.0}}
 
 
 def p(*shape, dtype=torch.float32):
@@ -466,8 +467,10 @@ CLASSROOM = [
     ("figures.lines([1, 2], {}, xlabel='x', ylabel='y')", "series {}"),
     ("figures.lines([1, 2], {'a': [1, 2, 3]}, xlabel='x', ylabel='y')", "'a' 2 3"),
     ("heatmaps.maps({'a': {1: {1: 2.0, 2: 3.0}, 2: {1: 2.0}}}, **MAP)", "(1, 2) (1,)"),
+    ("heatmaps.maps({'a': ROWS, 'b': {2: ROWS[2], 1: ROWS[1]}}, **MAP, sides='MA')", "rows (1, 2)"),
     ("figures.lines([1, 2], {'a': ['b', 'c']}, xlabel='x', ylabel='y')", "numbers 'b'"),
     ("figures.lines([1, 2], {'a': [NAN, NAN]}, xlabel='x', ylabel='y')", "finite 'a'"),
+    ("figures.lines([1, 2], {'a': [0, -1]}, xlabel='x', ylabel='y', logy=True)", "logy above 0"),
     ("figures.spectra({'a': [1.0, -1.0]})", "singular 'a'"),
     ("figures.forest({'a': [1.0]}, xlabel='x')", "seeds 2 1"),
     ("report.write('page', Path('empty'))", "report.html empty"),

@@ -297,6 +297,25 @@ def test_maps_have_one_scale_and_frame_what_is_below():
     assert {"a", "b", "across", "up", "10", "0.1"} <= {*drawn(figure)}
 
 
+def test_a_matrix_of_zeros_is_drawn_beside_a_small_one():
+    figure = matrix({"W₀": torch.zeros(2, 2), "W": 0.25 * torch.eye(2)})
+    assert [axes.collections[0].get_clim() for axes in figure.axes[:2]] == [(-0.25, 0.25)] * 2
+    assert [list(line.get_ydata()) for line in figure.axes[2].lines] == [[0, 0], [0.25, 0.25]]
+
+
+def test_a_map_of_two_sides_leaves_out_no_zero_but_the_first():
+    grid = {"1": {"a": 10.5, "b": -0.25}}
+    figure = maps({"one": grid}, below=0, xlabel="x", ylabel="y", sides=("Muon", "AdamW"))
+    assert [text.get_text() for text in figure.axes[0].texts] == ["+10.50", "−.25"]
+
+
+def test_a_lead_beyond_those_recorded_is_not_cut_off():
+    lead = {"overall": (1.0, 0.9, 1.2), "tail": (-0.2, -0.3, -0.1)}
+    figure = figures.lead_map([{"tokens": 10, "size": 20, "study": "a class's", "lead": lead}])
+    low, high = figure.axes[0].get_ylim()
+    assert low < -0.3 < 1.2 < high
+
+
 def test_a_number_that_is_missing_is_left_out_with_those_of_the_other_seeds():
     runs = [[1.0, np.nan, 3.0], [3.0, 5.0, 8.0]]
     figure = lines([1, 2, 3], {"Muon": runs, "AdamW": [1, np.nan, 2]}, xlabel="x", ylabel="y")

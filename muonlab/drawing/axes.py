@@ -90,8 +90,9 @@ def draw_spectra(axes: Axes, values: Mapping[str, Numbers], logy: bool) -> None:
     spectra = {}
     for label, v in values.items():
         s = np.sort(numbers_of(v))[::-1]
-        if not (np.isfinite(s).all() and (s >= 0).all() and s.any()):
-            raise ValueError(f"singular values are finite and >= 0; those of {label!r} are not")
+        if not (np.isfinite(s).all() and (s >= 0).all() and (s.any() if logy else s.size)):
+            more = ", not all 0" if logy else ""
+            raise ValueError(f"singular values are finite and >= 0{more}; not those of {label!r}")
         spectra[label] = s[s > 1e-12 * s.max(initial=0)] if logy else s
     draw_lines(axes, {label: range(1, len(s) + 1) for label, s in spectra.items()}, spectra)
     axes.set(xlabel="number, largest first", ylabel="singular value")
@@ -101,6 +102,8 @@ def draw_spectra(axes: Axes, values: Mapping[str, Numbers], logy: bool) -> None:
 
 
 def scales(axes: Axes, logx: bool, logy: bool) -> None:
+    if logy and not all((np.asarray(line.get_ydata()) > 0).any() for line in axes.lines):
+        raise ValueError("logy needs a y above 0 in each series")
     axes.set(xscale="log" if logx else "linear", yscale="log" if logy else "linear")
     drawn = sorted({float(x) for line in axes.lines for x in np.asarray(line.get_xdata())})
     # so many round ticks and no more: by themselves they depend on the layout, and that on them

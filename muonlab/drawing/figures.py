@@ -195,7 +195,8 @@ def lead_map(races: Sequence[Mapping[str, Any]]) -> Figure:
                 line: Any = {"arrowstyle": "-", "color": INK, "linewidth": 0.7}
                 away: Any = {"xytext": (3, 24), "textcoords": "offset points", "ha": "center"}
                 panel.annotate(name, (at, top), **away, arrowprops=line, fontsize=CAPTION)
-        panel.set(xscale="log", xlabel=label, ylim=(-0.05, 0.75))
+        ends = min(-0.05, 1.1 * leads.min()), max(0.75, 1.1 * leads.max())
+        panel.set(xscale="log", xlabel=label, ylim=ends)
         stops = sorted({*stops})
         panel.set_xticks(stops, [f"{x / 1e6:.1f}M" if x > 1e5 else f"{x:,}" for x in stops])
         panel.minorticks_off()

@@ -1,5 +1,6 @@
 """Matrices and grids of numbers as cells of colour."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -32,9 +33,9 @@ def matrix(matrices: Mapping[str, Any], *, shared: bool = True) -> Figure:
     rows: Any = [[*above, SPECTRUM]] if alone else [above, [SPECTRUM] * len(above)]
     shape: dict[str, Any] = {"figsize": (WIDTH, (0.55 if alone else 0.95) * WIDTH)}
     figure, places = plt.subplot_mosaic(rows, height_ratios=(1.15, 1)[: len(rows)], **shape)
-    ends = {name: np.abs(M).max() or 1.0 for name, M in arrays.items()}
+    ends = {name: np.abs(M).max() for name, M in arrays.items()}
     for name, M in arrays.items():
-        axes, end = places[name], max(ends.values()) if shared else ends[name]
+        axes, end = places[name], (max(ends.values()) if shared else ends[name]) or 1.0
         ticks = {"ticks": [-end, 0, end], "format": minus, "orientation": "horizontal"}
         bar = {"cbar_ax": axes.inset_axes((0, -0.3, 1, 0.06)), "cbar_kws": ticks}
         names = {"xticklabels": False, "yticklabels": False}
@@ -67,6 +68,8 @@ def maps(
     demand(grids)
     if len(columns := {(*row,) for grid in grids.values() for row in grid.values()}) != 1:
         raise ValueError(f"expected the same columns in each row, got {columns}")
+    if sides and len(rows := {(*grid,) for grid in grids.values()}) != 1:
+        raise ValueError(f"expected the same rows in each map, got {rows}")  # the first names them
     down = -(-len(grids) // 2)
     shape: dict[str, Any] = {"figsize": (WIDTH, 0.64 * WIDTH * down), "squeeze": False}
     figure, places = plt.subplots(down, min(2, len(grids)), sharey=bool(sides), **shape)
@@ -89,7 +92,7 @@ def maps(
         axes.tick_params(axis="y", rotation=0)
         for label, value in zip(axes.texts, cells.flat, strict=True):
             shown = label.get_text().replace("-", "−")
-            label.set_text(shown.replace("0.", ".") if sides else shown)
+            label.set_text(re.sub(r"\b0\.", ".", shown) if sides else shown)
             if value < below:
                 frame = {"edgecolor": label.get_color(), "facecolor": "none", "linewidth": 1.6}
                 label.set_bbox(frame | {"pad": 4})
