@@ -332,6 +332,8 @@ NEVER_TIMED = [
     {"gated": True},
     {"pieces": 2},
     {"precision": "fp32"},
+    {"ns_steps": 30},
+    {"ns_coefficients": "exact"},  # an SVD of each matrix
 ]
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
-from muonlab.benchmark.card import TRAINED, TRAINERS
+from muonlab.benchmark.card import MUON_STEPS, TRAINED, TRAINERS
 from muonlab.cost.formulas import flops
 from muonlab.data.load import shape_for
 from muonlab.data.task import Task
@@ -105,6 +105,7 @@ def minutes(config: TrainConfig) -> float | None:
     who, shape = contestant(vars(config)), model_shape(config)
     form = config.batch, config.context, shape_for(config.corpus, shape).vocab_size
     alike = form == TRAINED.get(config.size) and shape == SIZES[config.size]
+    alike &= config.ns_steps == MUON_STEPS and config.ns_coefficients != "exact"
     if who not in TRAINERS or not alike or config.pieces > 1 or config.precision == "fp32":
         return None
     [row] = [row for row in _timings()["training, eager"] if row["size"] == config.size]
