@@ -148,6 +148,12 @@ def test_minimax_beats_every_nearby_quintic(interval):
         assert largest_error(*(torch.tensor(triple, dtype=torch.float64) + nudge)) > error
 
 
+def test_where_the_four_points_meet_the_error_is_that_of_the_classical_quintic():
+    (a, b, c), error = minimax_quintic(0.99991, 1)
+    x = 0.99991
+    assert 1 - (a * x + b * x**3 + c * x**5) == pytest.approx(error, rel=0.01, abs=0)
+
+
 @given(
     rows=st.integers(1, 40),
     columns=st.integers(1, 40),

@@ -52,7 +52,7 @@ def minimax_quintic(lower: float, upper: float) -> tuple[Triple, float]:
     if 1 - lower / upper < 1e-4:  # the four points meet: the classical quintic is the limit
         a, b, c = QUINTIC[0]
         middle = (lower + upper) / 2
-        return (a / middle, b / middle**3, c / middle**5), (1 - lower / middle) ** 3
+        return (a / middle, b / middle**3, c / middle**5), 2.5 * (1 - lower / middle) ** 3
     signs = torch.tensor([1.0, -1.0, 1.0, -1.0], dtype=torch.float64)
     inner = (lower + (upper - lower) / 4, lower + 3 * (upper - lower) / 4)
     error = previous = math.inf
