@@ -201,6 +201,7 @@ def test_nothing_to_split_is_refused():
         ({"heads": 2.9}, r"heads must be a whole number >= 1 and finite, got 2.9"),
         ({"heads": 3, "split": (8, 8, 8)}, "heads that divide a whole matrix of 24 .* heads=3"),
         ({"rule": "adamw", "split": (8, 16)}, "split is an option of rule='muon'"),
+        ({"rule": "muon", "fused": True}, "fused is an option of rule='adamw'"),
     ],
 )
 def test_parts_that_make_no_sense_are_refused_by_name(group, message):

@@ -57,7 +57,7 @@ def check_keys(group: Group, defaults: Group) -> None:
     for key in group.keys() - options:
         if meant := get_close_matches(SYNONYMS.get(key, key), options, n=1, cutoff=0.85):
             raise ValueError(f"no option {key!r} of a group: did you mean {meant[0]!r}?")
-    idle, other = {"betas"} - defaults.keys(), "adamw"
+    idle, other = {"betas", "fused"} - defaults.keys(), "adamw"
     if group.get("rule") == "adamw":
         idle, other = defaults.keys() - ADAMW_READS, "muon"
     for key in sorted(idle & group.keys()):
@@ -119,13 +119,12 @@ def check_numbers(groups: list[Group], first: bool) -> None:
     """
     everything = [pair for number, group in enumerate(groups) for pair in named(group, number)]
     pairs = [(name, p) for name, p in everything if p.grad is not None]
-    sharded = [p for _, p in everything if is_sharded(p)]
-    if not (pairs or sharded):
+    if not (asked := [p for _, p in everything if is_sharded(p)] or [p for _, p in pairs]):
         return
+    anyone = asked[0]
     for name, p in pairs:
-        if (layout := gradient(p).layout) != torch.strided:
-            raise ValueError(f"expected a dense gradient of parameter {name!r}, got {layout}")
-    anyone = (sharded or [p for _, p in pairs])[0]
+        layout = gradient(p).layout
+        checks.choice(f"the gradient's layout of parameter {name!r}", layout, [torch.strided])
     checked = [(f"the gradient of parameter {name!r}", gradient(own(p))) for name, p in pairs]
     if first:
         checked += [(f"parameter {name!r}", own(p.detach())) for name, p in everything]
