@@ -103,8 +103,7 @@ def contrast_by_seed(results: ArrayLike, *factors: int) -> list[float]:
     if set(array.shape[:-1]) != {2}:
         raise ValueError(f"expected results (2, …, 2, seeds), got the shape {array.shape}")
     for axis in factors:
-        if axis in (array.ndim - 1, -1):
-            raise ValueError(f"expected axes of factors, got {axis}, which is that of the seeds")
+        checks.number("a factor's axis", axis % array.ndim, 0, array.ndim - 1, whole=True)
         array = numpy.diff(array, axis=axis)
     return array.reshape(-1, array.shape[-1]).mean(axis=0).tolist()
 

@@ -71,7 +71,6 @@ NAN, INF, HUGE = math.nan, math.inf, 10**12
 FACTS = load_facts("facts-3")
 SMALL = GPTConfig(vocab_size=32, context=8, layers=1, width=8, heads=2)
 MAP = {"below": 0, "xlabel": "x", "ylabel": "y"}
-ROWS = {1: {1: 2.0}, 2: {1: 3.0}}
 
 
 def p(*shape, dtype=torch.float32):
@@ -318,7 +317,7 @@ STATISTICS = [
     ("mean_interval([1.0, NAN])", "finite nan"),
     ("mean_interval([[1.0], [2.0]])", "one finite number [[1.0], [2.0]]"),
     ("contrast([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], 0)", "(2, …, 2, seeds)"),
-    ("contrast([[1.0, 2.0, 3.0], [3.0, 4.0, 5.0]], 1)", "axes of factors 1 of the seeds"),
+    ("contrast([[1.0, 2.0, 3.0], [3.0, 4.0, 5.0]], 1)", "a factor's axis 0 1"),
     ("chance_to_see(0.1, -1, 5)", "spread -1"),
     ("seeds_needed(0, 1)", "effect 0"),
     ("seeds_needed(1, 1, chance=80)", "chance 80"),
@@ -467,7 +466,6 @@ CLASSROOM = [
     ("figures.lines([1, 2], {}, xlabel='x', ylabel='y')", "series {}"),
     ("figures.lines([1, 2], {'a': [1, 2, 3]}, xlabel='x', ylabel='y')", "'a' 2 3"),
     ("heatmaps.maps({'a': {1: {1: 2.0, 2: 3.0}, 2: {1: 2.0}}}, **MAP)", "(1, 2) (1,)"),
-    ("heatmaps.maps({'a': ROWS, 'b': {2: ROWS[2], 1: ROWS[1]}}, **MAP, sides='MA')", "rows (1, 2)"),
     ("figures.lines([1, 2], {'a': ['b', 'c']}, xlabel='x', ylabel='y')", "numbers 'b'"),
     ("figures.lines([1, 2], {'a': [NAN, NAN]}, xlabel='x', ylabel='y')", "finite 'a'"),
     ("figures.lines([1, 2], {'a': [0, -1]}, xlabel='x', ylabel='y', logy=True)", "logy above 0"),

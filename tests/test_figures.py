@@ -309,6 +309,14 @@ def test_a_map_of_two_sides_leaves_out_no_zero_but_the_first():
     assert [text.get_text() for text in figure.axes[0].texts] == ["+10.50", "−.25"]
 
 
+def test_maps_of_two_sides_name_their_own_rows_where_these_differ():
+    row = {"a": 0.5, "b": -0.5}
+    grids = {"one": {"1": row, "2": row}, "other": {"2": row, "1": row}}
+    figure = maps(grids, below=0, xlabel="x", ylabel="y", sides=("Muon", "AdamW"))
+    names = [[label.get_text() for label in axes.get_yticklabels()] for axes in figure.axes]
+    assert names == [["1", "2"], ["2", "1"]]
+
+
 def test_a_lead_beyond_those_recorded_is_not_cut_off():
     lead = {"overall": (1.0, 0.9, 1.2), "tail": (-0.2, -0.3, -0.1)}
     figure = figures.lead_map([{"tokens": 10, "size": 20, "study": "a class's", "lead": lead}])

@@ -68,11 +68,9 @@ def maps(
     demand(grids)
     if len(columns := {(*row,) for grid in grids.values() for row in grid.values()}) != 1:
         raise ValueError(f"expected the same columns in each row, got {columns}")
-    if sides and len(rows := {(*grid,) for grid in grids.values()}) != 1:
-        raise ValueError(f"expected the same rows in each map, got {rows}")  # the first names them
-    down = -(-len(grids) // 2)
+    down, shared = -(-len(grids) // 2), sides and len({(*grid,) for grid in grids.values()}) == 1
     shape: dict[str, Any] = {"figsize": (WIDTH, 0.64 * WIDTH * down), "squeeze": False}
-    figure, places = plt.subplots(down, min(2, len(grids)), sharey=bool(sides), **shape)
+    figure, places = plt.subplots(down, min(2, len(grids)), sharey=bool(shared), **shape)
     cells = [[[*row.values()] for row in grid.values()] for grid in grids.values()]
     values = np.array(cells, dtype=float)
     low, top, form = values.min(), values.max(), ".2f"
@@ -99,7 +97,7 @@ def maps(
     for axes in places[:, 0]:
         axes.set_ylabel(ylabel)
     for axes in places[:, 1:].flat:
-        axes.tick_params(left=not sides)  # the rows are named beside the first, and a tick is a −
+        axes.tick_params(left=not shared)  # the rows are named beside the first, and a tick is a −
     return figure
 
 
