@@ -38,8 +38,9 @@ class QKClip:
 
     The optimizer's averages stay as they are.
 
-    Ours, not the paper's: S is from a product of queries and keys that is computed once more, and
-    from this process's texts alone: with several processes, copies of the model drift apart.
+    Ours, not the paper's: S is from a product of queries and keys that is computed once more, from
+    the last forward pass alone (of a batch in pieces, the last piece), and from this process's
+    texts alone: with several processes, copies of the model drift apart.
 
     Args:
         model: with latent attention and without QK-norm, which would undo what is done to q.
