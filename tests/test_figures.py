@@ -131,6 +131,10 @@ def test_a_look_hangs_on_the_name_and_a_contestant_drawn_twice_keeps_its_colour_
     assert dict(zip(lines[0], different, strict=True)) == {"color": 1, "marker": 3, "linestyle": 3}
 
 
+def test_however_many_series_each_has_a_look():
+    assert len(looks.looks(f"layer {number}" for number in range(72))) == 72
+
+
 def test_no_lesson_draws_by_itself():
     for path in (course() / "lessons" / "text").glob("*.md"):
         code = path.read_text("utf-8").replace('color="gray"', "")  # a line to compare with

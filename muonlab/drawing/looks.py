@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def looks(labels: Iterable[str]) -> list[dict[str, Any]]:
     A contestant's second line in one figure keeps the colour and takes another marker and dash.
     """
     styles: list[dict[str, Any]] = []
-    others = iter(SERIES * 9)
+    others = cycle(SERIES)
     for label in labels:
         name = contestant_in(label)
         look = CONTESTANTS[name] if name else next(others)
