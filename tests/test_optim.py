@@ -451,7 +451,14 @@ def test_a_state_of_torch_muon_can_be_loaded():
     assert optimizer.param_groups[0]["lr"] == 0.02
 
 
-def test_a_state_for_other_parameters_is_refused():
+def test_a_state_is_for_parameters_without_names_too_and_for_no_others():
+    named, bare = (parameters([(3, 4)]) for _ in range(2))
+    optimizer = Muon([("w", named[0])])
+    run(optimizer, named, 1)
+    fresh = Muon(bare)
+    fresh.load_state_dict(optimizer.state_dict())
+    with pytest.raises(ValueError, match=r"expected param_names=\['v'\] in group 0"):
+        Muon([("v", bare[0])]).load_state_dict(optimizer.state_dict())
     m = model()
     saved = routed(m).state_dict()
     saved["param_groups"] = saved["param_groups"][::-1]

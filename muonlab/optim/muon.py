@@ -129,8 +129,8 @@ class Muon(torch.optim.Optimizer):
         groups = list(state_dict["param_groups"])
         for number, (group, saved) in enumerate(zip(self.param_groups, groups, strict=False)):
             for key in ("rule", "param_names"):
-                if key in saved and saved[key] != group.get(key):
-                    expected = f"{key}={group.get(key)!r} in group {number} of the saved state"
+                if key in saved and key in group and saved[key] != group[key]:
+                    expected = f"{key}={group[key]!r} in group {number} of the saved state"
                     raise ValueError(f"expected {expected}, got {saved[key]!r}")
             # torch counts both, and says where they differ
             named = zip(saved["params"], refusals.named(group, number), strict=False)
