@@ -183,6 +183,16 @@ def test_a_copy_trains_on_alone_and_alike():
     assert train(m, optimizer, 3, first=3) == ahead
 
 
+@pytest.mark.parametrize("make", [Muon, NorMuon])
+@pytest.mark.parametrize("rule", ["muon", "adamw"])
+def test_a_rate_may_be_a_tensor_of_one_number(make, rule):
+    ends = []
+    for lr in (torch.tensor(0.1), torch.tensor([0.1])):
+        params = parameters([(3, 4), (2, 3, 4)])
+        ends.append(run(make([{"params": params, "rule": rule}], lr), params, 2))
+    torch.testing.assert_close(*ends, rtol=0, atol=0)
+
+
 def test_a_closure_is_called_with_gradients():
     [p] = parameters([(3, 3)])
     optimizer = Muon([p])

@@ -222,7 +222,8 @@ class Muon(torch.optim.Optimizer):
         self.rescale(updates, stacks, group)
         updates, decay = views(updates, params), group["lr"] * group["weight_decay"]
         if moving or isinstance(decay, Tensor):
-            torch._foreach_mul_(params, [1 - decay * share for share in moving] or 1 - decay)
+            shrink = [1 - decay * share for share in moving] or 1 - decay.squeeze()
+            torch._foreach_mul_(params, shrink)
             torch._foreach_add_(params, updates)
         else:  # W ← shrink · W + update, rounded once
             torch._foreach_add_(updates, params, alpha=1 - decay)
