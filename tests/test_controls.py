@@ -177,11 +177,11 @@ def test_an_own_step_reads_neither_newton_schulz_nor_nesterov():
     assert config.told_idle().endswith("nesterov, ns_steps")
 
 
-@pytest.mark.parametrize("rule", CONTROLS)
+@pytest.mark.parametrize("rule", [*CONTROLS, own_rule(plain)])
 def test_a_copy_and_a_saved_state_go_on_as_the_control_itself_does(rule):
     def make(w, b):
         groups = [{"params": [w]}, {"params": [b], "rule": "adamw"}]
-        return Controlled(groups, RULES[rule])
+        return RULES[rule].own(groups) if RULES[rule].own else Controlled(groups, RULES[rule])
 
     ends = []
     for go_on in ("itself", "copied", "loaded"):

@@ -21,6 +21,9 @@ class Own(Muon):
         super().__init__(params)
         self.own_step = own_step
 
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"own_step": self.own_step}  # or a copy could not step
+
     def _muon_step(self, group: Group) -> None:
         options = group["lr"], group["momentum"], group["weight_decay"]
         for p in group["params"]:
