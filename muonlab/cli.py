@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         status = options.run(options)
-        sys.stdout.flush()
+        print(end="", flush=True)  # whose stdout may be closed
         return status
     except BrokenPipeError:  # whoever reads this, such as head, has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -159,7 +159,16 @@ def _lab(options: argparse.Namespace) -> int:
     # threads that wait give the core to others: three notebooks on two cores are 7 times faster
     environment = {"GOMP_SPINCOUNT": "10000", **os.environ}
     environment["JUPYTER_CONFIG_PATH"] = os.pathsep.join(paths)
-    return subprocess.run(lab, check=False, env=environment).returncode
+    return _served(lab, environment)
+
+
+def _served(command: Sequence[str], environment: Mapping[str, str]) -> int:
+    """Returns the exit status of a server once it has ended; to Ctrl-C it answers itself."""
+    with subprocess.Popen(command, env=environment) as server:
+        while server.poll() is None:
+            with suppress(KeyboardInterrupt):  # Jupyter asks whether it is to end
+                server.wait()
+    return server.returncode
 
 
 def _claims(options: argparse.Namespace) -> int:

@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -228,3 +229,20 @@ def test_an_error_is_one_line_or_with_its_traceback_if_asked(monkeypatch, capsys
     monkeypatch.setenv("MUONLAB_TRACEBACK", "1")
     with pytest.raises(ValueError, match="no-such-study"):
         cli.main(["ablate", "no-such-study"])
+
+
+def test_a_command_whose_output_is_closed_ends_as_it_should(monkeypatch):
+    monkeypatch.setattr(doctor, "main", lambda: 0)
+    monkeypatch.setattr(sys, "stdout", None)
+    assert cli.main(["doctor"]) == 0
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_jupyter_answers_itself_who_presses_ctrl_c():
+    asks = "import os, signal, time; signal.signal(2, signal.SIG_IGN); os.kill(os.getppid(), 2)"
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        command = [sys.executable, "-c", f"{asks}; time.sleep(1); exit(7)"]
+        assert cli._served(command, os.environ) == 7
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-from types import SimpleNamespace
 from urllib.request import urlopen
 
 import pytest
@@ -27,11 +26,11 @@ def started(tmp_path_factory):
         patch.setattr(cli, "unchanged", lambda *given: [])  # to trust them takes seconds
         begun = []
 
-        def begin(command, env, **named):
-            begun.append(subprocess.Popen(command, env=env, stdout=log, stderr=log))
-            return SimpleNamespace(returncode=0)
+        def begin(command, environment):
+            begun.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log))
+            return 0
 
-        patch.setattr(cli.subprocess, "run", begin)
+        patch.setattr(cli, "_served", begin)
         assert cli.main(["lab"]) == 0
     [lab] = begun
     try:

@@ -187,11 +187,12 @@ def asked_for(monkeypatch, *words):
     """What `muonlab lab` would start."""
     started = []
 
-    def run(command, **named):
+    def run(command, *given, **named):
         started.append(command)
         return SimpleNamespace(returncode=0)
 
     monkeypatch.setattr(cli.subprocess, "run", run)
+    monkeypatch.setattr(cli, "_served", lambda *given: run(*given).returncode)
     monkeypatch.setattr(cli, "unchanged", lambda folder, notebooks: notebooks[:1])
     assert cli.main(["lab", *words]) == 0
     return started
