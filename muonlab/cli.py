@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -133,6 +134,14 @@ def _value(text: str) -> Any:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):  # a word, such as normuon
         return text
+
+
+def _fields(values: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Returns values by field; ValueError where a field has two."""
+    for name, count in Counter(name for name, _ in values).items():
+        if count > 1:
+            raise ValueError(f"{name} is given {count} values: name one")
+    return dict(values)
 
 
 def _lab(options: argparse.Namespace) -> int:
@@ -293,7 +302,7 @@ def _results(options: argparse.Namespace) -> int:
     runs = _runs(options.name, folder)
     if options.name in UNFINISHED:
         print(_counted(options.name, folder))
-    print(runs_table(runs, dict(options.where), dict(options.against)))
+    print(runs_table(runs, _fields(options.where), _fields(options.against)))
     return 0
 
 
@@ -327,8 +336,8 @@ def _runs(name: str, folder: Path = RESULTS) -> list[Record]:
 def _report(options: argparse.Namespace) -> int:
     from muonlab.classroom import report  # as above
 
-    better, than = dict(options.better), dict(options.than)
-    where, change = dict(options.where), dict(options.change)
+    better, than = _fields(options.better), _fields(options.than)
+    where, change = _fields(options.where), _fields(options.change)
     hypothesis = Hypothesis(better, than, options.by, options.metric, where, change, options.longer)
     prepare_page(options.out)  # rather now than after the work
     runs = _runs(options.runs)
@@ -352,7 +361,7 @@ def _corpus(options: argparse.Namespace) -> int:
 
 def _bench(options: argparse.Namespace) -> int:
     if options.show:
-        _refuse(options, "record", since="--show prints an old record")
+        _refuse(options, "record", "device", since="--show prints an old record")
         record = read_bench(options.show)
     else:
         path = prepare_file(options.record) if options.record else None  # before it measures
@@ -370,6 +379,7 @@ def _refuse(options: argparse.Namespace, *names: str, since: str) -> None:
             raise ValueError(f"{name} changes nothing here, since {since}")
 
 
+AGAIN = {"action": "extend"}  # what is given twice adds up
 KINDS: dict[str, dict[str, Any]] = {  # how argparse takes a word of verbs.toml
     "text": {},
     "switch": {"action": "store_true"},
@@ -379,7 +389,7 @@ KINDS: dict[str, dict[str, Any]] = {  # how argparse takes a word of verbs.toml
     "file": {"type": Path, "metavar": "FILE"},
     "folder": {"type": Path, "metavar": "FOLDER"},
     "results": {"type": Path, "metavar": "FOLDER", "default": RESULTS},
-    "values": {"nargs": "+", "type": _field, "metavar": "FIELD=VALUE", "default": []},
+    "values": {"nargs": "+", "type": _field, "metavar": "FIELD=VALUE", "default": [], **AGAIN},
     "search": {"choices": SEARCHES},
     "texts": {"nargs": "+", "default": corpus.TEXTS},
 }

@@ -489,6 +489,7 @@ CLI = [
     ("cli('ablate --plan')", "name"),
     ("cli('train --replicas 2')", "replicas --shard"),
     ("cli('results race-1200 --where betas=x')", "betas x"),
+    ("cli('results race-1200 --where lr=0.01 lr=0.02')", "lr 2 one"),
     ("cli('teach export --lessons 00 --to ~/kurs')", "~ shell"),
     ("cli('teach export --lessons 00 --to file/x')", "written file"),
     ("cli('teach export --lessons 00 --to new --seed ' + 'a' * 300)", "seed 64 'aaa"),
@@ -530,6 +531,7 @@ CLI = [
     ("cli('corpus import file --texts docs')", "texts import"),
     ("cli('corpus export new.zip --replace')", "replace export"),
     ("cli('bench --record new.json --show parts.json')", "record --show"),
+    ("cli('bench --device cuda --show parts.json')", "device --show"),
     ("homed('file')", "MUONLAB_HOME folder file"),
 ]
 TEACH = [

@@ -246,3 +246,11 @@ def test_jupyter_answers_itself_who_presses_ctrl_c():
         assert cli._served(command, os.environ) == 7
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_an_option_of_several_words_may_be_given_again():
+    where = "results race-1200 --where seed=1 --where muon=none"
+    asked = cli._parser().parse_args(where.split())
+    assert cli._fields(asked.where) == {"seed": 1, "muon": ()}
+    export = "teach export --lessons 02 --lessons 03 --to x"
+    assert cli._parser().parse_args(export.split()).lessons == ["02", "03"]
