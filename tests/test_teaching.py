@@ -5,6 +5,8 @@ import re
 import subprocess
 import sys
 from copy import deepcopy
+from decimal import Decimal
+from fractions import Fraction
 from functools import cache
 
 import nbformat
@@ -14,7 +16,7 @@ from nbgrader.api import Gradebook
 from muonlab.cli import main
 from muonlab.files import course
 from muonlab.notebooks import texts
-from muonlab.teaching import collected, export, grading, variants
+from muonlab.teaching import collected, export, grading, learner_process, variants
 from muonlab.teaching.apart import GradeApart, PutRight
 from muonlab.teaching.export import assignment
 from muonlab.teaching.variants import BY_A_PERSON, answers, book_tasks, task
@@ -135,6 +137,12 @@ def test_a_link_is_nobodys_work(linked, tmp_path):
 @cache
 def exercises_02():
     return export.exercises_notebook("02", TASKS_02, "a")
+
+
+def test_a_hand_in_sends_a_fraction_as_the_number_that_a_notebook_takes_it_for():
+    for value, number in ((Fraction(1, 2), 0.5), (Decimal("0.5"), 0.5), ([Fraction(1, 2)], [0.5])):
+        said, _, failed, *_ = learner_process._answered(lambda v=value: v, "()", False, False)
+        assert (said, failed) == (number, "")
 
 
 def test_a_helper_may_stand_right_below_its_exercise():

@@ -80,14 +80,18 @@ def word(*known: str) -> Kind:
 
 
 def plain(value: Any) -> Any:
-    """Returns tensors, arrays and other ordered collections as nested lists of what they hold."""
+    """Returns tensors, arrays and other ordered collections as nested lists of what they hold.
+
+    A real number of a rarer type becomes a float, which a hand-in can send.
+    """
     if isinstance(value, Tensor):
         return (value if value.layout == torch.strided else value.to_dense()).tolist()
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, Collection) and not isinstance(value, str | bytes | Mapping | Set):
         return [plain(v) for v in value]
-    return value
+    rare = not isinstance(value, int | float) and isinstance(value, Real | Decimal)
+    return float(value) if rare else value
 
 
 def equal(came: Any, value: Any, within: float) -> bool:
