@@ -12,7 +12,7 @@ from axe_playwright_python.sync_playwright import Axe
 from matplotlib.text import Text
 from test_browser import browser, open_page
 from test_controls import plain
-from test_hypothesis import ENDS, FOUR, PAIRS, VO, four_runs, run
+from test_hypothesis import ADAMW, ENDS, FOUR, MUON, PAIRS, VO, four_runs, run
 
 from muonlab import cli
 from muonlab.classroom import report
@@ -44,8 +44,19 @@ def test_it_says_whether_the_hypothesis_came_first():
     for pair in (known := copy.deepcopy(PAIRS)):
         pair.provenance["started"] = "2026-01-01T12:00:00+00:00"
     assert "began, at 2026-01-01T12:00:00+00:00." in report.page(VO, known, stated=between)
+    assert "AFTER" in report.page(VO, PAIRS, stated="2026-01-01T22:00:00-05:00")  # 3:00 UTC
     with pytest.raises(ValueError, match="'yesterday'"):
         report.page(VO, PAIRS, stated="yesterday")
+
+
+def test_in_equal_time_each_side_ends_at_its_own_last_step():
+    asked, runs = Hypothesis(MUON, ADAMW, longer=2, shared={"steps": 4}), []
+    for side in asked.settings:
+        runs += [run(side["muon"], seed, 1.0 + seed / 10, steps=side["steps"]) for seed in (0, 1)]
+        for one in runs[-2:]:
+            one.train_loss = [9.0, 8.0, 7.0, 6.0][: side["steps"]]
+    words = "ends for Muon(VO) with steps=2 at 8.00, AdamW with steps=4 at 6.00."
+    assert words in report.page(asked, runs)
 
 
 def test_plan_and_price_stand_beside_what_came():
@@ -131,13 +142,15 @@ def test_the_command_writes_the_page_or_names_what_is_missing(tmp_path, capsys):
     for runs, option, says in (
         (tmp_path / "no.jsonl", [], "no.jsonl"),
         ("no-phase", [], "no-phase.jsonl; recorded: pilot, "),
-        (path, ["--than", "muon=QK"], "no run of Muon(QK) (muon=QK) is among the 4 records"),
+        (path, ["--than", "muon=QK"], "muon is given 2 values: name one"),
         (path, ["--where", "gated=True"], "(gated=True, muon=VO) is among the 4 records"),
         (path, ["--where", "gatd=True"], "got 'gatd': did you mean 'gated'?"),
         (path, ["--out", str(path / "out.html")], "expected a file that can be written"),
     ):
         assert cli.main(["report", str(runs), *words, *option]) == 2
         assert says in capsys.readouterr().err
+    assert cli.main(["report", str(path), "--better", "muon=QK", *words[-2:]]) == 2
+    assert "no run of Muon(QK) (muon=QK) is among the 4 records" in capsys.readouterr().err
     assert not out.exists()
 
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
 from string import Template
@@ -231,9 +231,14 @@ def _order(stated: str, used: Sequence[Record]) -> str:
             f"The first of these runs began at {first.started}{late}. When the hypothesis was "
             "stated is not on record, so a reader cannot know which came first."
         )
-    datetime.fromisoformat(stated)  # ValueError: a word, which would compare with any time
-    when = "before" if stated <= first.started else "AFTER"
+    when = "before" if _utc(stated) <= _utc(first.started) else "AFTER"
     return f"Stated at {stated}, {when} the first of these runs began, at {first.started}{late}."
+
+
+def _utc(time: str) -> datetime:
+    """Returns a time, which is UTC where it names no zone; ValueError: a word."""
+    known = datetime.fromisoformat(time)
+    return known if known.tzinfo else known.replace(tzinfo=UTC)
 
 
 def _losses(finding: Finding) -> str:
@@ -251,10 +256,9 @@ def _losses(finding: Finding) -> str:
 
 def _training(sides: Sides) -> str:
     curves = {name: [run.train_loss for run in side.values()] for name, side in sides.items()}
-    steps = min(len(curve) for side in curves.values() for curve in side)
-    whole = {name: [curve[:steps] for curve in side] for name, side in curves.items()}
-    ends = (f"{n} at {np.mean([curve[-1] for curve in c]):.2f}" for n, c in whole.items())
-    figure = figures.lines(range(1, steps + 1), whole, xlabel="step", ylabel="training loss")
+    steps = {name: range(1, 1 + len(of_side[0])) for name, of_side in curves.items()}
+    ends = (f"{n} at {np.mean([curve[-1] for curve in c]):.2f}" for n, c in curves.items())
+    figure = figures.lines(steps, curves, xlabel="step", ylabel="training loss")
     words = f"The training loss by step, a mean over the seeds, ends for {', '.join(ends)}."
     return svg.inline(figure, words)
 
