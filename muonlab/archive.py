@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
-from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from muonlab import checks
 from muonlab.files import cache_folder, replace_file
@@ -54,6 +54,8 @@ def texts(archive: bytes) -> dict[str, bytes]:
             entries = opened.infolist()
             if sum(entry.file_size for entry in entries) > CEILING:
                 raise ValueError(f"the archive has more than {CEILING:,} bytes unpacked")
+            if {entry.compress_type for entry in entries} - {ZIP_STORED, ZIP_DEFLATED}:
+                raise BadZipFile("its members are packed otherwise")
             for entry in entries:
                 named, content = MEMBER.fullmatch(entry.filename), opened.read(entry)
                 if not named or sha256(content).hexdigest() != named[2]:

@@ -131,6 +131,12 @@ def test_no_half_or_changed_copy_replaces_anything(machine, exported, tmp_path):
     assert refused > 50
 
 
+def flipped(whole):
+    """A copy with one bit changed: its directory says that its member is packed as bzip2."""
+    place = whole.index(b"PK\1\2") + 10
+    return whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :]
+
+
 FACTS = b'{"train": 2, "held_out": 1, "documents": 1, "characters": 1, "tokenizer": "{}"}\n'
 
 
@@ -138,6 +144,7 @@ FACTS = b'{"train": 2, "held_out": 1, "documents": 1, "characters": 1, "tokenize
     ("content", "message"),
     [
         (b"", "cut short or changed"),
+        (flipped(archive.pack({"docs": b"x"})), "cut short or changed"),
         (zipped(("../../evil.py", b"x")), r"docs\.HASH of a text.*evil"),
         (zipped((f"docs.{'0' * 64}", b"x")), r"docs\.HASH of a text"),
         (named(b"x"), "does not hold tokens and their tokenizer"),
@@ -148,7 +155,10 @@ FACTS = b'{"train": 2, "held_out": 1, "documents": 1, "characters": 1, "tokenize
         (archive.pack({"docs": bytes(200_001)}), "more than 200,000 bytes unpacked"),
         (bytes(200_001), "200,001 bytes; expected an archive of 200,000"),
     ],
-    ids=["empty", "path", "hash", "line", "tokenizer", "nested", "other", "twice", "bomb", "large"],
+    ids=[
+        *("empty", "packing", "path", "hash", "line", "tokenizer"),
+        *("nested", "other", "twice", "bomb", "large"),
+    ],
 )
 def test_what_is_no_archive_of_texts_is_refused(machine, tmp_path, monkeypatch, content, message):
     cache = machine("student")
