@@ -62,7 +62,8 @@ def unchanged(folder: Path, paths: Iterable[Path]) -> list[Path]:
 def _git(folder: Path, *arguments: str) -> str | None:
     command = ["git", "--no-optional-locks", "-C", str(folder), *arguments]  # it only reads
     try:
-        answer = subprocess.run(command, capture_output=True, text=True, check=False)
+        # names as Python has them, which may be no UTF-8
+        answer = subprocess.run(command, capture_output=True, errors="surrogateescape")
     except FileNotFoundError:  # no git on this machine
         return None
     return answer.stdout.strip() if answer.returncode == 0 else None
