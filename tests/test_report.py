@@ -25,6 +25,7 @@ from muonlab.sweeps.study import Place
 from muonlab.training.own_rule import own_rule
 
 browser = browser  # the fixture of test_browser
+PLAN = {"pairs": 2, "spread": 0.01, "truth": 0.2, "hours": 0.5}
 LATER = "2026-01-03T00:00:00+00:00"
 
 
@@ -60,7 +61,7 @@ def test_in_equal_time_each_side_ends_at_its_own_last_step():
 
 
 def test_plan_and_price_stand_beside_what_came():
-    page = report.page(VO, PAIRS, plan={"pairs": 2, "spread": 0.01, "truth": 0.2, "hours": 0.5})
+    page = report.page(VO, PAIRS, plan=PLAN)
     chance = chance_to_see(0.2, 0.01, 2, by=0.05)
     spread = numpy.std([0.2, 0.3], ddof=1)
     for name, planned, came in (
@@ -70,6 +71,7 @@ def test_plan_and_price_stand_beside_what_came():
         ("chance of support, if that is true", f"{chance:.3g}", ""),
     ):
         assert row_of(page, name)[-2:] == [planned, came]
+    assert "chance of support" not in report.page(VO, PAIRS, plan={**PLAN, "spread": 0})
 
 
 def test_the_search_is_told_with_ranges_and_what_more_trials_were_worth(tmp_path):

@@ -207,9 +207,9 @@ def _plan(
     known = dict(plan)
     if asked.longer != 1:
         known["a step takes, times the other's"] = asked.longer
-    if {"truth", "spread", "pairs"} <= known.keys() and known["truth"] > asked.by:
-        given = known["truth"], known["spread"], int(known["pairs"]), asked.by
-        known["chance of support, if that is true"] = chance_to_see(*given)
+    by, spread, pairs = asked.by, known.get("spread", 0), int(known.get("pairs", 0))
+    if (truth := known.get("truth", by)) > by and spread > 0 and pairs > 1:  # else it says nothing
+        known["chance of support, if that is true"] = chance_to_see(truth, spread, pairs, by)
     names = dict.fromkeys([*known, *came])
     rows = [[k, *(f"{q[k]:.3g}" if k in q else "" for q in (known, came))] for k in names]
     return _table("Plan and price", ["", "planned", "in the end"], rows)
