@@ -4,13 +4,14 @@ import re
 from unittest import mock
 
 import nbformat
+import numpy as np
 import pytest
 import torch
 from lesson_texts import compiled, outputs
 
 import release
 from muonlab import files
-from muonlab.classroom import Lesson, built, kinds, output, predict
+from muonlab.classroom import Lesson, built, guarded, kinds, output, predict
 from muonlab.classroom import exercise as check
 from muonlab.classroom import explore as explorers
 from muonlab.classroom import lesson as lesson_module
@@ -104,6 +105,12 @@ def test_a_table_is_written_as_text_as_html_and_as_markdown():
     assert "&lt;c&gt;" in html
 
 
+def test_a_number_of_numpys_is_written_with_as_many_digits(lesson):
+    third = [np.float32(1 / 3), torch.tensor(1 / 3), 1 / 3]
+    [shown] = outputs(lesson.table, ["share"], [[number] for number in third])
+    assert shown["text/plain"].split() == ["share", *["0.333"] * 3]
+
+
 # --- checks ------------------------------------------------------------------------------------
 
 X = torch.arange(6.0).reshape(2, 3)
@@ -132,6 +139,13 @@ def test_what_a_check_cannot_read_is_not_right_and_says_so(monkeypatch):
     verdict = check.judge("02-e1", lambda: 1)
     assert verdict.status == "not right"
     assert check.UNREADABLE in verdict.message
+
+
+def test_after_a_watch_the_one_around_it_is_in_force_again():
+    with guarded.watched(counted=True) as outer:
+        with guarded.watched():
+            pass
+        assert guarded.WATCHES[-1] is outer
 
 
 # --- what a learner has built ------------------------------------------------------------------

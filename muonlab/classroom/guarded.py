@@ -152,7 +152,7 @@ def watched(by_hand: bool | tuple[str, ...] = False, counted: bool = False) -> I
             yield watch
     finally:
         sys.setprofile(before)
-        WATCHES.remove(watch)
+        WATCHES.pop()  # by place: two that have seen nothing are equal
     watch.operations += counter.get_total_flops()
 
 

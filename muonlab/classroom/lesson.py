@@ -7,6 +7,7 @@ from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
+import numpy as np
 import torch
 from IPython.display import display
 from matplotlib.figure import Figure
@@ -42,7 +43,7 @@ def start_evidence(page: str) -> "Lesson":
 
 
 def _cell(value: Any, digits: int) -> str:
-    value = value.item() if isinstance(value, torch.Tensor) else value
+    value = value.item() if isinstance(value, torch.Tensor | np.generic) else value
     return f"{value:.{digits}f}" if isinstance(value, float) else str(value)
 
 
