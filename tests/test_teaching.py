@@ -11,6 +11,7 @@ from functools import cache
 
 import nbformat
 import pytest
+import torch
 from nbgrader.api import Gradebook
 
 from muonlab.cli import main
@@ -143,6 +144,15 @@ def test_a_hand_in_sends_a_fraction_as_the_number_that_a_notebook_takes_it_for()
     for value, number in ((Fraction(1, 2), 0.5), (Decimal("0.5"), 0.5), ([Fraction(1, 2)], [0.5])):
         said, _, failed, *_ = learner_process._answered(lambda v=value: v, "()", False, False)
         assert (said, failed) == (number, "")
+
+
+def test_a_cell_before_the_answer_stops_nothing_and_what_it_sets_stays_set():
+    cells = ["raise NotImplementedError", "torch.set_default_dtype(torch.float64)", "def f(): ..."]
+    try:
+        assert learner_process._function("f", cells, {"torch": torch}).__name__ == "f"
+        assert torch.get_default_dtype() == torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
 
 
 def test_a_helper_may_stand_right_below_its_exercise():

@@ -107,12 +107,12 @@ def _function(name: str, cells: list[str], names: dict[str, Any]) -> Any:
     for number, source in enumerate(cells):
         try:
             made = cell_code.compiled(source, f"<cell {number}>")
-            guarded.call(lambda made=made: cell_code.run_code(made, names), none=True)
+            guarded.run(cell_code.run_code, (made, names), keeps=True)
             failed = ""
         except SyntaxError as error:
             failed = f" Its cell cannot be read: {error}."
-        except Wrong as wrong:
-            failed = f" Its cell: {wrong}"
+        except (guarded.NotYet, Wrong) as reason:
+            failed = f" Its cell: {reason}"
     if not callable(names.get(name)):
         raise Wrong(f"There is no function `{name}` after your cell has run.{failed}")
     return names[name]
