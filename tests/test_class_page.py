@@ -339,6 +339,9 @@ def test_only_a_page_of_a_class_is_written_over(folder, tmp_path, capsys):
     assert write_page(folder, out) == f"{out}: 1 hand-ins of 1 learners"
     put(folder, "b.json", answers(2))
     assert write_page(folder, out) == f"{out}: 2 hand-ins of 2 learners"
+    for _ in range(2):  # the second time it lies there
+        own = write_page(folder, folder / "class.html")
+        assert own == f"{folder}/class.html: 2 hand-ins of 2 learners"
 
 
 def test_the_page_names_no_host_and_runs_one_script(folder):

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -51,7 +52,7 @@ def write_page(folder: Path, out: Path) -> str:
         OSError: the page cannot be written; an older one stays.
     """
     out = prepare_page(out, STARTS)
-    collected = collect(folder)
+    collected = collect(folder, os.path.abspath(out))
     replace_file(out, page(collected).encode())
     lines = [f"{out}: {len(collected.counted)} hand-ins of {_learners(collected.counted)} learners"]
     return "\n".join([*lines, *(f"left out {name}: {why}" for name, why in collected.left_out)])

@@ -23,17 +23,18 @@ class Collected:
     left_out: list[tuple[str, str]]  # a file's name, fit to be printed, and the reason
 
 
-def collect(folder: Path) -> Collected:
+def collect(folder: Path, page: str = "") -> Collected:
     """Returns the hand-ins below a folder.
 
-    Hidden files are passed over. Of one learner and lesson the newest counts, by the time in the
-    file. A link, a large file, or one that is no hand-in is not opened, or not kept.
+    Hidden files are passed over, and the page that is made of them, if this is its whole path.
+    Of one learner and lesson the newest counts, by the time in the file. A link, a large file, or
+    one that is no hand-in is not opened, or not kept.
 
     ValueError: too many files, or no hand-in there.
     """
     by_learner: dict[tuple[str, str], list[tuple[HandIn, str]]] = {}
     left_out, counted = [], []
-    for path in _files(folder):
+    for path in (file for file in _files(folder) if os.path.abspath(file) != page):
         name = printable(path.relative_to(folder).as_posix())
         try:
             one = read_hand_in(_content(path))
