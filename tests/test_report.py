@@ -60,6 +60,14 @@ def test_in_equal_time_each_side_ends_at_its_own_last_step():
     assert words in report.page(asked, runs)
 
 
+def test_a_report_on_regression_has_the_metric_that_can_be_asked_for_there():
+    asked = dataclasses.replace(VO, shared={"corpus": "regression-4"})
+    runs = [run(g, seed, 1.0, corpus="regression-4") for g in (("VO",), ()) for seed in (0, 1)]
+    for one in runs:
+        one.held_out = [{"step": 2, "overall": 1.0 + len(one.config["muon"]), "errors": [0.5, 2.0]}]
+    assert row_of(report.page(asked, runs), "overall")[1] == "of squared error"
+
+
 def test_plan_and_price_stand_beside_what_came():
     page = report.page(VO, PAIRS, plan=PLAN)
     chance = chance_to_see(0.2, 0.01, 2, by=0.05)

@@ -22,7 +22,7 @@ from muonlab.records import table as tables
 from muonlab.records.record import Record
 from muonlab.statistics import chance_to_see, half_width
 from muonlab.studies.evidence import knobs_of
-from muonlab.studies.hypothesis import Hypothesis
+from muonlab.studies.hypothesis import Hypothesis, metrics_on
 from muonlab.studies.verdicts import Finding, both_sides, judge
 from muonlab.sweeps.search import EDGE, Search
 from muonlab.sweeps.study import Place
@@ -266,11 +266,12 @@ def _training(sides: Sides) -> str:
 def _measures(finding: Finding, runs: Sequence[Record]) -> str:
     asked = finding.hypothesis
     ends = [tables.measures(run) for side in both_sides(asked, runs) for run in side.values()]
-    metrics: list[Any] = [m for m in ends[0] if all(end.get(m) is not None for end in ends)]
+    names = metrics_on(asked.sides()[0].corpus)
+    metrics: list[Any] = [m for m in names if all(end.get(m) is not None for end in ends)]
     if not isinstance(asked.metric, str):
         metrics.insert(0, asked.metric)
     rows = []
-    for metric in (m for m in metrics if m != "unseen_share"):  # that is of the text, not of a run
+    for metric in metrics:
         one = judge(dataclasses.replace(asked, metric=metric), runs)
         predicted = "yes" if metric == asked.metric else "no"
         shown = one.hypothesis.measure, str(one.interval), one.hypothesis.unit, one.word, predicted
