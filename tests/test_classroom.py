@@ -141,6 +141,11 @@ def test_what_a_check_cannot_read_is_not_right_and_says_so(monkeypatch):
     assert check.UNREADABLE in verdict.message
 
 
+def test_an_answer_may_be_compiled(lesson):
+    lesson.check("02-e1", torch.compile(lambda X: 1.5 * X - 0.5 * X @ X.T @ X, backend="eager"))
+    assert lesson.checks == {"02-e1": "right"}
+
+
 def test_after_a_watch_the_one_around_it_is_in_force_again():
     with guarded.watched(counted=True) as outer:
         with guarded.watched():

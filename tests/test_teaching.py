@@ -277,6 +277,7 @@ DRESSED = {  # ways in which students dress a cell that lesson.check calls right
     "magics": "%matplotlib inline\n{}\n%timeit -n1 -r1 1 + 1",
     "the shell itself": "get_ipython().run_line_magic('matplotlib', 'inline')\n{}",
     "shown": "{}\ndisplay(1)",
+    "compiled": "@torch.compile\n{}",
 }
 
 

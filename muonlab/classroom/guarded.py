@@ -135,9 +135,9 @@ def watched(by_hand: bool | tuple[str, ...] = False, counted: bool = False) -> I
 
     def note(frame: Any, event: str, argument: Any) -> None:
         file, name = frame.f_code.co_filename, frame.f_code.co_name
-        built_in = getattr(argument, "__name__", "").removeprefix("linalg_")
-        if event == "c_call" and built_in in others:
-            watch.functions.append(built_in)
+        if event == "c_call":  # else it is what came back, in which torch.compile sees no name
+            built_in = getattr(argument, "__name__", "").removeprefix("linalg_")
+            watch.functions += [built_in] if built_in in others else []
         elif event == "call" and file.startswith(PACKAGE) and not file.startswith(JUDGES):
             watch.functions.append(f"muonlab.{name}")
         elif event == "call" and name in others and {"torch", "numpy"} & {*Path(file).parts}:
