@@ -131,9 +131,10 @@ def _field(text: str) -> tuple[str, Any]:
 
 def _value(text: str) -> Any:
     try:
-        return ast.literal_eval(text)
+        value = ast.literal_eval(text)
     except (ValueError, SyntaxError):  # a word, such as normuon
         return text
+    return value if isinstance(value, int | float | str | None) else text
 
 
 def _fields(values: Sequence[tuple[str, Any]]) -> dict[str, Any]:

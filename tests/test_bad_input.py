@@ -490,6 +490,7 @@ CLI = [
     ("cli('train --replicas 2')", "replicas --shard"),
     ("cli('results race-1200 --where betas=x')", "betas x"),
     ("cli('results race-1200 --where lr=0.01 lr=0.02')", "lr 2 one"),
+    ("cli('report race-1200 --better muon=[1]')", "muon [1]"),
     ("cli('teach export --lessons 00 --to ~/kurs')", "~ shell"),
     ("cli('teach export --lessons 00 --to file/x')", "written file"),
     ("cli('teach export --lessons 00 --to new --seed ' + 'a' * 300)", "seed 64 'aaa"),
