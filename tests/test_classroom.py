@@ -160,12 +160,13 @@ import math
 from math import prod as product
 
 ONE, lesson = 1.0, None
+FIRST: int = 0
 started = math.sqrt(2)  # a call is not repeated
 steep = 3.5
 
 
 def largest(values):
-    return values[0] * ONE
+    return values[FIRST] * ONE
 
 
 def my_spread(matrix):

@@ -20,7 +20,8 @@ from muonlab.files import home, replace_file
 
 PREFIX = "my_"
 GIVEN = {name: getattr(muonlab, name) for name in muonlab.__all__} | {"torch": torch, "math": math}
-DEFINES = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Assign)
+SETS = (ast.Assign, ast.AnnAssign)
+DEFINES = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, *SETS)
 
 
 def keep_answer(exercise: str, answer: Callable[..., Any]) -> str:
@@ -74,7 +75,7 @@ def _definitions(answer: Callable[..., Any]) -> Iterator[str]:
     lines, _ = inspect.findsource(inspect.unwrap(answer))
     for node in ast.parse("".join(lines)).body:
         calls = any(isinstance(part, ast.Call) for part in ast.walk(node))
-        if isinstance(node, DEFINES) and not (isinstance(node, ast.Assign) and calls):
+        if isinstance(node, DEFINES) and not (isinstance(node, SETS) and calls):
             first = min(part.lineno for part in (node, *getattr(node, "decorator_list", [])))
             yield "".join(lines[first - 1 : node.end_lineno]).rstrip() + "\n"
 
