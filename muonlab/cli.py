@@ -340,7 +340,7 @@ def _report(options: argparse.Namespace) -> int:
     better, than = _fields(options.better), _fields(options.than)
     where, change = _fields(options.where), _fields(options.change)
     hypothesis = Hypothesis(better, than, options.by, options.metric, where, change, options.longer)
-    prepare_page(options.out)  # rather now than after the work
+    prepare_page(options.out, report.STARTS)  # rather now than after the work
     runs = _runs(options.runs)
     tuned = (SEARCHES[options.search], Place()) if options.search else None
     report.write(report.page(hypothesis, runs, tuned=tuned), options.out)

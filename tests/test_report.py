@@ -148,6 +148,10 @@ def test_the_command_writes_the_page_or_names_what_is_missing(tmp_path, capsys):
     assert "out.html: cannot tell. Over 2 seeds" in capsys.readouterr().out
     named = {"gated": False, "adamw_matrix_lr": None, "betas": (0.9, 0.95), "steps": 2}
     assert out.read_text() == report.page(dataclasses.replace(VO, shared=named), PAIRS)
+    assert cli.main(["report", str(path), *words, "--where", *shared]) == 0  # over an older one
+    out.write_text("<!doctype html>years of work")
+    assert cli.main(["report", str(path), *words, "--where", *shared]) == 2
+    assert out.read_text() == "<!doctype html>years of work"
     out.unlink()
     for runs, option, says in (
         (tmp_path / "no.jsonl", [], "no.jsonl"),

@@ -31,6 +31,7 @@ from muonlab.training.own_rule import own_step, text_of
 
 WHERE = "code muonlab torch python device threads precision processes system corpus corpus_sha256"
 TUNED = ("side", "knob", "range", "best", "where in it")
+STARTS = script("report.html").partition("$")[0].encode()  # how a report begins, up to its title
 Sides = dict[str, dict[int, Record]]  # the runs of both sides, by name and seed
 Tuned = tuple[Search, Place]  # the search that chose what the hypothesis leaves open, and where
 
