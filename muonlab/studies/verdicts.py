@@ -114,11 +114,8 @@ class Finding:
 
     @property
     def verdict(self) -> str:
-        """Is "supported" or "refuted" if the whole interval is on one side, or "cannot tell".
-
-        Equal sides support no hypothesis that one ends below the other.
-        """
-        if self.interval.low >= self.hypothesis.by and (self.interval.low or self.hypothesis.by):
+        """Is "supported" or "refuted" if the whole interval is on one side, or "cannot tell"."""
+        if self.interval.low >= self.hypothesis.by:
             return "supported"
         return "refuted" if self.interval.high < self.hypothesis.by else "cannot tell"
 
