@@ -443,7 +443,7 @@ def test_groups_that_are_all_empty_have_nothing_to_step():
 def test_a_sparse_gradient_is_refused_by_name(rule):
     layer = nn.Embedding(5, 3, sparse=True)
     layer(torch.tensor([1])).sum().backward()
-    with pytest.raises(ValueError, match=r"of parameter 'words' must be .*strided; got .*sparse"):
+    with pytest.raises(ValueError, match=r"of 'words''s gradient must be .*strided; got .*sparse"):
         Muon([{"params": [("words", layer.weight)], "rule": rule}]).step()
 
 

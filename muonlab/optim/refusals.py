@@ -123,8 +123,7 @@ def check_numbers(groups: list[Group], first: bool) -> None:
         return
     anyone = asked[0]
     for name, p in pairs:
-        layout = gradient(p).layout
-        checks.choice(f"the gradient's layout of parameter {name!r}", layout, [torch.strided])
+        checks.choice(f"layout of {name!r}'s gradient", gradient(p).layout, [torch.strided])
     checked = [(f"the gradient of parameter {name!r}", gradient(own(p))) for name, p in pairs]
     if first:
         checked += [(f"parameter {name!r}", own(p.detach())) for name, p in everything]

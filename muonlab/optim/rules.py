@@ -22,7 +22,6 @@ from muonlab.optim.normuon import SCALES, NorMuon
 from muonlab.optim.stacks import Group, matrix_shape
 
 BETA2, EPS = 0.95, 1e-8  # those of NorMuon
-SMALLER = {"row_mean_square", "column_mean_square", "step"}  # than the matrix they are about
 State = dict[str, Any]
 Direction = Callable[[Tensor, State, Group], Tensor]
 
@@ -63,7 +62,7 @@ class Controlled(Muon):
         return super().__getstate__() | own
 
     def averages(self, rule: str) -> tuple[str, ...]:
-        of_matrix = (name for name in self.kept if name not in SMALLER)
+        of_matrix = (name for name in self.kept if name not in (*SIDES, "step"))
         return super().averages(rule) if rule == "adamw" else tuple(of_matrix)
 
     def state_of(self, p: Tensor, group: Group) -> State:
