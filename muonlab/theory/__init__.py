@@ -11,10 +11,4 @@ from muonlab.theory.embeddings import (
 from muonlab.theory.memory import answers, descent, direction, recall, store, train
 from muonlab.theory.polynomials import derive_schedule, minimax_quintic, scalar_map
 from muonlab.theory.spectra import Isotropy, isotropy
-from muonlab.theory.theorems import (
-    TwoBlock,
-    gd_worst,
-    gradient_spectrum,
-    imbalance_exponent,
-    run_blocks,
-)
+from muonlab.theory.theorems import TwoBlock, gd_worst, gradient_spectrum, run_blocks
