@@ -58,11 +58,19 @@ def ended(name: str) -> str:
 
 def saved(phase: str) -> str:
     """Returns the share of steps that Muon saves in a race, stopped level with AdamW's end."""
-    race = _race(phase)
-    share = race.saved()
+    return f"{_saved(phase):.0%}"
+
+
+def paid(phase: str) -> str:
+    """Returns how much longer a step of Muon may take until it has used those steps up."""
+    return f"{1 / (1 - _saved(phase)) - 1:.0%}"
+
+
+def _saved(phase: str) -> float:
+    share = _race(phase).saved()
     if share is None:
         raise ValueError(f"in {phase} Muon reaches AdamW's end at no measurement, or at the first")
-    return f"{share.mean:.0%}"
+    return share.mean
 
 
 def unseen() -> str:

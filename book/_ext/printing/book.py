@@ -169,7 +169,7 @@ PAGE_PARTS: dict[str, Callable[..., str]] = {
     for part in (
         *(claims, tiers, lesson_map, lesson_graph, lead_map, playground, codespace, self_test),
         *(measured, brief, gap, table1, picture, drawn, launch_figure, answer.answer, answer.ended),
-        *(answer.saved, answer.unseen, answer.directions, answer.rates),
+        *(answer.saved, answer.paid, answer.unseen, answer.directions, answer.rates),
         *(gpu.gpu_race, gpu.gpu_row, gpu.gpu_setting, gpu.gpu_unfinished, gpu.gpu_timed),
         *(gpu.gpu_step, gpu.gpu_newton_schulz, gpu.gpu_training),
     )
