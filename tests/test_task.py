@@ -60,3 +60,11 @@ def test_names_that_differ_in_spelling_only_are_one_text(name):
     assert TrainConfig(corpus=name) == TrainConfig(corpus="docs-512")
     assert load_corpus("regression-04").name == "regression-4"
     assert load_corpus("facts-03").name == load_corpus("facts-3-zipf1.0").name == "facts-3"
+
+
+@pytest.mark.parametrize(
+    "name", ["docs-4096-zipf1.5", "fineweb-1-zipf2", "regression-4-zipf1", "facts-9-zipf1.000001"]
+)
+def test_a_law_that_a_text_does_not_have_is_refused_and_never_left_out(name):
+    with pytest.raises(ValueError, match=rf"got '{name}'"):
+        load_corpus(TrainConfig(corpus=name).corpus)

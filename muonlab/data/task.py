@@ -9,8 +9,9 @@ from torch import Tensor
 
 from muonlab.models.gpt import GPTConfig
 
-MADE_NAME = re.compile(
-    r"(docs|code|fineweb|facts|regression)-0*([1-9][0-9]*)(?:-zipf([0-9](?:\.[0-9]+)?))?"
+MADE_NAME = re.compile(  # facts alone follow a law
+    r"(facts|(?:docs|code|fineweb|regression)(?!.*zipf))"
+    r"-0*([1-9][0-9]*)(?:-zipf([0-9](?:\.[0-9]{1,4})?))?"
 )
 
 
