@@ -120,6 +120,7 @@ def test_a_run_takes_the_numbers_of_numpy_and_torch():
     config = replace(config, adamw_lr=torch.tensor(0.5), betas=np.array([0.5, 0.75]))
     assert config == replace(CONFIG, steps=5, lr=0.5, gated=True, adamw_lr=0.5, betas=(0.5, 0.75))
     json.dumps(vars(config))
+    json.dumps(vars(replace(CONFIG, betas=(np.float32(0.5), torch.tensor(0.75)))))
 
 
 def test_the_held_out_loss_by_class_is_that_of_the_tokens_to_predict():

@@ -99,8 +99,8 @@ class TrainConfig:
             value = getattr(self, option.name)
             if hasattr(value, "tolist"):  # of NumPy or torch: JSON knows none
                 value = value.tolist()
-            if isinstance(value, list):  # as JSON and the command line bring it
-                value = tuple(value)
+            if isinstance(value, list | tuple):  # JSON and the command line bring lists
+                value = tuple(v.tolist() if hasattr(v, "tolist") else v for v in value)
             object.__setattr__(self, option.name, value)
             if type(value) is not type(option.default) or value != option.default:
                 self._check(option, value)
