@@ -305,6 +305,9 @@ def test_a_rate_of_no_matrix_changes_nothing_with_fused_queries_keys_and_values_
     config = replace(CONFIG, fused_qkv=True, muon=("QKV", "O", "FFN"), adamw_matrix_lr=0.1)
     assert config.told_idle() == f"{IDLE}: adamw_matrix_lr"
     assert replace(config, muon=("QKV", "O")).told_idle() == ""
+    factor = replace(config, adamw_matrix_lr=None, matrix_lr_factors=(2, 1, 1, 1))
+    assert factor.told_idle() == f"{IDLE}: matrix_lr_factors"
+    assert replace(factor, matrix_lr_factors=(2, 1, 1, 2)).told_idle() == ""
 
 
 @pytest.fixture

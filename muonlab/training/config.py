@@ -182,6 +182,8 @@ class TrainConfig:
         if {*ALL_MATRICES[self.fused_qkv]} <= {*self.muon} and not self.experts:
             options |= {"adamw_matrix_lr"} | (set() if "betas" in reads else {"adamw_matrix_beta1"})
         options |= set() if self.pretraining else {"pretrained_by"}
+        if self.fused_qkv and {*self.matrix_lr_factors[1:]} == {1}:  # none of its matrices is QK
+            options |= {"matrix_lr_factors"}
         options |= {"eval_tokens"} if self.corpus.startswith("facts-") else set()  # all are asked
         return options | ({"ns_steps", "ns_norm"} if self.ns_coefficients == "exact" else set())
 
