@@ -213,6 +213,9 @@ def test_a_loss_that_is_not_a_number_is_a_divergence():
     run.model.head.weight.data.fill_(math.nan)
     with pytest.raises(Diverged, match="step 0: the training loss is nan"):
         run.train_step()
+    run.model.blocks[0].attention.q.weight.data.fill_(math.inf)
+    with pytest.raises(Diverged, match="step 0: of a matrix, expected finite entries"):
+        run.measure_spectra()
 
 
 def test_gradients_that_are_not_finite_are_a_divergence_and_change_nothing():

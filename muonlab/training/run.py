@@ -272,7 +272,10 @@ class Run:
     def measure_spectra(self) -> dict[str, Any]:
         """Returns and keeps four numbers (see `spectra`) for each kind of matrix and each layer."""
         named = ((name, sharded.whole(p)) for name, p in self.model.blocks.named_parameters())
-        self.spectra.append({"step": self.step, **layer_spectra(named)})
+        try:
+            self.spectra.append({"step": self.step, **layer_spectra(named)})
+        except ValueError as error:  # weights that are no longer finite, before any loss says so
+            raise self._diverged(f"of a matrix, {error}", self.step) from error
         return self.spectra[-1]
 
     def record(self) -> Record:
