@@ -58,6 +58,7 @@ def test_a_finding_pairs_the_seeds_whatever_the_order_of_the_records():
     [
         (0.02, 0.03, 0.02, "supported"),
         (-0.01, 0.03, 0.0, "cannot tell"),
+        (0.0, 0.0, 0.0, "cannot tell"),  # equal at all seeds
         (0.01, 0.02, 0.02, "cannot tell"),
         (0.01, 0.03, 0.04, "refuted"),
         (-0.019, 0.03, -0.02, "supported"),  # no worse than by so much

@@ -114,10 +114,14 @@ class Finding:
 
     @property
     def verdict(self) -> str:
-        """Is "supported" or "refuted" if the whole interval is on one side, or "cannot tell"."""
-        if self.interval.low >= self.hypothesis.by:
+        """Is "supported" or "refuted" if the whole interval is on one side, or "cannot tell".
+
+        With by=0 a tie at all seeds, as of shares that are 0, is on neither.
+        """
+        (_, low, high, _), by = self.interval, self.hypothesis.by
+        if low >= by and (by or low > 0):
             return "supported"
-        return "refuted" if self.interval.high < self.hypothesis.by else "cannot tell"
+        return "refuted" if high < by else "cannot tell"
 
 
 def judge(hypothesis: Hypothesis, runs: Iterable[Record]) -> Finding:
