@@ -49,6 +49,10 @@ def test_a_finding_pairs_the_seeds_whatever_the_order_of_the_records():
     assert finding.leads == pytest.approx([0.2, 0.3])
     assert finding.interval == paired_interval((1.2, 1.4), (1.0, 1.1))
     assert finding.verdict == "cannot tell"
+    whole = [made(TrainConfig(seed=s, matrix_lr_factors=(2.0, 1, 1, 1), lr=1), s) for s in (0, 1)]
+    ones = [made(TrainConfig(seed=s, lr=(1, 1.0)[s]), s + 1) for s in (0, 1)]
+    sides = ({"matrix_lr_factors": factors} for factors in ((2, 1, 1, 1), (1, 1, 1, 1)))
+    assert judge(Hypothesis(*sides), whole + ones).leads == [1, 1], "2 is 2.0"
     head = judge(replace(VO, metric="head"), PAIRS)
     assert head.better == pytest.approx((0.0, 0.1))
 

@@ -69,11 +69,11 @@ def runs_table(
 def shown(value: Any) -> str:
     """Returns a value of a config as the table shows it: VO+FFN for groups, none for nothing.
 
-    >>> shown(("VO", "FFN")), shown(()), shown(0.01)
-    ('VO+FFN', 'none', '0.01')
+    >>> shown(("VO", "FFN")), shown(()), shown(0.01), shown((2, 0.5))
+    ('VO+FFN', 'none', '0.01', '2.0+0.5')
     """
     if isinstance(value, list | tuple):
-        return "+".join(map(str, value)) or "none"
+        return "+".join(v if isinstance(v, str) else str(float(v)) for v in value) or "none"
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

@@ -1,6 +1,5 @@
 """Verdicts: on a difference, on what others report, and on a hypothesis by recorded runs."""
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -163,7 +162,8 @@ def _by_seed(runs: Sequence[Record], side: Setting, name: str) -> dict[int, Reco
 
 
 def _values(runs: Sequence[Record], name: str) -> int:
-    return len({json.dumps(run.config[name]) for run in runs})
+    values = (run.config[name] for run in runs)
+    return len({(*value,) if isinstance(value, list) else value for value in values})
 
 
 def end_of(run: Record, hypothesis: Hypothesis) -> float:
