@@ -93,6 +93,10 @@ def test_more_is_better_for_accuracy_alone():
         ([*PAIRS, PAIRS[3]], "AdamW has a seed twice"),
         ([*PAIRS, *runs_of({(): (1.3,)}, gated=True)], "AdamW has several settings of gated"),
         ([*PAIRS[:3], replace(PAIRS[3], failure="at step 1")], r"failed at seed 1 \(at step 1\)"),
+        (
+            [*PAIRS[:2], *runs_of({(): (1.2, 1.4)}, steps=9, corpus="code")],
+            r"Muon\(VO\) and AdamW differ in corpus, steps: name it in the hypothesis",
+        ),
     ],
 )
 def test_records_that_cannot_answer_are_named(runs, says):

@@ -69,6 +69,10 @@ def reproduction_of_small(ours: Interval, theirs: float, factor: float = FACTOR)
     return "not" if ours.low > most or ours.high < -most else "open"
 
 
+# What no search tunes: unlike on two sides, it decides more than what they name.
+ALIKE = ("corpus", "eval_tokens", "size", "steps", "batch", "context", "pretraining")
+
+
 @dataclass(frozen=True)
 class Finding:
     """What the records say: how each side ended, one number a seed, in the order of `seeds`."""
@@ -128,12 +132,18 @@ def judge(hypothesis: Hypothesis, runs: Iterable[Record]) -> Finding:
 
     Raises:
         ValueError: a side without runs, with a failed run, with a seed twice or with runs of
-            several settings; seeds that are not the same for both; no such metric.
+            several settings; seeds, or of ALIKE what it does not name, unlike on both; no
+            such metric.
     """
     sides = both_sides(hypothesis, several_runs(runs))
+    used = [run for side in sides for run in side.values()]
+    unnamed = [f for f in ALIKE if f not in {*hypothesis.better, *hypothesis.shared}]
+    names = " and ".join(hypothesis.names)
+    if apart := [f for f in unnamed if _values(used, f) > 1]:
+        raise ValueError(f"{names} differ in {', '.join(apart)}: name it in the hypothesis")
     seeds, shared = {*sides[0]}.union(*sides), {*sides[0]}.intersection(*sides)
     if odd := sorted(seeds - shared):
-        which = f"{' and '.join(hypothesis.names)} have been run at seed {', '.join(map(str, odd))}"
+        which = f"{names} have been run at seed {', '.join(map(str, odd))}"
         raise ValueError(f"only some of {which}: run the others too, or leave those runs out")
     better, than, *rest = (tuple(end_of(side[s], hypothesis) for s in sides[0]) for side in sides)
     return Finding(hypothesis, tuple(sides[0]), better, than, tuple(rest))
