@@ -183,6 +183,13 @@ def test_a_runoff_at_other_seeds_takes_the_lowest_mean_of_the_first_few(at):
         assert {c.seed for c in runoff if c.rule == chosen.rule and c.lr == chosen.lr} == {101, 102}
 
 
+def test_trials_that_all_diverged_have_no_runoff(at):
+    search = searching(2, runoff=2)
+    do(search.tunings[0], at, lambda c: c.lr, fails=lambda c: True)
+    with pytest.raises(ValueError, match="expected a finished trial, got none"):
+        search.tunings[1].grid(at)
+
+
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_setting_that_diverges_in_the_runoff_is_not_chosen(at, fails):
     search = searching(4, runoff=2)

@@ -135,6 +135,7 @@ class Search:
         return [[*chain(*by_round)] for by_round in self._search(at, rounds)[0].values()]
 
     def _finalists(self, runs: list[Record]) -> dict[TrainConfig, Record]:
+        best_trial(runs)  # or none has finished
         # a round that found nothing better begins with the same setting again
         settings = {TrainConfig(**run.config): run for run in sorted(runs, key=_end)}
         return dict([*settings.items()][: self.runoff])
