@@ -266,6 +266,10 @@ def test_a_search_tunes_both_sides_alike_and_leaves_what_is_named(tmp_path):
             "lr momentum adamw_lr betas.0 betas.1 adamw_matrix_lr adamw_matrix_beta1",
         ),
         ({"muon": (), "corpus": "facts-9"}, "adamw_lr betas.0"),
+        (
+            {"rule": "noisy_adam", "corpus": "facts-9"},
+            "adamw_lr betas.0 lr adamw_matrix_beta1",
+        ),
         ({"rule": "fixed_noise"}, "lr adamw_matrix_beta1 adamw_lr betas.0 betas.1"),
     ],
 )
