@@ -223,6 +223,11 @@ def good(trained, tmp_path):
     return Path(shutil.copytree(trained, tmp_path / "good"))
 
 
+def test_an_earlier_spelling_of_the_text_is_no_other_run(good):
+    rewrite(good, lambda index: index["config"].update(corpus="docs-04096"))
+    DOORS["resume"](good)
+
+
 @pytest.mark.parametrize("door", DOORS)
 def test_a_pickle_in_any_file_runs_no_code(good, tmp_path, monkeypatch, door):
     monkeypatch.chdir(tmp_path)

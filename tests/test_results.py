@@ -90,6 +90,12 @@ def test_an_option_that_comes_later_is_completed_and_changes_no_file(folder, mon
     assert results.problems(later, folder) == []
 
 
+def test_a_text_of_an_earlier_spelling_is_recorded_under_the_one_of_now(folder):
+    path = folder / "some.jsonl"
+    path.write_text(path.read_text().replace('"docs"', '"my/texts/"'))
+    assert {run.config["corpus"] for run in results.read_runs(path)} == {"my/texts"}
+
+
 def test_an_option_that_was_renamed_or_removed_is_named(folder, capsys):
     path = folder / "some.jsonl"
     path.write_text(path.read_text().replace('"steps"', '"stairs"'))

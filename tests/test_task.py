@@ -58,6 +58,7 @@ def test_the_card_is_of_texts_and_says_so():
 @pytest.mark.parametrize("name", ["docs-0512", "docs-512"])
 def test_names_that_differ_in_spelling_only_are_one_text(name):
     assert TrainConfig(corpus=name) == TrainConfig(corpus="docs-512")
+    assert TrainConfig(corpus="my/texts/") == TrainConfig(corpus="my/texts")
     assert load_corpus("regression-04").name == "regression-4"
     assert load_corpus("facts-03").name == load_corpus("facts-3-zipf1.0").name == "facts-3"
 

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from muonlab.models.gpt import GPTConfig
 
+MADE_KIND = re.compile(r"(?:docs|code|fineweb|facts|regression)\b")
 MADE_NAME = re.compile(  # facts alone follow a law
     r"(facts|(?:docs|code|fineweb|regression)(?!.*zipf))"
     r"-0*([1-9][0-9]*)(?:-zipf([0-9](?:\.[0-9]{1,4})?))?"
@@ -48,13 +49,15 @@ class Task(Protocol):
 
 
 def spelled(name: str) -> str:
-    """Returns the one spelling of a made text's name, by which runs are told apart.
+    """Returns the one spelling of a text's name, by which runs are told apart.
 
     >>> spelled("docs-0512"), spelled("facts-9-zipf1.50"), spelled("facts-9-zipf1.0")
     ('docs-512', 'facts-9-zipf1.5', 'facts-9')
+    >>> spelled("my/texts/"), spelled("docs/")  # the second, without its sign, is no folder
+    ('my/texts', 'docs/')
     """
     if not (match := MADE_NAME.fullmatch(name)):
-        return name
+        return name if MADE_KIND.match(name) else name.rstrip("/") or name
     kind, number, exponent = match.groups()
     if f"{kind}-{number}" in ("docs-4096", "code-4096", "fineweb-1"):  # what the name alone means
         return kind

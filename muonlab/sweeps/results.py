@@ -40,6 +40,7 @@ def _with_configs(path: Path | str) -> list[tuple[TrainConfig, Record]]:
         except (TypeError, ValueError) as error:  # an option, or a setting, that this code lacks
             code = run.provenance.get("code", "unknown")
             raise ValueError(f"{path}: a run recorded by code {code}: {error}") from error
+        run.config["corpus"] = pairs[-1][0].corpus  # as it is spelled now
     return pairs
 
 

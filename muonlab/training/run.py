@@ -15,7 +15,7 @@ from tqdm.auto import tqdm
 
 from muonlab import checks
 from muonlab.data.load import load_corpus
-from muonlab.data.task import Task
+from muonlab.data.task import Task, spelled
 from muonlab.distributed import parallel, sharded
 from muonlab.machine import keep_freed_memory, pick_device
 from muonlab.models.gpt import GPT, SIZES, GPTConfig
@@ -313,6 +313,7 @@ class Run:
         here = self._identity()["config"]
         # a checkpoint that lacks an option was written before it: by a run with its default
         saved = json.loads(json.dumps(vars(TrainConfig()))) | state["config"]
+        saved["corpus"] = spelled(saved["corpus"])
         pairs = {name: (saved.get(name), here.get(name)) for name in sorted(saved | here)}
         differing = [f"{k} is {a!r} there and {b!r} here" for k, (a, b) in pairs.items() if a != b]
         if differing:
