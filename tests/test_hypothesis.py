@@ -95,7 +95,11 @@ def test_more_is_better_for_accuracy_alone():
         ([*PAIRS[:3], replace(PAIRS[3], failure="at step 1")], r"failed at seed 1 \(at step 1\)"),
         (
             [*PAIRS[:2], *runs_of({(): (1.2, 1.4)}, steps=9, corpus="code")],
-            r"Muon\(VO\) and AdamW differ in corpus, steps: name it in the hypothesis",
+            r"Muon\(VO\) and AdamW differ in corpus, steps, which nobody has named",
+        ),
+        (
+            [replace(run, provenance={"corpus_sha256": f"{run.config['muon']}"}) for run in PAIRS],
+            "differ in corpus_sha256",  # as after an update of a package that docs reads
         ),
     ],
 )

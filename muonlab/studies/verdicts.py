@@ -132,19 +132,22 @@ def judge(hypothesis: Hypothesis, runs: Iterable[Record]) -> Finding:
 
     Raises:
         ValueError: a side without runs, with a failed run, with a seed twice or with runs of
-            several settings; seeds, or of ALIKE what it does not name, unlike on both; no
-            such metric.
+            several settings; seeds, a text, or of ALIKE what it does not name, unlike on
+            both; no such metric.
     """
     sides = both_sides(hypothesis, several_runs(runs))
-    used = [run for side in sides for run in side.values()]
-    unnamed = [f for f in ALIKE if f not in {*hypothesis.better, *hypothesis.shared}]
     names = " and ".join(hypothesis.names)
-    if apart := [f for f in unnamed if _values(used, f) > 1]:
-        raise ValueError(f"{names} differ in {', '.join(apart)}: name it in the hypothesis")
     seeds, shared = {*sides[0]}.union(*sides), {*sides[0]}.intersection(*sides)
     if odd := sorted(seeds - shared):
         which = f"{names} have been run at seed {', '.join(map(str, odd))}"
         raise ValueError(f"only some of {which}: run the others too, or leave those runs out")
+    used = [run for side in sides for run in side.values()]
+    named = {*hypothesis.better, *hypothesis.shared}
+    apart = {f for f in ALIKE if f not in named and _values(used, f) > 1}
+    texts = [{side[seed].provenance.get("corpus_sha256") for side in sides} for seed in sides[0]]
+    apart |= {"corpus_sha256" for of_pair in texts if len(of_pair - {None}) > 1}
+    if apart:
+        raise ValueError(f"{names} differ in {', '.join(sorted(apart))}, which nobody has named")
     better, than, *rest = (tuple(end_of(side[s], hypothesis) for s in sides[0]) for side in sides)
     return Finding(hypothesis, tuple(sides[0]), better, than, tuple(rest))
 
