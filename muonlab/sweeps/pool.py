@@ -17,7 +17,7 @@ from muonlab.machine import cores, device_name, pick_device
 from muonlab.records.record import Record
 from muonlab.sweeps.engines import Here
 from muonlab.sweeps.results import known
-from muonlab.sweeps.study import Phase, Place, Unrecorded
+from muonlab.sweeps.study import Grid, Phase, Place, Unrecorded
 from muonlab.sweeps.sweep import Driver
 from muonlab.training.config import TrainConfig
 
@@ -43,12 +43,12 @@ def work(
     while not orphaned():
         waits, records = False, _recorded(phases, at)
         paces = _paces(records)
-        for name, config in _ready(phases, at, records):
+        for name, config, grid in _ready(phases, at, records):
             if time.time() < end < math.inf:
                 engine.load(config.corpus)  # the first run here would wait for it
             if time.time() + expected(config, paces) >= end:
                 continue
-            driver = Driver([config], at.path(name), engine)
+            driver = Driver([config], at.path(name), engine, grid)
             yield from driver.run_all()
             if not driver.elsewhere:
                 break  # a phase that stands before this one may have become ready
@@ -144,14 +144,14 @@ def _recorded(phases: Iterable[str], at: Place) -> list[dict[TrainConfig, Record
 
 def _ready(
     phases: Mapping[str, Phase], at: Place, records: Iterable[Mapping[TrainConfig, Record]]
-) -> Iterator[tuple[str, TrainConfig]]:
-    """Yields the runs that are not recorded, of phases whose trials are."""
+) -> Iterator[tuple[str, TrainConfig, Grid]]:
+    """Yields the runs that are not recorded, of phases whose trials are, and their grids."""
     for (name, phase), of_phase in zip(phases.items(), records, strict=True):
         try:
             grid = at.on_its_text(phase(at))
         except Unrecorded:
             continue
-        yield from ((name, config) for config in grid if config not in of_phase)
+        yield from ((name, config, grid) for config in grid if config not in of_phase)
 
 
 def _shape(config: TrainConfig) -> Shape:

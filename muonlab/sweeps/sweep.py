@@ -64,20 +64,25 @@ def sweep(
         raise ValueError(f"{message}, or from a clone pip install -e '.[{engine}]'") from error
 
 
-def spread(configs: Iterable[TrainConfig], path: Path | str, engine: Here) -> Iterator[Record]:
-    """Yields the record of each configuration, in the order in which they end.
+def spread(
+    configs: Iterable[TrainConfig],
+    path: Path | str,
+    engine: Here,
+    grid: Iterable[TrainConfig] = (),
+) -> Iterator[Record]:
+    """Yields the record of each configuration, in the order in which they end; see `Driver`.
 
     A worker that dies costs the run that it was doing, which is begun again; the end of this
     process costs the runs in progress. Lost names the runs whose workers died TRIES times, once
     all others are recorded.
     """
-    driver = Driver(configs, path, engine)
+    driver = Driver(configs, path, engine, grid)
     yield from driver.run_all()
     for config in driver.elsewhere:
         with lock(path, run_id(config)):  # waits until the other has ended, in any way
             pass
     if driver.elsewhere:
-        yield from spread(driver.elsewhere, path, engine)
+        yield from spread(driver.elsewhere, path, engine, driver.number)
     losses = driver.losses.items()
     if lost := [f"{c.command()} ({died[-1]})" for c, died in losses if len(died) == TRIES]:
         message = f"{len(lost)} runs have no record, since {TRIES} workers died in each"
@@ -85,12 +90,21 @@ def spread(configs: Iterable[TrainConfig], path: Path | str, engine: Here) -> It
 
 
 class Driver:
-    """Gives the runs that a file lacks to an engine, each under a lock of its own."""
+    """Gives the runs that a file lacks to an engine, each under a lock of its own.
 
-    def __init__(self, configs: Iterable[TrainConfig], path: Path | str, engine: Here) -> None:
+    `grid` is what they are part of, if it is more: it numbers them in their records.
+    """
+
+    def __init__(
+        self,
+        configs: Iterable[TrainConfig],
+        path: Path | str,
+        engine: Here,
+        grid: Iterable[TrainConfig] = (),
+    ) -> None:
         self.path, self.engine, self.known = path, engine, Known(path)
         self.waiting = deque(configs)
-        self.number = {config: n for n, config in enumerate(self.waiting, 1)}
+        self.number = {config: n for n, config in enumerate([*grid] or self.waiting, 1)}
         self.running: dict[Any, tuple[TrainConfig, ExitStack]] = {}  # by job; with its lock
         self.losses: dict[TrainConfig, list[Lost]] = defaultdict(list)
         self.elsewhere: list[TrainConfig] = []  # begun by another driver
