@@ -259,6 +259,17 @@ def test_bf16_is_taken_where_asked_or_where_it_pays(monkeypatch):
     assert quiet(replace(CONFIG, precision="bf16")).provenance["precision"] == "bf16"
 
 
+def test_a_run_that_goes_on_where_another_precision_pays_says_so(tmp_path, monkeypatch):
+    for fast, said in ((True, "bf16"), (False, "bf16, then fp32"), (False, "bf16, then fp32")):
+        monkeypatch.setattr(train_module, "picks_bf16", lambda *run, fast=fast: fast)
+        run = Run(CONFIG, Cycle())
+        if checkpoints.exists(tmp_path):
+            run.resume(tmp_path)
+        run.train_step()
+        run.save(tmp_path)
+        assert run.record().provenance["precision"] == said
+
+
 def test_the_command_runs_the_same_configuration_again():
     from muonlab.cli import _parser
 

@@ -167,6 +167,7 @@ class Run:
         keep_freed_memory()
         self.device = pick_device(config.device)
         self.autocast = picks_bf16(config, self.device)
+        self.precisions = ["bf16" if self.autocast else "fp32"]  # another machine may pick another
         self.rows = config.batch // (config.pieces * parallel.size())  # at once, in a process
         if self.device.type == "cpu":  # a batch, and its logits in backward, see `cost.formulas`
             shape, batch = corpus.shape(SIZES[config.size]), config.batch
@@ -286,7 +287,7 @@ class Run:
         origin = {
             "command": config.command() + shared,
             **provenance(self.device),
-            "precision": "bf16" if self.autocast else "fp32",
+            "precision": ", then ".join(self.precisions),
             "processes": parallel.size(),
             **({"sharded": True} if self.shard else {}),
             **({"replicas": copies} if copies > 1 else {}),
@@ -304,7 +305,8 @@ class Run:
         if not self.shard:
             parallel.gather_state(self.optimizer)
         # batches depend on (seed, step) alone, so the position in the data needs no state
-        rest = self._identity() | {name: getattr(self, name) for name in (*RESUMED, "started")}
+        kept = (*RESUMED, "started", "precisions")
+        rest = self._identity() | {name: getattr(self, name) for name in kept}
         checkpoints.save(tensors(self.model, self.optimizer), rest, path)
 
     def resume(self, path: Path | str) -> None:
@@ -321,7 +323,9 @@ class Run:
         checkpoints.load(tensors(self.model, self.optimizer), path)
         for name in RESUMED:
             setattr(self, name, state[name])
-        self.started = state.get("started", self.started)  # a checkpoint may lack it
+        self.started = state.get("started", self.started)  # a checkpoint may lack these two
+        before = state.get("precisions", self.precisions)
+        self.precisions = before if before[-1:] == self.precisions else before + self.precisions
         self._set_rates()
 
     def _identity(self) -> dict[str, Any]:
