@@ -168,6 +168,7 @@ FEW, MANY = {"batch": 128, "steps": 100}, {"batch": 8, "steps": 1600}
         ((MUON, ADAMW), {"by": 0.1, "metric": half_way}, "0.1 of half_way below AdamW (half_way)"),
         ((MUON, ADAMW), {"by": -0.02}, "at most 0.02 nats above AdamW (overall)"),
         (({"batch": 128}, {"batch": 8}), {}, "; unequal plans: batch 128 and 8, tokens read 1,638"),
+        ((LOWER, {}), {"by": 0.1, "shared": {"corpus": "regressions"}}, "at least 0.1 nats"),
         ((FEW, MANY), {}, "; unequal plans: steps 100 and 1,600, batch 128 and 8"),
     ],
 )
@@ -264,6 +265,7 @@ def test_a_search_tunes_both_sides_alike_and_leaves_what_is_named(tmp_path):
     ("fields", "knobs"),
     [
         ({}, "lr momentum adamw_lr betas.0 betas.1"),
+        ({"corpus": "factsheets"}, "lr momentum adamw_lr betas.0 betas.1"),  # a folder of text
         ({"muon": ()}, "adamw_matrix_lr adamw_matrix_beta1 adamw_lr betas.0 betas.1"),
         (
             {"muon": ("VO",), "corpus": "regression-4"},

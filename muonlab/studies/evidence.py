@@ -20,9 +20,9 @@ def knobs_of(config: TrainConfig) -> tuple[Knob, ...]:
 
     Where Muon takes some matrices only, AdamW's rate and average of the others come on top.
     """
-    if config.corpus.startswith("facts"):
+    if config.corpus.startswith("facts-"):
         return facts.learner_knobs(config)
-    own = after_race.regression_knobs if config.corpus.startswith("regression") else knobs
+    own = after_race.regression_knobs if config.corpus.startswith("regression-") else knobs
     others = config.muon and {*config.muon} != {*ALL_GROUPS}
     return own(config) + (own(replace(config, muon=()))[:2] if others else ())
 

@@ -160,7 +160,7 @@ class Hypothesis:
         """What a difference is counted in."""
         if self.more or not isinstance(self.metric, str):
             return f"of {self.measure.partition(' ')[0]}"
-        regression = self.sides()[0].corpus.startswith("regression")
+        regression = self.sides()[0].corpus.startswith("regression-")
         return "of squared error" if regression else "nats"
 
     @property
@@ -245,7 +245,7 @@ def metrics_on(corpus: str) -> list[str]:
     """Returns the names of what is measured on a text."""
     if facts := re.match(r"facts-(\d+)", corpus):
         return ["overall", *(f"accuracy {group}" for group in range(int(facts[1]) + 1))]
-    return ["overall"] if corpus.startswith("regression") else [*LOSSES]
+    return ["overall"] if corpus.startswith("regression-") else [*LOSSES]
 
 
 @dataclass(frozen=True)
