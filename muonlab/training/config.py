@@ -85,7 +85,7 @@ class TrainConfig:
     eval_every: int = _number(50, "steps between two measurements of the held-out loss", 1)
     eval_tokens: int = _number(16_384, "held-out tokens that a measurement reads", 1)
     spectra_every: int = _number(0, "steps between two measurements of the spectra; 0: none")
-    eval_batch: int = _number(0, "sequences a process reads at once there; 0: as in training")
+    eval_batch: int = _number(0, "most sequences a process reads at once there; 0: as in training")
     pieces: int = _number(
         1, "equal pieces of a batch, one after the other, for smaller memories", 1
     )
