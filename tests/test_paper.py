@@ -160,6 +160,8 @@ def test_the_rule_asks_for_the_sign_then_for_the_size(ours, theirs, verdict):
     turned = Interval(-ours.mean, -ours.high, -ours.low, ours.n)
     other = {"above": "below", "below": "above"}.get(theirs) or -theirs
     assert reproduction(turned, other) == verdict, "no direction is preferred"
+    with pytest.raises(KeyError, match="bellow"):
+        reproduction(ours, "bellow")
 
 
 def an_effect(*values, verdict="partly", id="99-c1"):

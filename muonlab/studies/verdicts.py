@@ -47,7 +47,7 @@ def reproduction(ours: Interval, theirs: float | str, factor: float = FACTOR) ->
     'open'
     """
     reported = 0 if isinstance(theirs, str) else theirs
-    turned = theirs == "below" or reported < 0
+    turned = {"above": False, "below": True}[theirs] if isinstance(theirs, str) else theirs < 0
     low, high = (-ours.high, -ours.low) if turned else (ours.low, ours.high)
     if low > 0:
         alike = not reported or 1 / factor <= abs(ours.mean / reported) <= factor
