@@ -20,7 +20,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import corpus_card
-from muonlab.data import cache, corpus, documents, tokenization
+from muonlab import files
+from muonlab.data import corpus, documents, tokenization
 from muonlab.data.corpus import Corpus
 from muonlab.data.load import load_corpus, shape_for
 from muonlab.models.gpt import SIZES
@@ -425,16 +426,16 @@ FULL = OSError(errno.ENOSPC, "No space left on device")
 def test_a_write_that_fails_leaves_nothing(own_cache, monkeypatch, owner, call, outcome, words):
     monkeypatch.setattr(owner, call, Mock(side_effect=outcome))
     with pytest.raises((OSError, KeyboardInterrupt), match=words):
-        cache.load_or_build("some.corpus", lambda: b"new")
+        files.load_or_build("some.corpus", lambda: b"new")
     assert not [*own_cache.iterdir()]
 
 
 def test_a_cache_file_that_cannot_be_read_is_named(own_cache, monkeypatch):
-    cache.load_or_build("some.corpus", lambda: b"good")
+    files.load_or_build("some.corpus", lambda: b"good")
     refused = PermissionError(errno.EACCES, "Permission denied")
     monkeypatch.setattr(Path, "read_bytes", Mock(side_effect=refused))
     with pytest.raises(PermissionError, match="Permission denied"):
-        cache.load_or_build("some.corpus", lambda: pytest.fail("built over it"))
+        files.load_or_build("some.corpus", lambda: pytest.fail("built over it"))
 
 
 def test_two_that_build_at_once_do_not_disturb_each_other_and_a_third_reads(own_cache):
@@ -446,8 +447,8 @@ def test_two_that_build_at_once_do_not_disturb_each_other_and_a_third_reads(own_
         return content
 
     with ThreadPoolExecutor(2) as threads:
-        loads = [threads.submit(cache.load_or_build, "some.corpus", build) for _ in range(2)]
-    third = cache.load_or_build("some.corpus", lambda: pytest.fail("built again"))
+        loads = [threads.submit(files.load_or_build, "some.corpus", build) for _ in range(2)]
+    third = files.load_or_build("some.corpus", lambda: pytest.fail("built again"))
     assert third == (content, sha256(content).hexdigest())
     assert [load.result() for load in loads] == [third] * 2
     assert [path.name for path in own_cache.iterdir()] == ["some.corpus"]

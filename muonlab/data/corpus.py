@@ -20,12 +20,11 @@ from torch import Tensor
 
 from muonlab import archive, checks
 from muonlab.data import documents, shards, tokenization
-from muonlab.data.cache import CACHE_FORMAT, load_or_build
 from muonlab.data.rare_tokens import frequency_classes, losses_by_class, unseen_ends
 from muonlab.data.split import split
 from muonlab.data.task import number_in, with_words
 from muonlab.data.windows import chance, token_ids, windows
-from muonlab.files import prepare_file
+from muonlab.files import CACHE_FORMAT, load_or_build, prepare_file
 from muonlab.models.gpt import GPT, GPTConfig
 
 USUAL_WORDS = 4096  # tokens of a tokenizer that is trained on a text

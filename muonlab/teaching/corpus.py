@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from muonlab import archive, checks
-from muonlab.data import cache
 from muonlab.data.corpus import load_code, load_docs, unpacked, words_of
-from muonlab.files import cache_folder, prepare_file, replace_file
+from muonlab.files import cache_folder, checked_content, prepare_file, replace_file
 
 TEXTS = ("docs", "docs-512")  # what the lessons train on when their cells run
 
@@ -52,7 +51,7 @@ def _content(name: str) -> bytes:
     load = load_code if name.startswith("code") else load_docs
     digest = load(name).sha256
     for path in cache_folder().glob(f"{name.partition('-')[0]}-*.corpus"):
-        content, actual = cache.checked_content(path.read_bytes())
+        content, actual = checked_content(path.read_bytes())
         if actual == digest:
             return content
     raise FileNotFoundError(f"{name} is no longer in {cache_folder()}: try again")
