@@ -58,12 +58,12 @@ def ended(name: str) -> str:
 
 def saved(phase: str) -> str:
     """Returns the share of steps that Muon saves in a race, stopped level with AdamW's end."""
-    return f"{_saved(phase):.0%}"
+    return f"{100 * _saved(phase):.0f} %"
 
 
 def paid(phase: str) -> str:
     """Returns how much longer a step of Muon may take until it has used those steps up."""
-    return f"{1 / (1 - _saved(phase)) - 1:.0%}"
+    return f"{100 / (1 - _saved(phase)) - 100:.0f} %"
 
 
 def _saved(phase: str) -> float:
