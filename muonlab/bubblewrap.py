@@ -23,10 +23,10 @@ WALLS = (
 SYSTEM = ("/usr", "/bin", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/alternatives")
 
 
-def walls() -> list[str]:
-    """Returns the words before a command that close it in."""
+def walls(*packages: Path) -> list[str]:
+    """Returns the words before a command that close it in; it reads these packages, too."""
     users = {site.getusersitepackages()} if site.ENABLE_USER_SITE else set()
-    own = map(str, (Path(__file__).parent, course() / "data", cache_folder()))
+    own = map(str, (Path(__file__).parent, *packages, course() / "data", cache_folder()))
     readable = sorted({*SYSTEM, sys.prefix, sys.base_prefix, *users, *own})  # outer folders first
     binds = [word for place in readable for word in ("--ro-bind-try", place, place)]
     return [*WALLS, *binds, "--remount-ro", "/"]

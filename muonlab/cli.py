@@ -10,16 +10,18 @@ import sys
 import tomllib
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
 import muonlab
-from muonlab import checks, doctor
+from muonlab import checks, class_texts, doctor
 from muonlab.benchmark.bench import bench, bench_report, read_bench, write_bench
 from muonlab.cost import formulas as cost
 from muonlab.cost.plans import left
@@ -39,11 +41,10 @@ from muonlab.sweeps.results import known, problems, read_runs, recorded
 from muonlab.sweeps.search import outcome
 from muonlab.sweeps.study import Place, Unrecorded
 from muonlab.sweeps.sweep import sweep
-from muonlab.teaching import command, corpus
-from muonlab.teaching.command import Run
 from muonlab.training.config import IDLE, TrainConfig
 from muonlab.training.run import train
 
+Run = Callable[[argparse.Namespace], int]  # what a verb does; it returns the exit status
 LINE = 10_000  # characters in a line of an error
 LESSONS = course() / "lessons"
 DEFAULTS = Path(__file__).parent / "jupyter"  # of JupyterLab: its first start asks nothing
@@ -85,9 +86,18 @@ def _parser() -> argparse.ArgumentParser:
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     shape = argparse.ArgumentDefaultsHelpFormatter
     _add_verbs(verbs, Path(__file__).parent, RUNS, shape)
-    asked = verbs.choices["teach"].add_subparsers(dest="asked", required=True, metavar="WHAT")
-    _add_verbs(asked, Path(command.__file__).parent, command.RUNS, argparse.HelpFormatter)
+    _add_teaching(verbs.choices["teach"])
     return parser
+
+
+def _add_teaching(verb: argparse.ArgumentParser) -> None:
+    """Adds what a package of its own does, where it is; a clone has it."""
+    if not find_spec("muonlab_teaching"):
+        verb.add_argument("asked", nargs=argparse.REMAINDER, metavar="WHAT")
+        return
+    command = import_module("muonlab_teaching.command")
+    asked = verb.add_subparsers(dest="asked", required=True, metavar="WHAT")
+    _add_verbs(asked, Path(str(command.__file__)).parent, command.RUNS, argparse.HelpFormatter)
 
 
 def _add_verbs(verbs: Any, folder: Path, runs: Mapping[str, Run], shape: Any) -> None:
@@ -352,12 +362,17 @@ def _report(options: argparse.Namespace) -> int:
 def _corpus(options: argparse.Namespace) -> int:
     if options.what == "export":
         _refuse(options, "replace", since="export never overwrites: name a new FILE")
-        texts = corpus.export_texts(options.file, options.texts)
+        texts = class_texts.export_texts(options.file, options.texts)
     else:
         _refuse(options, "texts", since="import takes all that FILE holds")
-        texts = corpus.import_texts(options.file, options.replace)
+        texts = class_texts.import_texts(options.file, options.replace)
     print(*(f"{name} {digest[:12]}" for name, digest in texts.items()), sep="\n")
     return 0
+
+
+def _teach(options: argparse.Namespace) -> int:
+    own = "a package of its own, muonlab-teaching: pip install its wheel, or ./teaching of a clone"
+    raise ValueError(f"what teachers use is {own}")
 
 
 def _bench(options: argparse.Namespace) -> int:
@@ -392,7 +407,7 @@ KINDS: dict[str, dict[str, Any]] = {  # how argparse takes a word of verbs.toml
     "results": {"type": Path, "metavar": "FOLDER", "default": RESULTS},
     "values": {"nargs": "+", "type": _field, "metavar": "FIELD=VALUE", "default": [], **AGAIN},
     "search": {"choices": SEARCHES},
-    "texts": {"nargs": "+", "default": corpus.TEXTS},
+    "texts": {"nargs": "+", "default": class_texts.TEXTS},
 }
 RUNS: dict[str, Run] = {
     "lab": _lab,
@@ -402,6 +417,7 @@ RUNS: dict[str, Run] = {
     "ablate": _ablate,
     "results": _results,
     "report": _report,
+    "teach": _teach,
     "corpus": _corpus,
     "bench": _bench,
 }

@@ -10,8 +10,8 @@ from ipykernel.compiler import XCachingCompiler
 from nbformat import NotebookNode
 
 from muonlab.classroom import lesson, output
-from muonlab.teaching.copies import CHECKED
-from muonlab.teaching.variants import SOLUTION
+from muonlab_teaching.copies import CHECKED
+from muonlab_teaching.variants import SOLUTION
 
 
 def solutions(notebook: NotebookNode) -> dict[str, str]:

@@ -17,8 +17,8 @@ import torch
 from muonlab import bubblewrap
 from muonlab.classroom.exercise import Verdict
 from muonlab.files import course
-from muonlab.teaching import confined, grading
-from muonlab.teaching.variants import task
+from muonlab_teaching import confined, grading
+from muonlab_teaching.variants import task
 
 pytestmark = pytest.mark.processes
 ASKED = task("02-e1", "a")  # step_towards(X)
@@ -51,7 +51,7 @@ solved = [o.code for o in gc.get_objects() if type(o).__name__ == "Task"]
 exec(solved[0])
 """,
     "the patterns": f"""
-from muonlab.teaching.variants import task
+from muonlab_teaching.variants import task
 step_towards = task("{ASKED.exercise}", "a").solution()
 """,
     "the source": """
@@ -350,10 +350,10 @@ def test_where_the_solution_fails_nobody_is_graded(monkeypatch):
 
 def test_a_process_that_does_not_begin_is_no_learners_mistake(monkeypatch):
     monkeypatch.setattr(confined, "uncontained", lambda: "")
-    monkeypatch.setattr(confined, "walls", lambda: ["no-such-command"])
+    monkeypatch.setattr(confined, "walls", lambda *packages: ["no-such-command"])
     with pytest.raises(RuntimeError, match=r"no process began.*No such file"):
         verdicts([ASKED.code])
-    monkeypatch.setattr(confined, "walls", lambda: ["sh", "-c", "echo no room >&2"])
+    monkeypatch.setattr(confined, "walls", lambda *packages: ["sh", "-c", "echo no room >&2"])
     with pytest.raises(RuntimeError, match=r"(?s)no process began.*no room"):
         verdicts([ASKED.code])
 

@@ -18,6 +18,7 @@ import torch
 from torch import nn
 
 import muonlab
+import muonlab_teaching
 from muonlab import GPT, GPTConfig, Muon, NorMuon, lr_scale, newton_schulz, polar, route
 from muonlab.benchmark.bench import read_bench
 from muonlab.classroom import claims, exercise, explore, quiz, report
@@ -56,15 +57,16 @@ from muonlab.studies.verdicts import judge
 from muonlab.sweeps.results import read_runs, recorded
 from muonlab.sweeps.study import Place, best_trial
 from muonlab.sweeps.sweep import sweep
-from muonlab.teaching import variants
 from muonlab.theory import embeddings, memory, polynomials, spectra, theorems
 from muonlab.training import checkpoints, own_rule
 from muonlab.training.build import build_model
 from muonlab.training.config import TrainConfig
 from muonlab.training.run import CURVES, Run, load_model, train
+from muonlab_teaching import variants
 
 # and of torch, whose words about parameters its users know
-OURS = (str(Path(muonlab.__file__).parent), sys.modules["torch.optim.optimizer"].__file__)
+PACKAGES = (str(Path(package.__file__).parent) for package in (muonlab, muonlab_teaching))
+OURS = (*PACKAGES, sys.modules["torch.optim.optimizer"].__file__)
 FITTING = (ValueError, TypeError, OSError, ArithmeticError, claims.ClaimDoesNotHold, SystemExit)
 NAN, INF, HUGE = math.nan, math.inf, 10**12
 FACTS = load_facts("facts-3")

@@ -51,7 +51,7 @@ def sources() -> list[Path]:
     """Where the course cites: lessons, book, package, cards and the front page."""
     patterns = ("lessons/text/**/*.md", "book/*.md", "book/*.toml", "data/*.md", "README.md")
     found = [path for pattern in patterns for path in ROOT.glob(pattern)]
-    package = (ROOT / "muonlab").rglob("*.*")
+    package = [*(ROOT / "muonlab").rglob("*.*"), *(ROOT / "teaching").rglob("*.*")]
     return found + [path for path in package if path.suffix in (".py", ".toml")]
 
 
@@ -294,10 +294,11 @@ def test_the_page_about_thanks_every_library_that_the_course_installs():
 def test_every_module_stands_once_in_the_reference_and_none_that_is_gone():
     pages = sorted((BOOK / "reference").glob("*.md"))
     listed = [m for page in pages for m in re.findall(r"automodule:: (\S+)", read(page))]
-    package = ROOT / "muonlab"
-    files = [p for p in package.rglob("*.py") if p.name not in ("__init__.py", "__main__.py")]
-    there = {".".join(("muonlab", *p.relative_to(package).with_suffix("").parts)) for p in files}
-    assert sorted(listed) == sorted(there - {"muonlab.cli", "muonlab.experiments"})
+    files = [p.relative_to(ROOT) for p in (ROOT / "muonlab").rglob("*.py")]
+    files += [p.relative_to(ROOT / "teaching") for p in (ROOT / "teaching").rglob("*.py")]
+    there = {".".join(p.with_suffix("").parts) for p in files if not p.name.startswith("__")}
+    unlisted = {"muonlab.cli", "muonlab.experiments", "muonlab.teaching"}
+    assert sorted(listed) == sorted(there - unlisted)
     index = read(BOOK / "reference.md")
     assert [p.name for p in pages if f"reference/{p.name}" not in index] == []
 

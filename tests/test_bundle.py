@@ -28,7 +28,7 @@ TREE = (
     "data/results/.locks/cpu.lock",
 )
 KNOWN = ("lessons/02.ipynb", "lessons/text/02.md", "data/card.md", "data/results/cpu.jsonl")
-WHEEL = "muonlab-1.2.3-py3-none-any.whl"
+WHEELS = "muonlab-1.2.3-py3-none-any.whl", "muonlab_teaching-1.2.3-py3-none-any.whl"
 
 
 def write(path, text="text"):
@@ -40,10 +40,14 @@ def git(folder, *words):
     subprocess.run(["git", "-C", str(folder), *words], check=True)
 
 
+def wheels(tree):
+    return [tree / "dist" / name for name in WHEELS]
+
+
 @pytest.fixture
 def tree(tmp_path):
     """A small repository with a built book."""
-    for name in (*TREE, *bundle.FILES, f"dist/{WHEEL}", bundle.BUILT):
+    for name in (*TREE, *bundle.FILES, *(f"dist/{w}" for w in WHEELS), bundle.BUILT):
         write(tmp_path / name)
     git(tmp_path, "init", "-q")
     git(tmp_path, "add", *KNOWN)
@@ -59,16 +63,16 @@ def test_without_a_book_the_command_ends_with_a_sentence(tmp_path, monkeypatch):
 
 def test_the_command_writes_the_archive_and_prints_its_size(tree, monkeypatch, capsys):
     monkeypatch.setattr(bundle, "course", lambda: tree)
-    monkeypatch.setattr(bundle, "build_wheel", lambda folder: tree / "dist" / WHEEL)
+    monkeypatch.setattr(bundle, "build_wheels", lambda folder: wheels(tree))
     bundle.main()
     assert re.fullmatch(r"dist.muonlab-1\.2\.3\.zip: 0\.0 MB\n", capsys.readouterr().out)
-    expected = bundle.pack(tree, tree / "dist" / WHEEL)
+    expected = bundle.pack(tree, wheels(tree))
     assert (tree / "dist" / "muonlab-1.2.3.zip").read_bytes() == expected
 
 
 def test_where_git_does_not_say_what_is_ours_nothing_is_packed(tree, monkeypatch):
     monkeypatch.setattr(bundle, "course", lambda: tree)
-    monkeypatch.setattr(bundle, "build_wheel", lambda folder: tree / "dist" / WHEEL)
+    monkeypatch.setattr(bundle, "build_wheels", lambda folder: wheels(tree))
     monkeypatch.setenv("GIT_DIR", str(tree / "nowhere"))
     with pytest.raises(SystemExit, match=r"bundle: .*git.*ls-files"):
         bundle.main()
@@ -78,14 +82,14 @@ def test_where_git_does_not_say_what_is_ours_nothing_is_packed(tree, monkeypatch
 def test_a_wheel_that_pip_cannot_build_is_an_error(tmp_path, monkeypatch, capfd):
     monkeypatch.setattr(bundle, "course", lambda: tmp_path)  # no project
     with pytest.raises(OSError, match="no wheel"):
-        bundle.build_wheel(tmp_path)
+        bundle.build_wheels(tmp_path)
 
 
 def test_what_is_in_it_and_what_is_not(tree):
-    archive = ZipFile(BytesIO(bundle.pack(tree, tree / "dist" / WHEEL)))
+    archive = ZipFile(BytesIO(bundle.pack(tree, wheels(tree))))
     assert set(archive.namelist()) == {
         *bundle.FILES,
-        WHEEL,
+        *WHEELS,
         "START-HERE.txt",
         "index.html",
         "book/index.html",
@@ -94,36 +98,40 @@ def test_what_is_in_it_and_what_is_not(tree):
         "book/_static/mathjax/tex.js",
         *KNOWN,
     }
-    assert f"pip install -c constraints.txt ./{WHEEL}" in archive.read("START-HERE.txt").decode()
+    start = archive.read("START-HERE.txt").decode()
+    assert all(f"pip install -c constraints.txt ./{name}\n" in start for name in WHEELS)
     assert 'url=book/index.html"' in archive.read("index.html").decode()
 
 
 def test_equal_files_make_equal_bytes(tree):
-    wheel = tree / "dist" / WHEEL
-    before = bundle.pack(tree, wheel)
+    before = bundle.pack(tree, wheels(tree))
     for name in reversed(TREE):
         (tree / name).unlink()
         write(tree / name)
         os.utime(tree / name, (4000, 4000))
-    assert bundle.pack(tree, wheel) == before
+    assert bundle.pack(tree, wheels(tree)) == before
     write(tree / "data/card.md", "another text")
-    assert bundle.pack(tree, wheel) != before
+    assert bundle.pack(tree, wheels(tree)) != before
 
 
 @pytest.fixture(scope="module")
 def unpacked(tmp_path_factory):
     """The bundle of the book as it is built now, unpacked in a folder of its own."""
-    wheel = bundle.build_wheel(tmp_path_factory.mktemp("wheel"))
+    built = bundle.build_wheels(tmp_path_factory.mktemp("wheels"))
     folder = tmp_path_factory.mktemp("unpacked bundle")  # a name with a space, as people have
-    ZipFile(BytesIO(bundle.pack(bundle.course(), wheel))).extractall(folder)
+    ZipFile(BytesIO(bundle.pack(bundle.course(), built))).extractall(folder)
     return folder
 
 
+KINDS = "py", "js", "css", "html", "toml", "md", "txt"
+
+
 @pytest.mark.browser
-def test_the_wheel_holds_all_files_of_the_package(unpacked):
-    (wheel,) = unpacked.glob("*.whl")
-    root, kinds = bundle.course(), ("py", "js", "css", "html", "toml")
-    files = {p for kind in kinds for p in (root / "muonlab").rglob(f"*.{kind}")}
+@pytest.mark.parametrize(("package", "at"), [("muonlab", "."), ("muonlab_teaching", "teaching")])
+def test_a_wheel_holds_all_files_of_its_package(unpacked, package, at):
+    (wheel,) = unpacked.glob(f"{package}-*.whl")
+    root = bundle.course() / at
+    files = {p for kind in KINDS for p in (root / package).rglob(f"*.{kind}")}
     assert {p.relative_to(root).as_posix() for p in files} <= set(ZipFile(wheel).namelist())
 
 
@@ -133,7 +141,7 @@ def test_the_wheel_holds_all_files_of_the_package(unpacked):
     [(".", True), ("lessons", False)],  # of `muonlab lab`, and of its kernels
 )
 def test_outside_a_clone_the_package_finds_lessons_and_records(unpacked, tmp_path, folder, named):
-    (wheel,) = unpacked.glob("*.whl")
+    (wheel,) = unpacked.glob("muonlab-*.whl")
     ZipFile(wheel).extractall(tmp_path if named else unpacked / ".venv")
     code = "from muonlab import cli; from muonlab.records import store as r; "
     code += "print(cli.LESSONS, r.RESULTS, sep='|', end='')"

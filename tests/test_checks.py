@@ -18,7 +18,7 @@ from muonlab import polar
 from muonlab.classroom import Lesson, guarded, kinds
 from muonlab.classroom.exercise import NotRight, compare, judge, rough
 from muonlab.classroom.kinds import Wrong, array, number, numbers, word, yes
-from muonlab.teaching.variants import task
+from muonlab_teaching.variants import task
 
 X = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
 

@@ -20,9 +20,9 @@ from muonlab.checks import printable
 from muonlab.classroom import Lesson, handin
 from muonlab.classroom.handin import HandIn, read_hand_in
 from muonlab.files import course, home
-from muonlab.teaching import class_page, collected
-from muonlab.teaching.class_page import class_summary, page, stored_lesson, write_page
-from muonlab.teaching.collected import collect
+from muonlab_teaching import class_page, collected
+from muonlab_teaching.class_page import class_summary, page, stored_lesson, write_page
+from muonlab_teaching.collected import collect
 
 browser = browser  # the fixture of test_browser
 LESSONS = sorted(path.name[:2] for path in (course() / "lessons").glob("[0-9][0-9]-*.ipynb"))

@@ -13,9 +13,9 @@ import pytest
 import torch
 
 from muonlab import archive, cli, doctor
+from muonlab.class_texts import TEXTS, export_texts, import_texts
 from muonlab.data import corpus, documents
 from muonlab.data.load import load_corpus
-from muonlab.teaching.corpus import TEXTS, export_texts, import_texts
 
 LESSONS = Path(__file__).parents[1] / "lessons" / "text"
 

@@ -9,7 +9,7 @@ from test_browser import browser
 from muonlab import cli
 from muonlab.classroom.quiz import questions
 from muonlab.files import course
-from muonlab.teaching import sheet
+from muonlab_teaching import sheet
 
 browser = browser  # the fixture of test_browser
 

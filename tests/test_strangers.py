@@ -157,13 +157,15 @@ def test_the_archive_takes_no_link_and_no_file_that_git_does_not_know(tmp_path):
     for folder in ("lessons", "data", "book/_build/html"):
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / "ours").write_text("ours")
-    for name in (*bundle.FILES, "x.whl"):
+    for name in (*bundle.FILES, "a.whl", "b.whl"):
         (tmp_path / name).write_text("ours")
     (tmp_path / "lessons" / "link").symlink_to(tmp_path / "secret")
     git(tmp_path, "init", "-q")
     git(tmp_path, "add", "lessons", "data")
     (tmp_path / "data" / "strange").write_text("secret")
-    archive = zipfile.ZipFile(BytesIO(bundle.pack(tmp_path, tmp_path / "x.whl")))
+    archive = zipfile.ZipFile(
+        BytesIO(bundle.pack(tmp_path, [tmp_path / "a.whl", tmp_path / "b.whl"]))
+    )
     assert {"lessons/ours", "data/ours", "book/ours"} <= {*archive.namelist()}
     assert not any(b"secret" in archive.read(name) for name in archive.namelist())
 

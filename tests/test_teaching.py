@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from copy import deepcopy
 from decimal import Decimal
 from fractions import Fraction
@@ -14,13 +15,14 @@ import pytest
 import torch
 from nbgrader.api import Gradebook
 
+from muonlab import cli
 from muonlab.cli import main
 from muonlab.files import course
 from muonlab.notebooks import texts
-from muonlab.teaching import collected, export, grading, learner_process, variants
-from muonlab.teaching.apart import GradeApart, PutRight
-from muonlab.teaching.export import assignment
-from muonlab.teaching.variants import BY_A_PERSON, answers, book_tasks, task
+from muonlab_teaching import collected, export, grading, learner_process, variants
+from muonlab_teaching.apart import GradeApart, PutRight
+from muonlab_teaching.export import assignment
+from muonlab_teaching.variants import BY_A_PERSON, answers, book_tasks, task
 
 MUTANTS = course() / "tests" / "mutants"
 TASKS_02 = {id: task(id, "a") for id in book_tasks("02")}
@@ -30,8 +32,8 @@ PATCH = """
 import builtins, json, multiprocessing, subprocess, sys
 import torch
 import muonlab.classroom.guarded as guarded, muonlab.classroom.exercise as exercise
-import muonlab.classroom.kinds as kinds, muonlab.teaching.grading as grading
-import muonlab.teaching.variants as variants
+import muonlab.classroom.kinds as kinds, muonlab_teaching.grading as grading
+import muonlab_teaching.variants as variants
 
 right = exercise.Verdict("x", "right", "")
 exercise.judge = variants.judge = lambda *given, **named: right
@@ -60,7 +62,7 @@ def written(kind, asked, number):
     if kind == "endless":
         return f"def {asked.name}(*given, **named):\n    while True:\n        pass"
     return (  # a stored wrong answer, as one to this variant
-        "from pathlib import Path\nfrom muonlab.teaching.variants import answers, task, templates\n"
+        "from pathlib import Path\nfrom muonlab_teaching.variants import answers, task, templates\n"
         f"asked = task({asked.exercise!r}, SEED)\n"
         f"found = list(answers(Path({mutants!r}).read_text(), asked, {kind!r}).values())\n"
         f"{asked.name} = found[{number} % len(found)]"
@@ -279,6 +281,36 @@ DRESSED = {  # ways in which students dress a cell that lesson.check calls right
     "shown": "{}\ndisplay(1)",
     "compiled": "@torch.compile\n{}",
 }
+
+
+@pytest.mark.processes
+def test_a_folder_that_was_exported_by_an_older_version_is_graded(tmp_path):
+    assert main(["teach", "export", "--lessons", "00", "--to", str(tmp_path)]) == 0
+    for file in (tmp_path / "nbgrader_config.py", *tmp_path.glob("source/*/*.ipynb")):
+        text = file.read_text(encoding="utf-8")
+        assert "muonlab_teaching" in text
+        file.write_text(text.replace("muonlab_teaching", "muonlab.teaching"), encoding="utf-8")
+    deserved(graded(tmp_path, "00", None, ["unmarked"], 0), "00", None)
+
+
+@pytest.mark.parametrize("words", [[], ["class", "folder", "--out", "page.html"]])
+def test_where_the_package_of_teachers_is_not_installed_the_verb_says_so(
+    monkeypatch, capsys, words
+):
+    monkeypatch.setattr(cli, "find_spec", lambda name: None)
+    assert main(["teach", *words]) == 2
+    assert "muonlab-teaching: pip install" in capsys.readouterr().err
+
+
+def test_the_package_of_teachers_goes_with_the_course_of_its_version():
+    ours, theirs = (
+        tomllib.loads((course() / folder / "pyproject.toml").read_text("utf-8"))["project"]
+        for folder in (".", "teaching")
+    )
+    assert ours["version"] == theirs["version"]
+    assert {f"muonlab=={ours['version']}", *ours["optional-dependencies"]["grading"]} == {
+        *theirs["dependencies"]
+    }
 
 
 def test_a_lesson_without_exercises_is_named(monkeypatch):

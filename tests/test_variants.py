@@ -9,8 +9,8 @@ from muonlab.classroom.exercise import Verdict, checks, swapped
 from muonlab.classroom.widget import LESSONS
 from muonlab.files import course
 from muonlab.notebooks import texts
-from muonlab.teaching import copies
-from muonlab.teaching.variants import (
+from muonlab_teaching import copies
+from muonlab_teaching.variants import (
     BEGIN,
     BY_A_PERSON,
     END,

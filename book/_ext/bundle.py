@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
@@ -21,6 +22,7 @@ To run the lessons: Python 3.11 or newer, and a network once, for the libraries.
     .venv\Scripts\activate            (on Linux and macOS: source .venv/bin/activate)
     pip install -c constraints.txt ./WHEEL
     muonlab lab --trust               (it shows what the notebooks have stored)
+To teach, too: pip install -c constraints.txt ./TEACHING
 With a .venv in another folder, set MUONLAB_COURSE to this one before.
 """
 
@@ -30,15 +32,16 @@ def _content(path: Path) -> bytes:
     return released_text(path).encode() if path.suffix == ".ipynb" else path.read_bytes()
 
 
-def build_wheel(folder: Path) -> Path:
-    """Returns the package as a wheel in `folder`; OSError when pip cannot build it."""
-    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
-    if subprocess.run([*pip, "-w", str(folder), str(course())], check=False).returncode:
+def build_wheels(folder: Path) -> list[Path]:
+    """Returns the two packages as wheels in `folder`; OSError when pip cannot build them."""
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(folder)]
+    sources = str(course()), str(course() / "teaching")
+    if subprocess.run([*pip, *sources], check=False).returncode:
         raise OSError("pip made no wheel; it needs a network, to fetch hatchling")
-    return next(folder.glob("muonlab-*.whl"))
+    return sorted(folder.glob("muonlab*.whl"))
 
 
-def pack(root: Path, wheel: Path) -> bytes:
+def pack(root: Path, wheels: Sequence[Path]) -> bytes:
     """Returns the archive: names in order and no times, so that equal files make equal bytes.
 
     Of lessons/ and data/ it takes what git knows, of a notebook what was released.
@@ -51,8 +54,10 @@ def pack(root: Path, wheel: Path) -> bytes:
     path_of |= {f"book/{p.relative_to(built).as_posix()}": p for p in built.rglob("[!.]*")}
     ours = {n: p for n, p in path_of.items() if p.is_file() and not p.is_symlink()}
     files = {name: _content(path) for name, path in ours.items()}
-    files |= {wheel.name: wheel.read_bytes(), "index.html": INDEX.encode()}
-    files["START-HERE.txt"] = START.replace("WHEEL", wheel.name).encode()
+    files |= {wheel.name: wheel.read_bytes() for wheel in wheels}
+    course_name, teaching_name = (wheel.name for wheel in wheels)
+    start = START.replace("WHEEL", course_name).replace("TEACHING", teaching_name)
+    files |= {"index.html": INDEX.encode(), "START-HERE.txt": start.encode()}
     with ZipFile(buffer := BytesIO(), "w") as archive:
         for name in sorted(files):
             entry = ZipInfo(name)  # dated 1 January 1980
@@ -68,8 +73,8 @@ def main() -> None:
         if not (root / BUILT).is_file():
             raise FileNotFoundError(f"there is no {BUILT}: run make book first")
         with tempfile.TemporaryDirectory() as folder:
-            content = pack(root, wheel := build_wheel(Path(folder)))
-        target = root / "dist" / f"muonlab-{wheel.name.split('-')[1]}.zip"
+            content = pack(root, wheels := build_wheels(Path(folder)))
+        target = root / "dist" / f"muonlab-{wheels[0].name.split('-')[1]}.zip"
         target.parent.mkdir(exist_ok=True)
         replace_file(target, content)
     except (OSError, ValueError, subprocess.CalledProcessError) as error:

@@ -10,14 +10,14 @@ Run = Callable[[argparse.Namespace], int]  # what a verb does; it returns the ex
 
 
 def _class(options: argparse.Namespace) -> int:
-    from muonlab.teaching import class_page
+    from muonlab_teaching import class_page
 
     print(class_page.write_page(options.folder, options.out))
     return 0
 
 
 def _export(options: argparse.Namespace) -> int:
-    from muonlab.teaching.export import export
+    from muonlab_teaching.export import export
 
     for line in export(options.lessons, options.to, options.seed):
         print(line, flush=True)  # nbgrader takes some seconds for each
@@ -26,7 +26,7 @@ def _export(options: argparse.Namespace) -> int:
 
 
 def _sheet(options: argparse.Namespace) -> int:
-    from muonlab.teaching import sheet
+    from muonlab_teaching import sheet
 
     exercises, ticket = options.exercises or sheet.EXERCISES, options.ticket or sheet.TICKET
     print(sheet.write_sheet(exercises, ticket, options.out))

@@ -16,8 +16,8 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from muonlab import checks
 from muonlab.files import course, prepare_file, replace_file
 from muonlab.notebooks import KERNEL, notebook_path, read, texts
-from muonlab.teaching import copies
-from muonlab.teaching.variants import BY_A_PERSON, Task, book_tasks, task
+from muonlab_teaching import copies
+from muonlab_teaching.variants import BY_A_PERSON, Task, book_tasks, task
 
 CONFIG = Path(__file__).parent / "nbgrader_config.txt"  # it begins with the stamp
 STAMP = "# Made by `muonlab teach export`."
@@ -119,7 +119,7 @@ def exercises_notebook(lesson: str, tasks: dict[str, Task], seed: str | None) ->
 def hidden(exercise: str, seed: str | None) -> str:
     """Returns the source of a test cell."""
     return (
-        f"# {HELD}\n### BEGIN HIDDEN TESTS\nfrom muonlab.teaching.grading import grade\n\n"
+        f"# {HELD}\n### BEGIN HIDDEN TESTS\nfrom muonlab_teaching.grading import grade\n\n"
         f"grade({exercise!r}, {seed!r})\n### END HIDDEN TESTS"
     )
 

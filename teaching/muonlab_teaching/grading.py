@@ -15,8 +15,8 @@ from torch import Tensor, tensor
 from muonlab.bubblewrap import uncontained
 from muonlab.classroom import guarded
 from muonlab.classroom.exercise import Verdict
-from muonlab.teaching.confined import ENDED, STARTS_IN, Confined
-from muonlab.teaching.variants import Task, fluent
+from muonlab_teaching.confined import ENDED, STARTS_IN, Confined
+from muonlab_teaching.variants import Task, fluent
 
 SECONDS = 20.0  # for one call; a right answer takes milliseconds
 DIAGNOSIS, SHORT = 2_000, 80  # characters of a diagnosis, and of a name in it

@@ -15,8 +15,8 @@ from nbgrader.preprocessors import Execute, NbGraderPreprocessor
 from traitlets import Float
 
 from muonlab.classroom.exercise import Verdict
-from muonlab.teaching import grading
-from muonlab.teaching.variants import task
+from muonlab_teaching import grading
+from muonlab_teaching.variants import task
 
 TEST = re.compile(r"^grade(\(.*\))$", re.MULTILINE)
 

@@ -15,9 +15,11 @@ from pathlib import Path
 from signal import SIGKILL
 from typing import Any
 
+import muonlab
 from muonlab.bubblewrap import uncontained, walls
 from muonlab.files import cache_folder, course
 
+PACKAGES = (Path(muonlab.__file__).parent, Path(__file__).parent)
 STARTS_IN = 120.0  # seconds for a process to begin: it imports torch
 FLOOD = 10_000_000  # bytes of an answer
 ENDED = (EOFError, OSError, RecursionError, ValueError)  # no more comes, or not in time, or no JSON
@@ -34,14 +36,14 @@ class Confined:
         env = {name: os.environ[name] for name in PASSED if name in os.environ}
         env |= {"HOME": "/tmp", "PYTHONUSERBASE": site.getuserbase()}
         env |= {"MUONLAB_COURSE": str(course()), "MUONLAB_CACHE": str(cache_folder())}
-        env |= {"PYTHONPATH": str(Path(__file__).parents[2])}
+        env |= {"PYTHONPATH": os.pathsep.join(str(folder.parent) for folder in PACKAGES)}
         env |= {"TORCH_COMPILE_DISABLE": "1"}  # no compiler works inside
-        closed = [] if uncontained() else walls()
+        closed = [] if uncontained() else walls(*PACKAGES)
         self.rest = b""
         self.pipe, theirs = socket.socketpair()
         with theirs:
             self.process = subprocess.Popen(
-                [*closed, sys.executable, "-P", "-m", "muonlab.teaching.learner_process"],
+                [*closed, sys.executable, "-P", "-m", "muonlab_teaching.learner_process"],
                 stdin=theirs.fileno(),
                 stdout=theirs.fileno(),
                 stderr=subprocess.PIPE,

@@ -13,7 +13,7 @@ from matplotlib.mathtext import math_to_image
 
 from muonlab.classroom.quiz import questions
 from muonlab.files import prepare_page, replace_file
-from muonlab.teaching.variants import BEGIN, Task, task
+from muonlab_teaching.variants import BEGIN, Task, task
 
 STARTS = b"<!doctype html><!-- muonlab teach sheet -->"
 EXERCISES = ("01-e2", "02-e1")  # those on paper of the class of 90 minutes, and its exit ticket

@@ -17,7 +17,7 @@ from muonlab.classroom.exercise import LOOK, checks
 from muonlab.classroom.handin import HandIn
 from muonlab.files import course, prepare_page, replace_file
 from muonlab.notebooks import STATE, VIEW, outcomes, released
-from muonlab.teaching.collected import Collected, collect
+from muonlab_teaching.collected import Collected, collect
 
 NUMBER = re.compile(r"[-+−]?\d[\d.,]*")
 STARTS = b"<!doctype html><!-- muonlab teach class -->"

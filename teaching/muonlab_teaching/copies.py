@@ -13,7 +13,7 @@ from muonlab.classroom.exercise import judge
 from muonlab.classroom.quiz import questions
 from muonlab.files import course
 from muonlab.notebooks import HAPPENED, notebook_path, outcomes, read, released, texts
-from muonlab.teaching.variants import answers, book_tasks
+from muonlab_teaching.variants import answers, book_tasks
 
 SOLVED = re.compile(r"<details>\s*<summary>Solution \d\d-e\d+</summary>.*?</details>\s*", re.DOTALL)
 CHECKED = re.compile(r'^lesson\.check\("(\d\d-e\d+)"', re.MULTILINE)

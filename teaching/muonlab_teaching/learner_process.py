@@ -18,7 +18,7 @@ from torch import Tensor
 
 from muonlab.classroom import guarded
 from muonlab.classroom.kinds import Wrong, described, plain
-from muonlab.teaching import cells as cell_code
+from muonlab_teaching import cells as cell_code
 
 MARGIN = 4 * 2**30  # bytes more than the process holds: a right answer takes some megabytes
 TOLD = 64  # the status of a process that ends because it was told to

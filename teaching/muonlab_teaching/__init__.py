@@ -1,0 +1,1 @@
+"""What teachers use: hand-ins that grade themselves, copies, and what a class predicted."""
