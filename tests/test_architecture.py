@@ -6,12 +6,15 @@ import doctest
 import importlib
 import io
 import re
+import sys
 import tokenize
 import tomllib
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 import muonlab
 
@@ -130,6 +133,28 @@ def test_the_package_does_without_what_teachers_use():
 def test_lessons_come_in_by_the_doors():
     used = imported_in(TEXTS.glob("*.md"))
     assert {other for other in used if other.split(".")[0] == "muonlab"} == DOORS
+
+
+def installed_with(project):
+    """The distributions that come with a project of ours, by the name of what is imported."""
+    names, needed = set(), [Requirement(name) for name in project["dependencies"]]
+    while needed:
+        requirement = needed.pop()
+        extras = [{"extra": extra} for extra in requirement.extras] or [{"extra": ""}]
+        marker, name = requirement.marker, requirement.name.lower().replace("_", "-")
+        if name not in names and (not marker or any(map(marker.evaluate, extras))):
+            names.add(name)
+            needed += map(Requirement, metadata.requires(name) or [])
+    modules = metadata.packages_distributions().items()
+    return {m for m, owners in modules if names & {o.lower().replace("_", "-") for o in owners}}
+
+
+@pytest.mark.parametrize(("folder", "modules"), [(".", NAMES), ("teaching", TEACHING)])
+def test_what_a_package_imports_is_installed_with_it(folder, modules):
+    text = (ROOT.parent / folder / "pyproject.toml").read_text(encoding="utf-8")
+    known = installed_with(tomllib.loads(text)["project"]) | {*sys.stdlib_module_names}
+    used = {other.split(".")[0] for m in modules for other in imports_of()[m]}
+    assert used - known - OPTIONAL == {"muonlab", "muonlab_teaching"}
 
 
 def test_no_room_holds_a_circle():
