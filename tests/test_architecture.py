@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import muonlab
 
@@ -135,26 +136,25 @@ def test_lessons_come_in_by_the_doors():
     assert {other for other in used if other.split(".")[0] == "muonlab"} == DOORS
 
 
-def installed_with(project):
-    """The distributions that come with a project of ours, by the name of what is imported."""
-    names, needed = set(), [Requirement(name) for name in project["dependencies"]]
-    while needed:
-        requirement = needed.pop()
-        extras = [{"extra": extra} for extra in requirement.extras] or [{"extra": ""}]
-        marker, name = requirement.marker, requirement.name.lower().replace("_", "-")
-        if name not in names and (not marker or any(map(marker.evaluate, extras))):
-            names.add(name)
-            needed += map(Requirement, metadata.requires(name) or [])
-    modules = metadata.packages_distributions().items()
-    return {m for m, owners in modules if names & {o.lower().replace("_", "-") for o in owners}}
+def installed_with(requirements, known):
+    """Adds the distributions that come with these requirements, without what is optional."""
+    for requirement in map(Requirement, requirements):
+        name = canonicalize_name(requirement.name)
+        if name not in known and (not (m := requirement.marker) or m.evaluate({"extra": ""})):
+            known.add(name)
+            installed_with(metadata.requires(name) or [], known)
+    return known
 
 
 @pytest.mark.parametrize(("folder", "modules"), [(".", NAMES), ("teaching", TEACHING)])
 def test_what_a_package_imports_is_installed_with_it(folder, modules):
     text = (ROOT.parent / folder / "pyproject.toml").read_text(encoding="utf-8")
-    known = installed_with(tomllib.loads(text)["project"]) | {*sys.stdlib_module_names}
+    known = installed_with(tomllib.loads(text)["project"]["dependencies"], set())
+    owners = metadata.packages_distributions()
     used = {other.split(".")[0] for m in modules for other in imports_of()[m]}
-    assert used - known - OPTIONAL == {"muonlab", "muonlab_teaching"}
+    used -= {"muonlab", "muonlab_teaching", *sys.stdlib_module_names} | OPTIONAL
+    assert "torch" in used
+    assert [n for n in used if not known & {*map(canonicalize_name, owners[n])}] == []
 
 
 def test_no_room_holds_a_circle():
