@@ -46,7 +46,7 @@ def read_archive(path: Path) -> bytes:
     return checks.content(path, "an archive that `muonlab corpus export` wrote")
 
 
-def texts(archive: bytes) -> dict[str, bytes]:
+def read_texts(archive: bytes) -> dict[str, bytes]:
     """Returns the content of each text by its name; ValueError unless all are whole."""
     contents = {}
     try:
@@ -76,7 +76,7 @@ def hashes(contents: Mapping[str, bytes]) -> dict[str, str]:
 def kept() -> dict[str, bytes] | None:
     """Returns the texts of this machine's class by name; None where there is no archive."""
     try:
-        return texts(read_archive(place()))
+        return read_texts(read_archive(place()))
     except FileNotFoundError:
         return None
 

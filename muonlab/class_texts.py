@@ -37,7 +37,7 @@ def import_texts(file: Path, replace: bool = False) -> dict[str, str]:
         OSError: it cannot be read, or not be put in place; the old one stays.
     """
     archived = archive.read_archive(file)
-    texts = archive.texts(archived)
+    texts = archive.read_texts(archived)
     for name, content in texts.items():
         _check(name, content)
     archive.put_in_place(archived, replace)

@@ -26,7 +26,7 @@ from muonlab.benchmark.bench import bench, bench_report, read_bench, write_bench
 from muonlab.cost import formulas as cost
 from muonlab.cost.plans import left
 from muonlab.distributed import parallel
-from muonlab.files import course, prepare_file, prepare_page
+from muonlab.files import LESSONS, prepare_file, prepare_page
 from muonlab.records.provenance import code_version, unchanged
 from muonlab.records.record import Record, append, line_of, prepare_records
 from muonlab.records.store import RESULTS, path_of, write_manifest
@@ -44,9 +44,8 @@ from muonlab.sweeps.sweep import sweep
 from muonlab.training.config import IDLE, TrainConfig
 from muonlab.training.run import train
 
-Run = Callable[[argparse.Namespace], int]  # what a verb does; it returns the exit status
+Verb = Callable[[argparse.Namespace], int]  # what a verb does; it returns the exit status
 LINE = 10_000  # characters in a line of an error
-LESSONS = course() / "lessons"
 DEFAULTS = Path(__file__).parent / "jupyter"  # of JupyterLab: its first start asks nothing
 SPOILERS = ("checks", "claims", "explorers", "quizzes", "text", "variants")  # beside the lessons
 UNLISTED = ("__pycache__", "*.pyc", "*.pyo", ".DS_Store", "*~")  # Jupyter's, which ours replace
@@ -85,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"muonlab {muonlab.__version__}")
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     shape = argparse.ArgumentDefaultsHelpFormatter
-    _add_verbs(verbs, Path(__file__).parent, RUNS, shape)
+    _add_verbs(verbs, Path(__file__).parent, VERBS, shape)
     _add_teaching(verbs.choices["teach"])
     return parser
 
@@ -100,7 +99,7 @@ def _add_teaching(verb: argparse.ArgumentParser) -> None:
     _add_verbs(asked, Path(str(command.__file__)).parent, command.RUNS, argparse.HelpFormatter)
 
 
-def _add_verbs(verbs: Any, folder: Path, runs: Mapping[str, Run], shape: Any) -> None:
+def _add_verbs(verbs: Any, folder: Path, runs: Mapping[str, Verb], shape: Any) -> None:
     """Adds what verbs.toml of a folder declares; `run` and `usual` come with the options.
 
     `usual` returns an option's default by its name.
@@ -350,12 +349,12 @@ def _report(options: argparse.Namespace) -> int:
     better, than = _fields(options.better), _fields(options.than)
     where, change = _fields(options.where), _fields(options.change)
     hypothesis = Hypothesis(better, than, options.by, options.metric, where, change, options.longer)
-    prepare_page(options.out, report.STARTS)  # rather now than after the work
+    prepare_page(options.out, report.REPORT_STARTS)  # rather now than after the work
     runs = _runs(options.runs)
     tuned = (SEARCHES[options.search], Place()) if options.search else None
     report.write(report.page(hypothesis, runs, tuned=tuned), options.out)
     finding = judge(hypothesis, runs)
-    print(f"{options.out}: {finding.verdict}. {report.told(finding)}")
+    print(f"{options.out}: {finding.verdict}. {report.said(finding)}")
     return 0
 
 
@@ -395,7 +394,7 @@ def _refuse(options: argparse.Namespace, *names: str, since: str) -> None:
             raise ValueError(f"{name} changes nothing here, since {since}")
 
 
-AGAIN = {"action": "extend"}  # what is given twice adds up
+ADDS_UP = {"action": "extend"}  # what is given twice adds up
 KINDS: dict[str, dict[str, Any]] = {  # how argparse takes a word of verbs.toml
     "text": {},
     "switch": {"action": "store_true"},
@@ -405,11 +404,11 @@ KINDS: dict[str, dict[str, Any]] = {  # how argparse takes a word of verbs.toml
     "file": {"type": Path, "metavar": "FILE"},
     "folder": {"type": Path, "metavar": "FOLDER"},
     "results": {"type": Path, "metavar": "FOLDER", "default": RESULTS},
-    "values": {"nargs": "+", "type": _field, "metavar": "FIELD=VALUE", "default": [], **AGAIN},
+    "values": {"nargs": "+", "type": _field, "metavar": "FIELD=VALUE", "default": [], **ADDS_UP},
     "search": {"choices": SEARCHES},
     "texts": {"nargs": "+", "default": class_texts.TEXTS},
 }
-RUNS: dict[str, Run] = {
+VERBS: dict[str, Verb] = {
     "lab": _lab,
     "doctor": lambda options: doctor.main(),
     "claims": _claims,

@@ -19,7 +19,7 @@ from filelock import BaseFileLock, FileLock
 
 RECORDS = "data/results/manifest.json"
 ENDING = ".muonlab-part"  # how the name of a file ends while it is being written
-LONG = 600  # seconds without a byte: its writer was killed
+ABANDONED = 600  # seconds without a byte: its writer was killed
 CACHE_FORMAT = 1
 STAMP = f"muonlab corpus {CACHE_FORMAT} "
 
@@ -93,7 +93,7 @@ def _ready(path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     for part in path.parent.glob(f"*{ENDING}"):
         with suppress(OSError):  # another process was faster
-            if time.time() - part.lstat().st_mtime > LONG:
+            if time.time() - part.lstat().st_mtime > ABANDONED:
                 part.unlink()
     return path
 
@@ -193,3 +193,6 @@ def course() -> Path:
         return Path(named).resolve()
     around = Path(__file__).parents[1:]
     return next((p for p in around if (p / RECORDS).is_file()), around[0])
+
+
+LESSONS = course() / "lessons"

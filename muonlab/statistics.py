@@ -47,7 +47,7 @@ def mean_interval(values: BySeed) -> Interval:
     A bootstrap over so few seeds promises too much: of three normal numbers, its 95 % interval
     holds the true mean in 75 % of the cases, of five in 84 % (tests/test_statistics.py).
     """
-    values = numbers(values)
+    values = seed_values(values)
     checks.number("the count of seeds", len(values), 2)
     mean = float(numpy.mean(values))
     if not numpy.std(values):  # equal numbers: no width, and no word on other seeds
@@ -161,7 +161,7 @@ def seeds_needed(effect: float, spread: float, chance: float = 0.8, by: float = 
     return possible[n]
 
 
-def numbers(values: BySeed) -> numpy.ndarray:
+def seed_values(values: BySeed) -> numpy.ndarray:
     """Returns one finite number a seed, (n,), or raises ValueError."""
     array = numpy.asarray(values, dtype=float)
     if array.ndim != 1 or not numpy.isfinite(array).all():

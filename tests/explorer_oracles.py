@@ -107,8 +107,8 @@ def tenfacts(x, share, axes):
     if axes == "one for each fact":
         facts = [torch.eye(10, dtype=torch.float64)] * 2
     steps = len(x[0]) - 1
-    adam = memory.train(p, *facts, "adam", 0.03, steps, momentum=0.9, beta2=0.999).correct
-    known = adam, memory.train(p, *facts, "muon", 0.15, steps).correct
+    adam = memory.memorize(p, *facts, "adam", 0.03, steps, momentum=0.9, beta2=0.999).correct
+    known = adam, memory.memorize(p, *facts, "muon", 0.15, steps).correct
     rare = [k[:, 1:] for k in known]
     last = [fixed(r[-1].mean().item(), 2) for r in rare]
     return Expected(

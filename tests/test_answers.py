@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from muonlab.classroom import guarded
-from muonlab.classroom.exercise import UNREADABLE, judge
+from muonlab.classroom.exercise import UNREADABLE, judge_answer
 
 ANSWERS = {}
 for path in sorted((Path(__file__).parent / "answers").glob("lesson_*.py")):
@@ -19,10 +19,10 @@ def test_a_check_says_of_an_answer_what_an_expert_says(exercise, monkeypatch):
     assert len(right) >= 6
     assert len(wrong) >= 12
     for name, answer in right.items():
-        assert judge(exercise, answer).status == "right", name
+        assert judge_answer(exercise, answer).status == "right", name
     monkeypatch.setattr(guarded, "SECONDS", 2.0)  # of the wrong ones some have no end
     for name, answer in wrong.items():
-        verdict = judge(exercise, answer)
+        verdict = judge_answer(exercise, answer)
         assert verdict.status != "right", name
         assert len(verdict.message) > 20
         assert UNREADABLE not in verdict.message, (name, verdict)

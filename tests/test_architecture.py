@@ -315,6 +315,19 @@ def test_a_name_says_what_a_thing_is():
         assert RIDDLES.isdisjoint(bound), module
 
 
+def test_a_name_at_the_top_of_a_module_means_one_thing():
+    """Of both packages; what begins with an underscore is the module's own."""
+    owners = {}
+    for module, path in BOTH.items():
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            targets = getattr(node, "targets", [getattr(node, "target", node)])
+            names = {getattr(target, "id", getattr(target, "name", "_")) for target in targets}
+            for name in names:
+                owners.setdefault(name, set()).add(module)
+    doubled = {name for name, modules in owners.items() if len(modules) > 1}
+    assert {name for name in doubled if not name.startswith("_")} == {"main"}  # where it begins
+
+
 def code_of(text):
     """The code of a lesson's cells, without tags and magics."""
     cells = re.findall(r"^```\{code-cell\}.*\n((?:.*\n)*?)```", text.read_text("utf-8"), re.M)

@@ -82,7 +82,7 @@ CONTAINED = not bubblewrap.uncontained()
 CLOSED = pytest.mark.skipif(not CONTAINED, reason=bubblewrap.uncontained() or "contained")
 
 
-def verdicts(codes, seconds=grading.SECONDS):
+def verdicts(codes, seconds=grading.CALL_SECONDS):
     return grading.verdicts([(ASKED, [code]) for code in codes], seconds)
 
 

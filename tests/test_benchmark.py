@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from muonlab import machine as allocator
-from muonlab.benchmark import bench, card, rivals, timing
+from muonlab.benchmark import bench, on_gpu, timed_optimizers, timing
 from muonlab.benchmark.launches import launches
 from muonlab.cli import main
 from muonlab.models import gpt
@@ -76,7 +76,7 @@ def test_a_new_record_has_every_part_and_rival_and_is_shown_as_it_was_printed(
     monkeypatch.setattr(bench, "SHAPES", [(16, 16), (8, 40)])
     monkeypatch.setattr(bench, "SEQUENCES", 1)
     monkeypatch.setattr(bench, "GPT_SHAPES", toys)
-    monkeypatch.setattr(rivals, "GPT_SHAPES", toys)
+    monkeypatch.setattr(timed_optimizers, "GPT_SHAPES", toys)
     monkeypatch.setitem(gpt.SIZES, "small", replace(gpt.SIZES["small"], layers=1, width=48))
     peak = cache(bench.peak.__wrapped__)  # what it finds here is not for others
     monkeypatch.setattr(bench, "peak", peak)
@@ -134,15 +134,15 @@ def record():
         "COPY": 2**12,
         "COMPARED": 32,
         "STACKS": {(16, 16): 2, (8, 40): 3},
-        "SETS": {"toy, 1 x 16": (1, 16), "toy, 2 x 8": (2, 8)},
+        "MATRIX_SETS": {"toy, 1 x 16": (1, 16), "toy, 2 x 8": (2, 8)},
         "TRAINED": {"tiny": (2, 8, 65)},
     }
     with pytest.MonkeyPatch.context() as patch:
         on_cpu(patch)
-        patch.setattr(card.gc, "collect", lambda: None)  # of all that the tests hold, it takes long
+        patch.setattr(on_gpu.gc, "collect", lambda: None)  # it looks at all that the tests hold
         for name, toy in toys.items():
-            patch.setattr(card, name, toy)
-        return card.bench_card(torch.device("cpu"))
+            patch.setattr(on_gpu, name, toy)
+        return on_gpu.bench_card(torch.device("cpu"))
 
 
 def test_a_record_of_a_gpu_has_the_shape_of_the_first_one(record):
@@ -150,11 +150,11 @@ def test_a_record_of_a_gpu_has_the_shape_of_the_first_one(record):
     assert list(record) == list(first)
     assert record["peak"].keys() == first["peak"].keys()
     assert record["provenance"].keys() == first["provenance"].keys()
-    for table in card.TABLES:
+    for table in on_gpu.TABLES:
         for row in record[table]:
             own = {key for key in row if not key.endswith(MORE)}
             assert own == first[table][0].keys()
-    assert 0 < record[card.PARITY] < 1e-3
+    assert 0 < record[on_gpu.PARITY] < 1e-3
     assert [row["numbers"] for row in record["optimizer_step"]] == [12 * 16**2, 2 * 12 * 8**2]
 
 
@@ -176,24 +176,24 @@ def test_the_floors_of_the_first_gpu_record_come_out_again():
     speed = 1e9 * first["peak"]["bf16 TFLOP/s"]
     for row in first["newton_schulz"]:
         shape = tuple(row["shape"])
-        assert card.STACKS[shape] == row["stack"]
-        assert row["stack"] * card._flop(shape) == row["flop, as torch multiplies"]
+        assert on_gpu.STACKS[shape] == row["stack"]
+        assert row["stack"] * on_gpu._flop(shape) == row["flop, as torch multiplies"]
     for row in first["optimizer_step"]:
-        layers, width = card.SETS[row["set"]]
-        shapes = [(m * width, n * width) for m, n in card.LAYER] * layers
-        assert sum(map(card._flop, shapes)) / speed == pytest.approx(row["floor at peak"])
+        layers, width = on_gpu.MATRIX_SETS[row["set"]]
+        shapes = [(m * width, n * width) for m, n in on_gpu.LAYER] * layers
+        assert sum(map(on_gpu._flop, shapes)) / speed == pytest.approx(row["floor at peak"])
 
 
 def test_a_gpu_is_timed_by_its_own_events_and_by_the_clock_and_waited_for(monkeypatch):
     waits = on_cpu(monkeypatch)
     ticks, calls, gpu = iter(range(10_000)), [], torch.device("cuda")
     monkeypatch.setattr(time, "perf_counter", lambda: float(next(ticks)))
-    by_events, wall, megabytes = card.timed(lambda: calls.append(1), gpu)
+    by_events, wall, megabytes = on_gpu.timed(lambda: calls.append(1), gpu)
     # a second passes at each look: one between the events of a call, and two looks a call
     assert by_events == 1000
-    assert wall == 1000 * (2 * card.FEWEST + 1) / card.FEWEST
+    assert wall == 1000 * (2 * on_gpu.FEWEST + 1) / on_gpu.FEWEST
     assert megabytes == pytest.approx(5)
-    assert len(calls) == card.WARM + 1 + card.FEWEST
+    assert len(calls) == on_gpu.WARM + 1 + on_gpu.FEWEST
     assert waits == [gpu] * 3  # after the warm-up, the one call that is counted by, and all
 
 

@@ -11,7 +11,7 @@ from axe_playwright_python.base import AXE_SCRIPT
 from test_browser import Questions, browser, open_page, resize  # noqa: F401  a fixture
 
 import pictures
-from muonlab.classroom.widget import LESSONS
+from muonlab.files import LESSONS
 from printing import book
 
 pytestmark = pytest.mark.browser

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from muonlab.classroom.claims import VERDICTS, collect, evidence
+from muonlab.classroom.claims import VERDICTS, claims_in, evidence
 from muonlab.notebooks import folds
 from printing import book
 from printing.fold import fold
@@ -20,7 +20,7 @@ def test_every_claim_is_in_the_table_with_its_value_its_bound_and_a_link_to_its_
     made = book.claims()
     pages = {path.stem: path for path in book.lessons()}
     pages |= {f"evidence/{path.stem}": path for path in evidence(book.course() / "lessons")}
-    collected = {page: collect(path) for page, path in pages.items()}
+    collected = {page: claims_in(path) for page, path in pages.items()}
     stored = [(claim, page) for page, claims in collected.items() for claim in claims]
     assert len(stored) > 160
     found = {re.search(r">(\d\d-c\d+)<", row)[1]: row for row in rows(made) if "<a" in row}

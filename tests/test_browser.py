@@ -13,7 +13,7 @@ import urllib.request
 import pytest
 
 import still
-from muonlab.classroom.widget import LESSONS
+from muonlab.files import LESSONS
 
 pytestmark = pytest.mark.browser
 QUIET = [

@@ -16,8 +16,8 @@ import torch
 
 from muonlab import polar
 from muonlab.classroom import Lesson, guarded, kinds
-from muonlab.classroom.exercise import NotRight, compare, judge, rough
-from muonlab.classroom.kinds import Wrong, array, number, numbers, word, yes
+from muonlab.classroom.exercise import NotRight, compare, judge_answer, rough
+from muonlab.classroom.kinds import Wrong, float_array, number_or_array, one_of, real_number, yes
 from muonlab_teaching.variants import task
 
 X = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
@@ -30,20 +30,26 @@ SPARSE = torch.tensor([0.0, 2.5]).to_sparse()
 @pytest.mark.parametrize(
     ("kind", "value", "expected"),
     [
-        *[(number, v, 2.5) for v in (2.5, np.float32(2.5), Fraction(5, 2), Decimal("2.5"))],
-        *[(number, v, 2.5) for v in (torch.tensor(2.5), torch.tensor([[2.5]]), np.array([2.5]))],
-        (number, torch.nn.Parameter(torch.tensor(2.5)), 2.5),
-        (number, torch.tensor(2.5, dtype=torch.bfloat16), 2.5),
-        (number, np.int64(3), 3),
+        *[(real_number, v, 2.5) for v in (2.5, np.float32(2.5), Fraction(5, 2), Decimal("2.5"))],
+        *[
+            (real_number, v, 2.5)
+            for v in (torch.tensor(2.5), torch.tensor([[2.5]]), np.array([2.5]))
+        ],
+        (real_number, torch.nn.Parameter(torch.tensor(2.5)), 2.5),
+        (real_number, torch.tensor(2.5, dtype=torch.bfloat16), 2.5),
+        (real_number, np.int64(3), 3),
         *[(yes, v, True) for v in (True, np.True_, torch.tensor(True), torch.tensor([True]), 1)],
         *[(yes, v, False) for v in (False, np.False_, torch.tensor(False), 0)],
-        *[(array, v, [0.0, 2.5]) for v in ([0, 2.5], (0.0, np.float64(2.5)), SPARSE)],
-        *[(array, v, [0.0, 2.5]) for v in ([torch.tensor(0), 2.5], {"a": 0, "b": 2.5}.values())],
-        (array, np.array([[1], [2]]), [[1.0], [2.0]]),
-        (array, X.long(), X.tolist()),
-        *[(numbers, v, 2.5) for v in (2.5, torch.tensor(2.5), np.float64(2.5))],
-        *[(numbers, v, [2.5]) for v in ([2.5], torch.tensor([2.5]))],
-        (word("up", "down"), np.str_("up"), "up"),
+        *[(float_array, v, [0.0, 2.5]) for v in ([0, 2.5], (0.0, np.float64(2.5)), SPARSE)],
+        *[
+            (float_array, v, [0.0, 2.5])
+            for v in ([torch.tensor(0), 2.5], {"a": 0, "b": 2.5}.values())
+        ],
+        (float_array, np.array([[1], [2]]), [[1.0], [2.0]]),
+        (float_array, X.long(), X.tolist()),
+        *[(number_or_array, v, 2.5) for v in (2.5, torch.tensor(2.5), np.float64(2.5))],
+        *[(number_or_array, v, [2.5]) for v in ([2.5], torch.tensor([2.5]))],
+        (one_of("up", "down"), np.str_("up"), "up"),
     ],
 )
 def test_what_an_expert_takes_for_a_kind_is_one(kind, value, expected):
@@ -55,15 +61,21 @@ def test_what_an_expert_takes_for_a_kind_is_one(kind, value, expected):
 @pytest.mark.parametrize(
     ("kind", "value", "words"),
     [
-        *[(number, v, "Expected one number") for v in (True, "2.5", 2.5j, [2.5], X, {2.5}, [])],
-        (number, torch.tensor(True), "of True and False"),
+        *[
+            (real_number, v, "Expected one number")
+            for v in (True, "2.5", 2.5j, [2.5], X, {2.5}, [])
+        ],
+        (real_number, torch.tensor(True), "of True and False"),
         *[(yes, v, "Expected True or False") for v in (1.0, "yes", 2, torch.tensor(1.0), [True])],
-        *[(array, v, "Expected numbers") for v in (2.5, {1.0, 2.0}, {0: 1.0}, "12", ["1"], [True])],
-        (array, X > 2, "of True and False"),
-        (array, [[1.0], [2.0, 3.0]], "different lengths"),
-        (array, (X, X[0]), r"2 results, of shapes \(2, 3\) and \(3,\)"),
-        *[(numbers, v, "Expected numbers") for v in ({0: 1.0}, "1, 2", {1.0})],
-        *[(word("up"), v, "Expected one of 'up'") for v in ("Up", "upper", 1)],
+        *[
+            (float_array, v, "Expected numbers")
+            for v in (2.5, {1.0, 2.0}, {0: 1.0}, "12", ["1"], [True])
+        ],
+        (float_array, X > 2, "of True and False"),
+        (float_array, [[1.0], [2.0, 3.0]], "different lengths"),
+        (float_array, (X, X[0]), r"2 results, of shapes \(2, 3\) and \(3,\)"),
+        *[(number_or_array, v, "Expected numbers") for v in ({0: 1.0}, "1, 2", {1.0})],
+        *[(one_of("up"), v, "Expected one of 'up'") for v in ("Up", "upper", 1)],
     ],
 )
 def test_what_is_not_of_a_kind_is_described(kind, value, words):
@@ -90,18 +102,18 @@ def test_the_code_in_a_message_makes_the_value_again():
 
 def test_a_number_is_rounded_to_its_nearest_neighbour():
     for came in (5.67, 5.666, np.float32(5.6657)):
-        assert kinds.rounded(came, 5.66571, 2, 0.01), came
+        assert kinds.is_rounded(came, 5.66571, 2, 0.01), came
     for came in (5.7, 5.66, 5.68, 5.6674):
-        assert not kinds.rounded(came, 5.66571, 2, 0.01), came
+        assert not kinds.is_rounded(came, 5.66571, 2, 0.01), came
     for came in (5.7, 5.67):
-        assert kinds.rounded(came, 5.66571, 1, 0.01), came
+        assert kinds.is_rounded(came, 5.66571, 1, 0.01), came
 
 
 def test_numbers_that_differ_are_shown_different():
-    assert kinds.told(torch.tensor([-0.0, 1.0])) == "[0, 1]"
+    assert kinds.as_shown(torch.tensor([-0.0, 1.0])) == "[0, 1]"
     assert kinds.apart(2.5, 0.5714285) == ("2.5", "0.5714")
     assert kinds.apart(0.123456, 0.123457) == ("0.123456", "0.123457")
-    assert "(50,) numbers" in kinds.told(torch.zeros(50))
+    assert "(50,) numbers" in kinds.as_shown(torch.zeros(50))
 
 
 # --- one call ----------------------------------------------------------------------------------
@@ -157,7 +169,7 @@ def test_a_function_without_end_is_stopped(answer, monkeypatch):
     with pytest.raises(Wrong, match=r"not ended after 0\.2 seconds") as wrong:
         guarded.call(answer, 1)
     assert wrong.value.example == f"Try `{answer.__name__}(1)`."
-    assert guarded.call(lambda x: x, 1, returns=number) == 1
+    assert guarded.call(lambda x: x, 1, returns=real_number) == 1
     assert (sys.gettrace(), signal.getsignal(signal.SIGALRM)) == before
 
 
@@ -194,7 +206,7 @@ def test_an_answer_leaves_no_trace():
     expected = state()
     for seed in (torch.manual_seed, np.random.seed, random.seed):
         seed(0)
-    assert guarded.call(meddles, 1, returns=number) == 1
+    assert guarded.call(meddles, 1, returns=real_number) == 1
     assert state() == expected
 
 
@@ -249,7 +261,7 @@ def in_a_list(x):
 )
 def test_the_diagnosis_names_the_place(answer, given, error, words):
     with pytest.raises(error, match=words):
-        guarded.call(answer, given, returns=number)
+        guarded.call(answer, given, returns=real_number)
 
 
 def test_none_is_an_answer_where_it_may_be():
@@ -287,7 +299,7 @@ def test_the_diagnosis_fits_all_cases_and_the_first_wrong_one_is_shown(
     answer, options, message, example
 ):
     with pytest.raises(Wrong) as wrong:
-        compare(answer, CASES, squares, returns=number, **options)
+        compare(answer, CASES, squares, returns=real_number, **options)
     assert message in str(wrong.value)
     assert example in wrong.value.example
 
@@ -295,7 +307,7 @@ def test_the_diagnosis_fits_all_cases_and_the_first_wrong_one_is_shown(
 def test_what_is_rounded_is_right_while_it_says_enough():
     def asks(digits):
         cases = [(1.0,), (2.0,)]
-        compare(lambda x: round(x / 3, digits), cases, lambda x: (x / 3, []), returns=number)
+        compare(lambda x: round(x / 3, digits), cases, lambda x: (x / 3, []), returns=real_number)
 
     asks(3)
     asks(4)
@@ -305,20 +317,20 @@ def test_what_is_rounded_is_right_while_it_says_enough():
 
 def test_a_shape_that_fits_no_mistake_is_named():
     with pytest.raises(Wrong, match=r"Expected the shape \(2, 3\); your result has \(3, 2\)"):
-        compare(lambda M: 2 * M.T, [(X,)], lambda M: (M, []), returns=array)
+        compare(lambda M: 2 * M.T, [(X,)], lambda M: (M, []), returns=float_array)
 
 
 @pytest.mark.parametrize("many", [torch.zeros(3000, 3000), [0.0] * 10**7])
 def test_a_result_of_millions_of_numbers_is_told_its_shape_at_once(many):
     with pytest.raises(Wrong, match=r"Expected one number; your result has \((3000|10000000),"):
-        compare(lambda x: many, [(1.0,)], lambda x: (x, ()), returns=array)
+        compare(lambda x: many, [(1.0,)], lambda x: (x, ()), returns=float_array)
     with pytest.raises(Wrong, match=r"Expected one number; your result has \(2,\)"):
-        compare(lambda x: [x, x], [(1.0,)], lambda x: (x, ()), returns=array)
+        compare(lambda x: [x, x], [(1.0,)], lambda x: (x, ()), returns=float_array)
 
 
 def test_one_entry_is_a_number_where_a_number_is_right():
     for one in (2.5, torch.tensor([2.5]), np.array([[2.5]])):
-        compare(lambda x, one=one: one, CASES[:1], lambda x: (2.5, []), returns=numbers)
+        compare(lambda x, one=one: one, CASES[:1], lambda x: (2.5, []), returns=number_or_array)
 
 
 def test_rough_numbers_are_shown_in_full():
@@ -334,7 +346,7 @@ def test_a_graded_check_raises_what_it_would_say(capsys):
     lesson = Lesson("00")
     with pytest.raises(NotRight) as raised:
         lesson.check("00-e2", lambda m: 3.3, grade=True)
-    assert str(raised.value) == repr(judge("00-e2", lambda m: 3.3))
+    assert str(raised.value) == repr(judge_answer("00-e2", lambda m: 3.3))
     with pytest.raises(NotRight, match="not yet"):
         lesson.check("00-e2", lambda m: None, grade=True)
     lesson.check("00-e2", task("00-e2").solution(), grade=True)

@@ -13,7 +13,7 @@ from lesson_texts import outputs
 
 from muonlab.classroom import Lesson, claims, output
 from muonlab.classroom.claims import Claim, ClaimDoesNotHold
-from muonlab.classroom.widget import LESSONS
+from muonlab.files import LESSONS
 from muonlab.statistics import Interval, paired_interval
 
 WIDE, NARROW = Interval(0.01, -0.02, 0.04, 3), Interval(0.01, 0.005, 0.015, 10)
@@ -243,11 +243,11 @@ def all_four(folder):
 
 def test_values_come_from_the_notebook_and_words_from_the_file(folder):
     path = stored_notebook(folder, *all_four(folder))
-    assert claims.collect(path) == all_four(folder)
+    assert claims.claims_in(path) == all_four(folder)
     stored = json.loads(path.read_text())["cells"][0]["outputs"][1]["data"][claims.CLAIM]
     assert stored == {"id": "02-c2", "value": [[*NARROW]]}, "the words stay in the file"
     write(folder, FILE.replace("It holds.", "So it is.").replace("1.21", "0.9"))
-    first = claims.collect(path)[0]
+    first = claims.claims_in(path)[0]
     assert first.sentence == "So it is."
     assert not first.holds, "checked against the bound of today"
     assert claims.stored_claims(folder)["02-c1"][1] == "02-test"
@@ -273,7 +273,7 @@ def test_stored_claims_are_printed_and_what_fails_or_is_missing_is_reported(fold
 def test_a_stored_claim_that_no_file_knows_is_named(folder):
     path = stored_notebook(folder, replace(all_four(folder)[0], id="02-c77"))
     with pytest.raises(ValueError, match=r"a claim must be one of .*; got '02-c77'"):
-        claims.collect(path)
+        claims.claims_in(path)
 
 
 def test_recap_lists_the_claims_of_this_run(lesson):

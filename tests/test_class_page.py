@@ -21,7 +21,7 @@ from muonlab.classroom import Lesson, handin
 from muonlab.classroom.handin import HandIn, read_hand_in
 from muonlab.files import course, home
 from muonlab_teaching import class_page, collected
-from muonlab_teaching.class_page import class_summary, page, stored_lesson, write_page
+from muonlab_teaching.class_page import class_html, class_summary, stored_lesson, write_page
 from muonlab_teaching.collected import collect
 
 browser = browser  # the fixture of test_browser
@@ -346,10 +346,10 @@ def test_only_a_page_of_a_class_is_written_over(folder, tmp_path, capsys):
 
 def test_the_page_names_no_host_and_runs_one_script(folder):
     put(folder, "a.json", answers())
-    html = page(collect(folder))
+    html = class_html(collect(folder))
     assert "http" not in html.replace("http-equiv", "")
     assert "default-src 'none'" in html
-    assert html.startswith(class_page.STARTS.decode())
+    assert html.startswith(class_page.PAGE_STARTS.decode())
 
 
 @pytest.fixture

@@ -119,7 +119,7 @@ def test_no_half_or_changed_copy_replaces_anything(machine, exported, tmp_path):
     cache, whole = machine("student"), exported.read_bytes()
     import_texts(exported)
     refused, copy = 0, tmp_path / "copy.zip"
-    hashes = archive.hashes(archive.texts(whole))
+    hashes = archive.hashes(archive.read_texts(whole))
     for content in broken_copies(whole):
         copy.write_bytes(content)
         try:  # a bit that says when a member was written changes no text
@@ -174,7 +174,7 @@ def test_what_is_no_archive_of_texts_is_refused(machine, tmp_path, monkeypatch, 
 
 
 def test_tokens_beyond_the_tokenizer_are_refused(machine, exported, tmp_path):
-    content = archive.texts(exported.read_bytes())["docs"]
+    content = archive.read_texts(exported.read_bytes())["docs"]
     high = content[:-2] + b"\xff\xff"
     for changed, name in ((high, "docs"), (content, "docs-257")):
         (tmp_path / "odd.zip").write_bytes(named(changed, name=name))

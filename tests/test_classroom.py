@@ -136,7 +136,7 @@ def test_what_a_check_cannot_read_is_not_right_and_says_so(monkeypatch):
         raise IndexError("out of range")
 
     monkeypatch.setattr(check, "checks", lambda *_: {"02-e1": broken})
-    verdict = check.judge("02-e1", lambda: 1)
+    verdict = check.judge_answer("02-e1", lambda: 1)
     assert verdict.status == "not right"
     assert check.UNREADABLE in verdict.message
 
@@ -190,7 +190,9 @@ def first_lesson(monkeypatch):
     def spread(answer):
         """Right."""
         wide = torch.diag(torch.tensor([6.0, 3.0, 2.0]))
-        check.compare(answer, [(wide,)], lambda _: (torch.tensor(3.0), ()), returns=kinds.number)
+        check.compare(
+            answer, [(wide,)], lambda _: (torch.tensor(3.0), ()), returns=kinds.real_number
+        )
 
     monkeypatch.setattr(check, "checks", lambda *_: {"00-e1": spread})
     return Lesson("00")

@@ -198,7 +198,7 @@ def test_the_unknown_are_the_groups_that_lesson_10_judges():
 
 
 def test_the_map_has_a_point_for_each_dense_race():
-    points = comparisons.lead_map()
+    points = comparisons.lead_points()
     laptop = next(point for point in points if point["study"] == "race-1200")
     assert laptop["name"] == LAPTOP.question
     assert (laptop["tokens"], laptop["steps"], laptop["vocabulary"]) == (1024, 1200, 512)
@@ -209,7 +209,7 @@ def test_the_map_has_a_point_for_each_dense_race():
     for point in points:
         intervals = [*point["lead"].values(), *filter(None, point["saved"].values())]
         assert {len(interval) for interval in intervals} == {3}
-    only = comparisons.lead_map([KINDS[2], Comparison("not recorded", "no-such-study")])
+    only = comparisons.lead_points([KINDS[2], Comparison("not recorded", "no-such-study")])
     assert [point["vocabulary"] for point in only] == [4096]
     names = [c.question for c in (*LENGTHS, *KINDS, *MODELS, *IN_TIME, GPU)]
     assert len({*names}) == len({*LENGTHS, *KINDS, *MODELS, *IN_TIME, GPU})

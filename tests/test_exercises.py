@@ -15,9 +15,9 @@ import pytest
 import torch
 from lesson_texts import imports, solutions, stubs
 
-from muonlab.classroom.exercise import UNREADABLE, checks, compare, judge
-from muonlab.classroom.kinds import Wrong, array, equal, number, told
-from muonlab.classroom.widget import LESSONS
+from muonlab.classroom.exercise import UNREADABLE, checks, compare, judge_answer
+from muonlab.classroom.kinds import Wrong, as_shown, equal, float_array, real_number
+from muonlab.files import LESSONS
 from muonlab.notebooks import read, texts
 
 MUTANTS = Path(__file__).parent / "mutants"
@@ -31,7 +31,7 @@ exercises = pytest.mark.parametrize("exercise", ANSWERS)
 @cache
 def verdicts(exercise, kind):
     answers = ANSWERS[exercise].get(kind, {})
-    return {name: judge(exercise, answer) for name, answer in answers.items()}
+    return {name: judge_answer(exercise, answer) for name, answer in answers.items()}
 
 
 @cache
@@ -90,7 +90,7 @@ def said_of_values(exercise, answer, table):
         compare(answer, cases, lambda *case: next(rows), **options)
 
     with mock.patch.dict(checks(exercise[:2])[exercise].__globals__, compare=known):
-        return judge(exercise, answer).message
+        return judge_answer(exercise, answer).message
 
 
 @exercises
@@ -133,13 +133,15 @@ def test_shapes_in_the_order_of_their_first_sides_are_not_in_that_of_their_costs
         order = sorted(range(len(shapes)), key=shapes.__getitem__, reverse=True)
         return parts(shapes, gpus, least(order, operations(shapes), gpus))
 
-    assert judge("14-e4", by_first_side).status == "not right"
+    assert judge_answer("14-e4", by_first_side).status == "not right"
 
 
 @pytest.mark.parametrize("rounding", [math.floor, math.ceil, round])
 def test_who_rounds_the_steps_is_told_so(rounding):
     on_the_line = ANSWERS["15-e3"]["wrong"]["steps"].__globals__["on_the_line"]
-    told = judge("15-e3", lambda runs, n, longer: on_the_line(runs, rounding(n / longer))).message
+    told = judge_answer(
+        "15-e3", lambda runs, n, longer: on_the_line(runs, rounding(n / longer))
+    ).message
     assert told.startswith("Do not round the steps")
 
 
@@ -156,7 +158,7 @@ def test_what_a_message_says_to_try_gives_what_it_says_to_expect(exercise):
         if tried and "<" not in tried[1]:  # no model, large tensor, or function that raised
             args = eval(f"({tried[1]},)", known(exercise[:2]))
             result = as_told(right(*args))
-            assert tried[2] in {told(result, digits) for digits in (4, 7, 17)}, verdict
+            assert tried[2] in {as_shown(result, digits) for digits in (4, 7, 17)}, verdict
 
 
 def decays_late(W, gradient, M, lr, momentum=0.95, weight_decay=0.0):
@@ -174,7 +176,7 @@ WRONG_STEPS = [*ANSWERS["03-e1"]["wrong"].values(), decays_late, forgets_its_mom
 @pytest.mark.parametrize("wrong", WRONG_STEPS)
 def test_a_step_to_try_becomes_what_it_says_to_expect(wrong):
     found = re.match(
-        r"With `(.*?)`: expected (.) to become (.*), got", judge("03-e1", wrong).example
+        r"With `(.*?)`: expected (.) to become (.*), got", judge_answer("03-e1", wrong).example
     )
     given = eval(f"dict({found[1]})", {"torch": torch})
     ANSWERS["03-e1"]["right"]["muon"](**given)
@@ -182,7 +184,7 @@ def test_a_step_to_try_becomes_what_it_says_to_expect(wrong):
 
 
 def as_told(result):
-    for kind in (array, number):
+    for kind in (float_array, real_number):
         with suppress(Wrong):
             return kind(result)
     return result

@@ -156,7 +156,7 @@ def test_what_the_front_says_of_the_two_races_is_so():
 
 
 def test_muon_leads_most_in_large_batches_and_the_larger_model_gains_most_on_rare_tokens():
-    points = comparisons.lead_map()
+    points = comparisons.lead_points()
     for large in (True, False):
         of_size = [point for point in points if (point["size"] > 1e7) == large]
         most = max(of_size, key=lambda point: point["lead"]["overall"][0])

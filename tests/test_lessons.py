@@ -49,7 +49,7 @@ def stored(text):
 
 @cache
 def stored_claims(text):
-    return claims.collect(notebook_path(text))
+    return claims.claims_in(notebook_path(text))
 
 
 def sources(notebook, kind):

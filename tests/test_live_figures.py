@@ -20,9 +20,10 @@ from muonlab.classroom.explorer_data import (
 )
 from muonlab.classroom.predict import Prediction
 from muonlab.classroom.quiz import Quiz
-from muonlab.classroom.widget import LESSONS, Widget, script
+from muonlab.classroom.widget import Widget, script
 from muonlab.data.load import load_corpus
 from muonlab.drawing.looks import STYLES
+from muonlab.files import LESSONS
 from muonlab.notebooks import STATE, VIEW
 from muonlab.records.store import RESULTS
 from muonlab.studies.races import RACE

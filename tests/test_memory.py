@@ -53,7 +53,7 @@ def test_an_orthonormal_memory_recalls_every_fact_and_a_crowded_one_does_not():
 )
 def test_six_numbers_give_what_the_dense_run_gives(rule, K, L, alpha):
     lr = {"gd": 3.0, "sign": 0.3, "muon": 0.3}[rule]
-    dense = memory.train(two_block(K, L, alpha), *[torch.eye(K).double()] * 2, rule, lr, 25)
+    dense = memory.memorize(two_block(K, L, alpha), *[torch.eye(K).double()] * 2, rule, lr, 25)
     blocks = run_blocks(K, L, alpha, rule, lr, 25)
     torch.testing.assert_close(blocks.correct, dense.correct[:, [0, K - 1]])
     torch.testing.assert_close(blocks.loss, dense.loss)
@@ -69,7 +69,8 @@ def test_six_numbers_stand_for_this_matrix():
 def test_gd_and_muon_do_not_see_the_embedding(rule, lr):
     p = two_block(12, 4, 0.8)
     plain, *turned = (
-        memory.train(p, *pair(name), rule, lr, 15) for name in ("identity", "rotation", "coupled")
+        memory.memorize(p, *pair(name), rule, lr, 15)
+        for name in ("identity", "rotation", "coupled")
     )
     for run in turned:
         torch.testing.assert_close(run.correct, plain.correct)
@@ -78,24 +79,26 @@ def test_gd_and_muon_do_not_see_the_embedding(rule, lr):
 @pytest.mark.parametrize("rule", get_args(memory.StepRule))
 def test_a_block_that_repeats_is_the_whole_embedding(rule):
     p, lr = two_block(12, 5, 0.8), 3.0 if rule == "gd" else 0.1
-    whole = memory.train(p, *coupled(12), rule, lr, 8)
-    blocks = memory.train(p, *embeddings.coupled_blocks(), rule, lr, 8)
+    whole = memory.memorize(p, *coupled(12), rule, lr, 8)
+    blocks = memory.memorize(p, *embeddings.coupled_blocks(), rule, lr, 8)
     torch.testing.assert_close(blocks.correct, whole.correct)
 
 
 @pytest.mark.parametrize("rule", ["newton_schulz", "polar_express"])
 def test_newton_schulz_nearly_balances(rule):
     p = two_block(12, 4, 0.8)
-    gd = memory.train(p, EYE, EYE, "gd", 3.0, 50)
-    assert memory.train(p, EYE, EYE, rule, 0.3, 25).gap.max() < 0.1 < gd.gap.max()
+    gd = memory.memorize(p, EYE, EYE, "gd", 3.0, 50)
+    assert memory.memorize(p, EYE, EYE, rule, 0.3, 25).gap.max() < 0.1 < gd.gap.max()
 
 
 def test_adam_without_memory_is_sign_descent_and_with_memory_torchs_adam():
     p = two_block(12, 3, 0.8)
     E, values = coupled(12)
-    forgets = memory.train(p, E, values, "adam", 0.1, 10)
-    torch.testing.assert_close(forgets.correct, memory.train(p, E, values, "sign", 0.1, 10).correct)
-    run = memory.train(p, E, values, "adam", 0.1, 10, momentum=0.9, beta2=0.95)
+    forgets = memory.memorize(p, E, values, "adam", 0.1, 10)
+    torch.testing.assert_close(
+        forgets.correct, memory.memorize(p, E, values, "sign", 0.1, 10).correct
+    )
+    run = memory.memorize(p, E, values, "adam", 0.1, 10, momentum=0.9, beta2=0.95)
     W = torch.zeros(12, 12).double().requires_grad_()
     adam = torch.optim.Adam([W], lr=0.1, betas=(0.9, 0.95), eps=1e-12)
     for _ in range(10):
@@ -107,8 +110,8 @@ def test_adam_without_memory_is_sign_descent_and_with_memory_torchs_adam():
 
 def test_sign_descent_sees_it():
     p = two_block(12, 3, 0.8)
-    plain = memory.train(p, EYE, EYE, "sign", 0.1, 30)
-    turned = memory.train(p, *coupled(12), "sign", 0.1, 30)
+    plain = memory.memorize(p, EYE, EYE, "sign", 0.1, 30)
+    turned = memory.memorize(p, *coupled(12), "sign", 0.1, 30)
     assert plain.gap.max() < 1e-12
     assert turned.gap.max() > 0.1
 
@@ -191,13 +194,13 @@ def test_many_steps_muon_balanced_gd_not():
 @pytest.mark.parametrize(("L", "steps", "largest"), [(198, 28, 0.341), (200, 37, 0.852)])
 def test_sign_descent_on_coupled_embeddings(L, steps, largest):
     """With L = 200 one block of three straddles the border between frequent and rare facts."""
-    run = memory.train(two_block(999, L, 0.8), *embeddings.coupled_blocks(), "sign", 0.1, steps)
+    run = memory.memorize(two_block(999, L, 0.8), *embeddings.coupled_blocks(), "sign", 0.1, steps)
     assert run.gap.max() == pytest.approx(largest, abs=1e-3)
 
 
 def test_a_fact_that_never_comes_is_allowed_and_only_pushed_away():
     E = torch.eye(3, dtype=torch.float64)
     p = torch.tensor([0.5, 0.5, 0.0], dtype=torch.float64)
-    run = memory.train(p, E, E, "gd", lr=1.0, steps=3)
+    run = memory.memorize(p, E, E, "gd", lr=1.0, steps=3)
     assert run.correct[-1, :2].min() > 1 / 3
     assert run.correct[-1, 2] == pytest.approx(1 / 3)

@@ -7,8 +7,7 @@ from statistics import mean
 import pytest
 
 from muonlab.classroom.claims import VERDICTS, Claim
-from muonlab.classroom.widget import LESSONS
-from muonlab.files import course
+from muonlab.files import LESSONS, course
 from muonlab.statistics import Interval, mean_interval, paired_interval
 from muonlab.studies.protocol import MATTERS
 from muonlab.studies.table1 import PAPER_ROWS, recovered, row_losses, row_name, widened

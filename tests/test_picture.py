@@ -54,7 +54,7 @@ def test_its_curves_are_the_means_of_the_measurements_and_its_bars_the_leads():
 
 
 def test_the_map_has_two_marks_a_race_at_its_leads():
-    points = comparisons.lead_map()
+    points = comparisons.lead_points()
     left, right = picture.leads_mapped().axes
     for panel in (left, right):
         marks = {y for line in panel.lines[1:] for y in line.get_ydata()}

@@ -15,7 +15,7 @@ from test_figures import SEEN, least_distance
 
 from muonlab import polar
 from muonlab.optim.normuon import NorMuon
-from muonlab.theory import answers, coupled, direction, power_law, train
+from muonlab.theory import answers, coupled, direction, memorize, power_law
 from printing import book
 
 browser = browser  # the fixture of test_browser
@@ -154,7 +154,7 @@ def test_the_runs_of_this_file_are_those_of_theory(rule, rate):
     state = {**BASE, "axes": 1.5, "left": rule, "left-rate": rate, "left-momentum": 0.8}
     p = power_law(state["facts"], state["tail"])
     options = {"momentum": 0.8, "beta2": 0.95 if RULES[rule] == "adam" else 0.0}
-    expected = train(p, *embeddings(state), RULES[rule], rate, STEPS, **options)
+    expected = memorize(p, *embeddings(state), RULES[rule], rate, STEPS, **options)
     found = run(state, "left", STEPS)
     torch.testing.assert_close(found[0], expected.correct)
     torch.testing.assert_close(found[1], expected.loss)

@@ -13,7 +13,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from muonlab.classroom import claims
-from muonlab.classroom.widget import LESSONS
+from muonlab.files import LESSONS
 from muonlab.notebooks import notebook_path, read, texts
 from muonlab.studies.table1 import PAPER_ROWS
 

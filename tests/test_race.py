@@ -57,7 +57,7 @@ def shown(monkeypatch, folder):
         return SimpleNamespace(update=update)
 
     monkeypatch.setattr(race, "display", display)
-    monkeypatch.setattr(race, "POLL", 0.02)
+    monkeypatch.setattr(race, "LOOK_SECONDS", 0.02)
     return outputs
 
 

@@ -8,7 +8,7 @@ import pytest
 import bundle
 import release
 import slides
-from muonlab.classroom.widget import LESSONS
+from muonlab.files import LESSONS
 from muonlab.notebooks import STATE, released, released_text
 from printing import book
 from printing import released as printed

@@ -73,7 +73,7 @@ def test_a_stored_claim_holds_numbers_only(tmp_path):
         '[02-c1]\nsentence = "So."\nverdict = "open"\nsize = 0.1\nunit = "nats"\n'
     )
     with pytest.raises(ValueError, match="invalid literal for int"):
-        claims.collect(path)
+        claims.claims_in(path)
 
 
 def record(**config):

@@ -22,7 +22,7 @@ from muonlab.notebooks import texts
 from muonlab_teaching import collected, export, grading, learner_process, variants
 from muonlab_teaching.apart import GradeApart, PutRight
 from muonlab_teaching.export import assignment
-from muonlab_teaching.variants import BY_A_PERSON, answers, book_tasks, task
+from muonlab_teaching.variants import BY_A_PERSON, book_tasks, stored_answers, task
 
 MUTANTS = course() / "tests" / "mutants"
 TASKS_02 = {id: task(id, "a") for id in book_tasks("02")}
@@ -36,8 +36,8 @@ import muonlab.classroom.kinds as kinds, muonlab_teaching.grading as grading
 import muonlab_teaching.variants as variants
 
 right = exercise.Verdict("x", "right", "")
-exercise.judge = variants.judge = lambda *given, **named: right
-variants.Task.judge = lambda task, answer: right
+exercise.judge_answer = variants.judge_answer = lambda *given, **named: right
+variants.ClassTask.judge = lambda task, answer: right
 exercise.compare = kinds.equal = exercise.equal = lambda *given, **named: True
 grading.grade = grading.verdicts = lambda *given, **named: right
 torch.equal = torch.allclose = lambda *given, **named: True
@@ -62,9 +62,9 @@ def written(kind, asked, number):
     if kind == "endless":
         return f"def {asked.name}(*given, **named):\n    while True:\n        pass"
     return (  # a stored wrong answer, as one to this variant
-        "from pathlib import Path\nfrom muonlab_teaching.variants import answers, task, templates\n"
+        "from pathlib import Path\nfrom muonlab_teaching.variants import stored_answers, task\n"
         f"asked = task({asked.exercise!r}, SEED)\n"
-        f"found = list(answers(Path({mutants!r}).read_text(), asked, {kind!r}).values())\n"
+        f"found = list(stored_answers(Path({mutants!r}).read_text(), asked, {kind!r}).values())\n"
         f"{asked.name} = found[{number} % len(found)]"
     )
 
@@ -90,7 +90,7 @@ def hand_in(folder, name, student, kind, number, seed):
 def most_wrong(lesson, seed):
     """How many stored wrong answers the exercise of a lesson with the most has."""
     source = (MUTANTS / f"lesson_{lesson}.py").read_text()
-    return max(len(answers(source, task(id, seed), "wrong")) for id in book_tasks(lesson))
+    return max(len(stored_answers(source, task(id, seed), "wrong")) for id in book_tasks(lesson))
 
 
 def graded(folder, lesson, seed, kinds, wrong):

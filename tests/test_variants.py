@@ -6,16 +6,15 @@ from pathlib import Path
 import pytest
 
 from muonlab.classroom.exercise import Verdict, checks, swapped
-from muonlab.classroom.widget import LESSONS
-from muonlab.files import course
+from muonlab.files import LESSONS, course
 from muonlab.notebooks import texts
 from muonlab_teaching import copies
 from muonlab_teaching.variants import (
     BEGIN,
     BY_A_PERSON,
     END,
-    answers,
     book_tasks,
+    stored_answers,
     task,
     templates,
     varied,
@@ -62,7 +61,7 @@ SOON = ("02", "05")  # the others by `make grades`
 def test_a_variant_has_the_books_mutants(id):
     asked = drawn(id, 0)
     for kind in ("wrong", "generic", "right"):
-        found = answers(MUTANTS[id[:2]], asked, kind)
+        found = stored_answers(MUTANTS[id[:2]], asked, kind)
         for name in found.keys() - GOOD_ELSEWHERE:
             verdict = asked.judge(found[name])
             assert (verdict.status == "right") == (kind == "right"), (name, verdict)
@@ -147,7 +146,7 @@ def words(notebook):
 @pytest.mark.parametrize("lesson", [path.name[:2] for path in texts(LESSONS)])
 def test_a_students_copy_has_no_solution_and_a_teachers_has_all(lesson, monkeypatch):
     verdict = Verdict("02-e1", "not right", "No.")  # to judge all wrong answers takes seconds
-    monkeypatch.setattr(copies, "judge", lambda exercise, answer: verdict)
+    monkeypatch.setattr(copies, "judge_answer", lambda exercise, answer: verdict)
     student, teacher = words(copies.student(lesson)), words(copies.teacher(lesson))
     for id in book_tasks(lesson):
         assert f"Solution {id}" not in student

@@ -16,8 +16,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 
-from muonlab.classroom.widget import LESSONS
-from muonlab.files import replace_file
+from muonlab.files import LESSONS, replace_file
 from muonlab.notebooks import STATE, evidence_texts, notebook_path, page_id, read, seal, texts
 from still import add_stills
 

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from muonlab.classroom.exercise import Answer, Look, compare, rough
-from muonlab.classroom.kinds import array
+from muonlab.classroom.kinds import float_array
 
 FLAT = torch.outer(torch.tensor([0.3, -0.7, 0.2]), torch.tensor([1.1, 0.4, -0.9, 0.6]))  # of rank one
 
@@ -12,7 +12,7 @@ FLAT = torch.outer(torch.tensor([0.3, -0.7, 0.2]), torch.tensor([1.1, 0.4, -0.9,
 def e2(answer: Answer) -> None:
     """The polar factor: the same directions, each as long as 1."""
     cases = [(rough(1, 2, 3),), (rough(2, 4, 3),), (rough(5, 3, 3),), (FLAT,), (torch.zeros(2, 3),)]
-    compare(answer, cases, _polar, returns=array, otherwise=_lengths, by_hand=True)
+    compare(answer, cases, _polar, returns=float_array, otherwise=_lengths, by_hand=True)
 
 
 def _polar(G: Tensor) -> Look:

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from muonlab.classroom.exercise import Answer, Look, Wrong, call, compare, rough
 from muonlab.classroom.guarded import as_call
-from muonlab.classroom.kinds import array
+from muonlab.classroom.kinds import float_array
 
 
 def _rotation(G: Tensor) -> Look:
@@ -51,7 +51,7 @@ def _spectral_gain(D: Tensor, G: Tensor) -> str:
 def e2(answer: Answer) -> None:
     """Direction and length: minus the sum of the singular values over the curvature, times U Vᵀ."""
     cases = [(rough(1, 2, 3), 2.0), (rough(2, 4, 3), 0.5), (rough(5, 3, 3), 4.0)]
-    compare(answer, cases, _length, returns=array, otherwise=_model, by_hand=True)
+    compare(answer, cases, _length, returns=float_array, otherwise=_model, by_hand=True)
 
 
 def _length(G: Tensor, curvature: float) -> Look:
@@ -121,7 +121,7 @@ def e5(answer: Answer) -> None:
     """The steepest step of three norms: G over its norm, its sign, and U Vᵀ."""
     for norm in NORMS:
         cases = [(rough(seed, *size), norm) for seed, size in ((1, (2, 3)), (2, (4, 3)), (5, (3, 3)))]
-        compare(answer, cases, _steepest, returns=array, otherwise=_gain, by_hand=True)
+        compare(answer, cases, _steepest, returns=float_array, otherwise=_gain, by_hand=True)
 
 
 def _steepest(G: Tensor, norm: str) -> Look:
@@ -165,7 +165,7 @@ def e4(answer: Answer) -> None:
     factors = [torch.tensor(g) for g in ([0.9, -0.1, 0.02, -3.0], [-0.4, 0.2], [0.3, -5.0, 7.0])]
     _case(answer, "factors", factors, _corner, _entry_gain)
     G = torch.tensor([[3.0, 4.0], [0.0, 0.0], [0.0, -2.0]])  # a token that no input of the batch held
-    D = call(answer, "one-hot", G, returns=array)
+    D = call(answer, "one-hot", G, returns=float_array)
     example = f"Try `{as_call(answer, ('one-hot', G))}`."
     if D.shape != G.shape or not D.isfinite().all():
         raise Wrong("one-hot: a row of G may be 0, as that of a token that did not occur. Do not divide by 0.", example)
@@ -181,7 +181,7 @@ def _case(answer: Answer, inputs: str, gradients: list[Tensor], look: Answer, ot
     def told(D: Tensor, _: str, G: Tensor) -> str:
         return f"{inputs}: {otherwise(D, G) if D.shape == G.shape else 'D has the shape of G.'}"
 
-    compare(answer, [(inputs, G) for G in gradients], named, returns=array, otherwise=told)
+    compare(answer, [(inputs, G) for G in gradients], named, returns=float_array, otherwise=told)
 
 
 def _rows(G: Tensor) -> Look:

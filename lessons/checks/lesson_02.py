@@ -8,7 +8,7 @@ from torch import Tensor
 
 from muonlab.classroom.exercise import Answer, Look, compare, rough
 from muonlab.classroom.guarded import call, watched
-from muonlab.classroom.kinds import Wrong, array
+from muonlab.classroom.kinds import Wrong, float_array
 from muonlab.optim.coefficients import POLAR_EXPRESS, tolerates
 
 Triple = tuple[float, float, float]
@@ -24,7 +24,7 @@ BOARD = {  # growth, for exercise e4
 def e1(answer: Answer) -> None:
     """One cubic step, 1.5 X - 0.5 X Xᵀ X."""
     cases = [(rough(0, 2, 3) / 4,), (rough(1, 4, 2) / 4,), (rough(2, 3, 3) / 5,)]
-    compare(answer, cases, _cubic, returns=array, within=1e-5, otherwise=_became, by_hand=True)
+    compare(answer, cases, _cubic, returns=float_array, within=1e-5, otherwise=_became, by_hand=True)
 
 
 def _cubic(X: Tensor) -> Look:
@@ -68,7 +68,7 @@ def e3(answer: Answer) -> None:
     wide, other, tall = rough(0, 2, 3), rough(1, 3, 4), rough(3, 4, 2)
     cases = [(wide, 0), (other, 0), (wide, 1), (other, 1), (wide, 5), (other, 3), (tall, 0), (tall, 5)]
     zero = torch.zeros(2, 3)
-    compare(answer, [*cases, (zero, 5)], _schulz, returns=array, within=1e-3, otherwise=_piece, by_hand=True)
+    compare(answer, [*cases, (zero, 5)], _schulz, returns=float_array, within=1e-3, otherwise=_piece, by_hand=True)
     with watched(counted=True) as seen:
         call(answer, rough(5, 60, 4))
     needed = 5 * (4 * 4**2 * 60 + 2 * 4**3)
@@ -145,7 +145,7 @@ def _piece(came: Tensor, G: Tensor, steps: int) -> str:
 
 def e4(answer: Answer) -> str:
     """Numbers that beat Jordan's: one triple for all five steps, or one for each."""
-    numbers = call(answer, returns=array)
+    numbers = call(answer, returns=float_array)
     if numbers.shape not in ((3,), (STEPS, 3)):
         raise Wrong(f"Expected a, b, c, or five such triples; your result has the shape {tuple(numbers.shape)}.")
     if not numbers.isfinite().all():

@@ -10,7 +10,7 @@ from torch import Tensor
 from muonlab import newton_schulz, polar
 from muonlab.classroom.exercise import Answer, Look, Wrong, call, compare, rough
 from muonlab.classroom.guarded import as_call
-from muonlab.classroom.kinds import array, word, yes
+from muonlab.classroom.kinds import float_array, one_of, yes
 
 TURN = torch.tensor([[0.36, 0.48, -0.8], [-0.8, 0.6, 0.0], [0.48, 0.64, 0.6]])
 SIGNS = torch.tensor([[1.0, 1.0, 1.0], [1.0, 1.0, 1.0], [-1.0, 1.0, 1.0]])
@@ -69,7 +69,7 @@ def _piece(
     """Checks one piece of the step; says which, and how to try it."""
     try:
         otherwise = otherwise or "M ← μ M + (1 - μ) gradient: an average, in place."
-        compare(_in_place(answer, which), cases, look, returns=array, within=1e-3, otherwise=otherwise)
+        compare(_in_place(answer, which), cases, look, returns=float_array, within=1e-3, otherwise=otherwise)
     except Wrong as wrong:
         value = wrong.example.partition("expected ")[2]
         case = next((c for c in cases if as_call(answer, c) in wrong.example), cases[0])
@@ -246,7 +246,7 @@ def e3(answer: Answer) -> None:
         right = truth[id(seen)]
         return right, [(_with(right, **change), message) for change, message in BLIND]
 
-    compare(answer, cases, look, returns=word("none", *BUGS), otherwise=_missed)
+    compare(answer, cases, look, returns=one_of("none", *BUGS), otherwise=_missed)
 
 
 def _with(right: str, **instead: str) -> str:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from muonlab.classroom.exercise import Answer, Look, compare
-from muonlab.classroom.kinds import array
+from muonlab.classroom.kinds import float_array
 
 T = 2.262  # Student's t of 95 % for ten seeds
 
@@ -26,7 +26,7 @@ def e1(answer: Answer) -> None:
         (torch.tensor([4, 0, 4, 1, 4]), torch.tensor([0, 4, 1, 4, 0]), 4, _shares(1, 2, 2, 1, 4), 0.5),
     ]
     otherwise = "Count the tokens that came after a, add k · f, and divide by their number + k."
-    compare(answer, cases, _pairs, returns=array, otherwise=otherwise)
+    compare(answer, cases, _pairs, returns=float_array, otherwise=otherwise)
 
 
 def _shares(*counts: float) -> Tensor:
@@ -93,7 +93,7 @@ def e2(answer: Answer) -> None:
         ),
     ]
     otherwise = "Take the ten differences. The interval is their mean ± 2.262 · sd / √10, sd with n − 1."
-    compare(answer, cases, _interval, returns=array, within=4e-4, otherwise=otherwise, by_hand=True)
+    compare(answer, cases, _interval, returns=float_array, within=4e-4, otherwise=otherwise, by_hand=True)
 
 
 def _interval(a: Tensor, b: Tensor) -> Look:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from muonlab.classroom.exercise import WITHOUT_SVD, Answer, Case, Look, Wrong, compare, rough
-from muonlab.classroom.kinds import array
+from muonlab.classroom.kinds import float_array
 
 
 def e5(answer: Answer) -> None:
@@ -23,7 +23,7 @@ def e5(answer: Answer) -> None:
     )
     for piece, (cases, look, otherwise) in enumerate(pieces, 1):
         try:
-            compare(answer, cases, look, returns=array, within=1e-5, otherwise=otherwise, by_hand=True)
+            compare(answer, cases, look, returns=float_array, within=1e-5, otherwise=otherwise, by_hand=True)
         except Wrong as wrong:
             raise Wrong(f"Piece {piece} of 2: {wrong}", wrong.example) from wrong
 
@@ -89,7 +89,7 @@ def e6(answer: Answer) -> None:
     otherwise = (
         "For key i: W @ keys[i] is a vector; its product with each row of values is a score. Which is the highest?"
     )
-    compare(answer, cases, _recalled, returns=array, within=1e-5, otherwise=otherwise, by_hand=True)
+    compare(answer, cases, _recalled, returns=float_array, within=1e-5, otherwise=otherwise, by_hand=True)
 
 
 def _recalled(W: Tensor, keys: Tensor, values: Tensor) -> Look:
@@ -122,7 +122,7 @@ def e4(answer: Answer) -> None:
     """Each root of f, between two neighbouring frequencies: σ without an SVD."""
     cases = [(_distinct(weights),) for weights in ((4, 2, 1), (9, 5, 3, 2, 1), (2, 1), (20, 19, 10, 6, 3, 1))]
     otherwise = "For each k, look between p[k + 1]² and p[k]² for the σ² where the sum of 1 / (p² - σ²) is 0."
-    compare(answer, cases, _between, returns=array, within=1e-4, otherwise=otherwise, by_hand=WITHOUT_SVD)
+    compare(answer, cases, _between, returns=float_array, within=1e-4, otherwise=otherwise, by_hand=WITHOUT_SVD)
 
 
 def _distinct(weights: tuple[int, ...]) -> Tensor:

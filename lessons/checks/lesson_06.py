@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from muonlab.classroom.exercise import Answer, Look, compare, rough
-from muonlab.classroom.kinds import array, numbers
+from muonlab.classroom.kinds import float_array, number_or_array
 
 TEXTS = (
     ((40, 12, 9, 4), (22, 16, 3, 5), (31, 11, 8, 0), (52, 9, 6, 2), (18, 14, 7, 6)),
@@ -23,7 +23,7 @@ def e4(answer: Answer) -> None:
         generator = torch.Generator().manual_seed(seed)
         cases.append((blocks, torch.randint(len(text), (9, len(text)), generator=generator)))
     otherwise = "The exponent is that of blocks.sum(0); low and high are quantiles of the exponents of all draws."
-    compare(answer, cases, _fitted, returns=array, within=1e-3, otherwise=otherwise, by_hand=True)
+    compare(answer, cases, _fitted, returns=float_array, within=1e-3, otherwise=otherwise, by_hand=True)
 
 
 def _fitted(blocks: Tensor, draws: Tensor) -> Look:
@@ -104,7 +104,7 @@ def e5(answer: Answer) -> None:
     otherwise = (
         "The tail adds its share times `worse` to the mean. The head must take off as much: divide by its share."
     )
-    compare(answer, cases, _hidden, returns=numbers, within=1e-5, otherwise=otherwise)
+    compare(answer, cases, _hidden, returns=number_or_array, within=1e-5, otherwise=otherwise)
 
 
 def _hidden(shares: Tensor, losses: Tensor, worse: float) -> Look:

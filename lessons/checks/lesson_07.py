@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from muonlab.classroom.exercise import WITHOUT_SVD, Answer, Look, Mistakes, compare, rough
-from muonlab.classroom.kinds import numbers
+from muonlab.classroom.kinds import number_or_array
 from muonlab.optim.orthogonalize import polar
 
 
@@ -116,7 +116,7 @@ def e2(answer: Answer) -> None:
     otherwise = (
         "The odds are exp(r · η p_max) / (K − 1), where exp(η p_max) = (K − 1)(1 − ε)/ε; then odds / (1 + odds)."
     )
-    compare(answer, cases, look, returns=numbers, otherwise=otherwise)
+    compare(answer, cases, look, returns=number_or_array, otherwise=otherwise)
 
 
 def e4(answer: Answer) -> None:
@@ -130,7 +130,7 @@ def e4(answer: Answer) -> None:
     otherwise = (
         "Fact k adds p_k values (e_k − q) E_kᵀ, with q = softmax(valuesᵀ W E_k) and e_k column k of the identity."
     )
-    compare(answer, cases, _gradient, returns=numbers, otherwise=otherwise, by_hand=("backward", "grad"))
+    compare(answer, cases, _gradient, returns=number_or_array, otherwise=otherwise, by_hand=("backward", "grad"))
 
 
 def _gradient(W: Tensor, E: Tensor, values: Tensor, p: Tensor) -> Look:
@@ -201,7 +201,7 @@ def _gradient(W: Tensor, E: Tensor, values: Tensor, p: Tensor) -> Look:
 def e5(answer: Answer) -> None:
     """The identity on what sums to 0 in each block, and the core divided by its length."""
     cases = [(_bracket(K, L, a), L) for K, L, a in ((4, 2, 0.375), (5, 1, 0.5), (6, 2, 0.3125), (6, 4, 0.2))]
-    compare(answer, cases, _polar, returns=numbers, otherwise=_which_part, by_hand=WITHOUT_SVD)
+    compare(answer, cases, _polar, returns=number_or_array, otherwise=_which_part, by_hand=WITHOUT_SVD)
 
 
 def _bracket(K: int, L: int, a: float) -> Tensor:

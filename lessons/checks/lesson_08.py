@@ -8,7 +8,7 @@ from torch import Tensor
 
 from muonlab import polar
 from muonlab.classroom.exercise import Mistakes, compare
-from muonlab.classroom.kinds import array, numbers
+from muonlab.classroom.kinds import float_array, number_or_array
 
 
 def e3(answer: Callable) -> None:
@@ -161,7 +161,7 @@ def e3(answer: Callable) -> None:
             )
         return "Return two rows of six numbers: the new W, then the new M."
 
-    compare(answer, cases, look, returns=array, otherwise=otherwise)
+    compare(answer, cases, look, returns=float_array, otherwise=otherwise)
 
 
 def e5(answer: Callable) -> None:
@@ -210,7 +210,7 @@ def e5(answer: Callable) -> None:
         return missed.sum(), mistakes
 
     otherwise = "One draw misses a fact with 1 − p, all of them with (1 − p)^draws. Sum over the facts."
-    compare(answer, cases, look, returns=numbers, otherwise=otherwise)
+    compare(answer, cases, look, returns=number_or_array, otherwise=otherwise)
 
 
 def _six(*values: float) -> Tensor:

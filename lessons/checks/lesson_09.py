@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from muonlab.classroom.exercise import Mistakes, compare
-from muonlab.classroom.kinds import array, numbers
+from muonlab.classroom.kinds import float_array, number_or_array
 
 
 def e1(answer: Callable) -> None:
@@ -134,9 +134,9 @@ def e1(answer: Callable) -> None:
         return H.exp(), mistakes
 
     otherwise = "First the shares q = σ² / Σ σ², then the entropy −Σ q ln q, last its exponential."
-    compare(answer, cases, look, returns=numbers, by_hand=True, otherwise=otherwise)
+    compare(answer, cases, look, returns=number_or_array, by_hand=True, otherwise=otherwise)
     with_zeros = [(torch.tensor(s),) for s in ([3.0, 0.0, 1.0], [0.0, 2.0, 0.5, 0.0], [0.7, 0.0])]
-    compare(answer, with_zeros, _kept, returns=numbers, otherwise=ZEROS)
+    compare(answer, with_zeros, _kept, returns=number_or_array, otherwise=ZEROS)
 
 
 ZEROS = "That is right where no σ is 0. Where one is, 0 · ln 0 gives NaN: leave the zeros out, as `q[q > 0]` does."
@@ -155,7 +155,7 @@ def e4(answer: Callable) -> None:
         sizes = (m, n), (m, n), (m, m), (n, n)
         W0, W, A, B = (torch.randn(size, generator=drawn, dtype=torch.float64) for size in sizes)
         cases.append((W0, W, torch.linalg.qr(A).Q, torch.linalg.qr(B).Q))
-    compare(answer, cases, _turned, returns=array, otherwise="W0 + U (W − W0) V, as matrix products.")
+    compare(answer, cases, _turned, returns=float_array, otherwise="W0 + U (W − W0) V, as matrix products.")
 
 
 def _turned(W0: Tensor, W: Tensor, U: Tensor, V: Tensor) -> tuple[Tensor, Mistakes]:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from muonlab.classroom.exercise import Mistakes, compare
-from muonlab.classroom.kinds import numbers
+from muonlab.classroom.kinds import number_or_array
 
 
 def e1(answer: Callable) -> None:
@@ -148,7 +148,7 @@ def e1(answer: Callable) -> None:
         return right, mistakes
 
     otherwise = "For each question take the scores at its own `last`, and ask whether the largest is the answer's; then the mean of each group."
-    compare(answer, cases, look, returns=numbers, otherwise=otherwise)
+    compare(answer, cases, look, returns=number_or_array, otherwise=otherwise)
 
 
 def e4(answer: Callable) -> None:
@@ -169,7 +169,7 @@ def e4(answer: Callable) -> None:
         "Find where each curve is at one half, on a line in log2(seen) between two groups. "
         "Then 2 to the power of a's place minus b's."
     )
-    compare(answer, cases, _exchange, returns=numbers, otherwise=otherwise)
+    compare(answer, cases, _exchange, returns=number_or_array, otherwise=otherwise)
 
 
 def _exchange(seen: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Mistakes]:

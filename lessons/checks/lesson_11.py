@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from muonlab.classroom.exercise import Mistakes, compare
-from muonlab.classroom.kinds import array, word
+from muonlab.classroom.kinds import float_array, one_of
 
 
 def e2(answer: Callable) -> None:
@@ -17,7 +17,7 @@ def e2(answer: Callable) -> None:
         _losses([4.9, 4.2, 4.7, 4.4], [4.8, 4.6, 4.5, 4.9], [5.1, 4.3, 4.0, 4.3]),
     ]
     otherwise = "All AdamW must give 0 and all Muon 1, in every seed."
-    compare(answer, cases, _shares, returns=array, otherwise=otherwise)
+    compare(answer, cases, _shares, returns=float_array, otherwise=otherwise)
 
 
 def _shares(row: Tensor, adamw: Tensor, muon: Tensor) -> tuple[Tensor, Mistakes]:
@@ -93,7 +93,7 @@ def e4(answer: Callable) -> None:
         ("blocks.0.attention.q.bias", (8,), every),
         ("blocks.0.norm.weight", (8,), every),
     ]
-    compare(answer, cases, _routed, returns=word("muon", "adamw"), otherwise=_misrouted)
+    compare(answer, cases, _routed, returns=one_of("muon", "adamw"), otherwise=_misrouted)
 
 
 SEVERAL = {"QK": ["q", "k"], "VO": ["v", "o"], "FFN": ["w_in", "w_out", "w_gate"]}

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from muonlab import newton_schulz
 from muonlab.classroom.exercise import Mistakes, compare, rough
-from muonlab.classroom.kinds import array
+from muonlab.classroom.kinds import float_array
 
 
 def e1(answer: Callable) -> None:
@@ -19,7 +19,7 @@ def e1(answer: Callable) -> None:
         "Square the entries of U, and sum each row. A wide or a square matrix has 1 everywhere; in a tall "
         "one the numbers sum to n."
     )
-    compare(answer, cases, _lengths, returns=array, otherwise=otherwise)
+    compare(answer, cases, _lengths, returns=float_array, otherwise=otherwise)
 
 
 def _lengths(G: Tensor) -> tuple[Tensor, Mistakes]:
@@ -78,7 +78,7 @@ def e4(answer: Callable) -> None:
         "First v ← β₂ v + (1 − β₂) mean(O²), the mean over each row; then each row of O over the root of its v; then "
         "the root mean square of 0.2."
     )
-    compare(answer, cases, _evened, returns=array, otherwise=otherwise)
+    compare(answer, cases, _evened, returns=float_array, otherwise=otherwise)
 
 
 def _evened(X: Tensor, v: Tensor, beta2: float) -> tuple[Tensor, Mistakes]:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from muonlab.classroom.exercise import Mistakes, compare, rough
-from muonlab.classroom.kinds import array
+from muonlab.classroom.kinds import float_array
 
 
 def e3(answer: Callable) -> None:
@@ -17,7 +17,7 @@ def e3(answer: Callable) -> None:
     otherwise = (
         "A gain is AdamW's loss minus Muon's. Take the gain with latents minus the one with multi-head attention."
     )
-    compare(answer, cases, _interaction, returns=array, otherwise=otherwise)
+    compare(answer, cases, _interaction, returns=float_array, otherwise=otherwise)
 
 
 def _interaction(loss: Tensor) -> tuple[Tensor, Mistakes]:
@@ -74,7 +74,7 @@ def e4(answer: Callable) -> None:
         named = [f"of {n}" for n, well in zip(("W_q", "W_uk", "W_qr"), near[1:], strict=True) if not well]
         return f"S is right. Look at the factors {', '.join(named)}: γ is tau/S above tau, else 1."
 
-    compare(answer, cases, _clipped, returns=array, otherwise=otherwise)
+    compare(answer, cases, _clipped, returns=float_array, otherwise=otherwise)
 
 
 def _logits(seed: int, B: int, H: int, T: int, ahead: float = 7, below: float = 0.1) -> Tensor:

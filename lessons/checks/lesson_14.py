@@ -5,14 +5,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from muonlab.classroom.exercise import Mistakes, compare
-from muonlab.classroom.kinds import Wrong, array, number
+from muonlab.classroom.kinds import Wrong, float_array, real_number
 
 
 def e1(answer: Callable) -> None:
     """5sC / 6B: it grows with the width and falls with the batch; layers cancel."""
     cases = [(8, 10, 3), (512, 4096, 5), (768, 65_536, 2), (64, 1000, 1)]
     otherwise = "Add up 4k²M + 2k³ over six matrices, times `steps`; divide by 6 · 12C² · tokens."
-    compare(answer, cases, _overheads, returns=number, within=1e-6, otherwise=otherwise)
+    compare(answer, cases, _overheads, returns=real_number, within=1e-6, otherwise=otherwise)
 
 
 def _overheads(C: int, B: int, steps: int) -> tuple[float, Mistakes]:
@@ -92,7 +92,7 @@ def _three(value: Any) -> Any:
     if isinstance(value, Mapping):
         raise Wrong(f"A dictionary came. {listed}")
     try:
-        three = array(value)
+        three = float_array(value)
     except Wrong as reason:
         raise Wrong(f"{reason} {listed}") from reason
     if three.shape != (3,):

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 
 from muonlab.classroom.exercise import Mistakes, compare
-from muonlab.classroom.kinds import number
+from muonlab.classroom.kinds import real_number
 
 Runs = dict[int, float]
 
@@ -22,7 +22,7 @@ def e3(answer: Callable) -> None:
         "Muon takes steps / longer steps in that time. Its loss there: that of the shorter run, plus the same part "
         "of the way to the longer run's loss."
     )
-    compare(answer, cases, _in_time, returns=number, within=1e-6, otherwise=otherwise)
+    compare(answer, cases, _in_time, returns=real_number, within=1e-6, otherwise=otherwise)
 
 
 def _in_time(runs: Runs, steps: int, longer: float) -> tuple[float, Mistakes]:
@@ -71,7 +71,7 @@ def e4(answer: Callable) -> None:
         "Muon's operations, 5 (4 k² M + 2 k³) for each shape, are to be the share of the model's, "
         "6 · numbers · tokens. Solve for the tokens."
     )
-    compare(answer, cases, _tokens, returns=number, within=1e-6, otherwise=otherwise)
+    compare(answer, cases, _tokens, returns=real_number, within=1e-6, otherwise=otherwise)
 
 
 def _tokens(shapes: Shapes, numbers: int, share: float) -> tuple[float, Mistakes]:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from muonlab.classroom.exercise import Mistakes, compare
 from muonlab.classroom.guarded import NotYet, call
-from muonlab.classroom.kinds import Wrong, described, number, word
+from muonlab.classroom.kinds import Wrong, described, one_of, real_number
 from muonlab.experiments import HERE, Hypothesis, Search, chance_to_see, estimate, seeds_needed
 
 
@@ -32,7 +32,7 @@ def e3(answer: Callable) -> None:
         (0.0199, 0.04, 0.02),
         (0.0, 0.0199, 0.02),
     ]
-    verdicts = word("supported", "refuted", "cannot tell")
+    verdicts = one_of("supported", "refuted", "cannot tell")
     otherwise = 'Only two comparisons count: low ≥ by is "supported", high < by is "refuted". '
     compare(answer, cases, _verdicts, returns=verdicts, otherwise=otherwise.strip())
 
@@ -143,7 +143,7 @@ def _trials(plan: dict) -> list:
 
 def _guessed(name: str) -> Callable[[dict], None]:
     def look(plan: dict) -> None:
-        value = number(plan[name])
+        value = real_number(plan[name])
         if not math.isfinite(value) or (name == "spread" and value <= 0):
             raise Wrong(f"'{name}' must be a finite number{' above 0' * (name == 'spread')}; it is {value:g}.")
         if name == "truth" and value == plan["hypothesis"].by:
@@ -153,8 +153,8 @@ def _guessed(name: str) -> Callable[[dict], None]:
 
 
 def _enough(plan: dict) -> None:
-    pairs, by = number(plan["pairs"]), plan["hypothesis"].by
-    truth, spread = float(number(plan["truth"])), float(number(plan["spread"]))
+    pairs, by = real_number(plan["pairs"]), plan["hypothesis"].by
+    truth, spread = float(real_number(plan["truth"])), float(real_number(plan["spread"]))
     distance = abs(truth - by)
     needed = seeds_needed(distance, spread)
     if pairs == needed:
@@ -171,7 +171,7 @@ def _enough(plan: dict) -> None:
 
 
 def _priced(plan: dict) -> None:
-    hours, sides = float(number(plan["hours"])), plan["hypothesis"].sides()
+    hours, sides = float(real_number(plan["hours"])), plan["hypothesis"].sides()
     finals = [*sides] * int(plan["pairs"])
     trials = estimate(_trials(plan), SPEED).hours
     final = estimate(finals, SPEED).hours

@@ -44,13 +44,13 @@ def rotations(draws: int = 100) -> Parts:
 
 def _ten_facts(p: Tensor, facts: tuple[Tensor, Tensor], rule: str, length: float) -> Tensor:
     if rule == "adam":  # at the lowest rate the common fact takes 171 steps in some rotations
-        return memory.train(p, *facts, "adam", length, 200, momentum=0.9, beta2=0.999).correct
+        return memory.memorize(p, *facts, "adam", length, 200, momentum=0.9, beta2=0.999).correct
 
     def even(G: Tensor) -> Tensor:
         D = memory.direction(G, rule)  # type: ignore[arg-type]
         return D / matrix_norm(D, 2)
 
-    return memory.train(p, *facts, even, length, 100).correct
+    return memory.memorize(p, *facts, even, length, 100).correct
 
 
 RATES_TRIED = torch.logspace(-2, 1.5, 22)
@@ -191,7 +191,7 @@ def balance(steps: int = 400, lengths: Sequence[float] = (0.125, 0.5, 2, 8, 32))
     rules["normalized"] = lambda G: G / G.norm().clamp_min(1e-300) * 98**0.5
 
     def run(rule: str, length: float) -> list[list[float]]:
-        trace = memory.train(p, E, E, rules[rule], length, steps - 1)
+        trace = memory.memorize(p, E, E, rules[rule], length, steps - 1)
         return trace.correct[:, [0, -1]].tolist()
 
     for rule, length in (("gd", 20.0), ("normalized", 0.5), ("muon", 0.5)):

@@ -17,8 +17,15 @@ import torch
 from torch.optim import AdamW, Optimizer
 
 from muonlab import checks
-from muonlab.benchmark.card import bench_card, card_report
-from muonlab.benchmark.rivals import CHARACTERS, CONTEXT, GPT_SHAPES, ROUTINES, rivals, trainer
+from muonlab.benchmark.on_gpu import bench_card, card_report
+from muonlab.benchmark.timed_optimizers import (
+    CHARACTERS,
+    CONTEXT,
+    GPT_SHAPES,
+    ROUTINES,
+    rivals,
+    trainer,
+)
 from muonlab.benchmark.timing import in_turn
 from muonlab.files import prepare_file, replace_file
 from muonlab.machine import fast_bf16, keep_freed_memory, pick_device, work_dtype

@@ -15,13 +15,13 @@ import torch
 
 import muonlab
 from muonlab import checks
-from muonlab.classroom.exercise import judge
+from muonlab.classroom.exercise import judge_answer
 from muonlab.files import home, replace_file
 
 PREFIX = "my_"
 GIVEN = {name: getattr(muonlab, name) for name in muonlab.__all__} | {"torch": torch, "math": math}
-SETS = (ast.Assign, ast.AnnAssign)
-DEFINES = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, *SETS)
+ASSIGNMENTS = (ast.Assign, ast.AnnAssign)
+DEFINES = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, *ASSIGNMENTS)
 
 
 def keep_answer(exercise: str, answer: Callable[..., Any]) -> str:
@@ -35,7 +35,7 @@ def keep_answer(exercise: str, answer: Callable[..., Any]) -> str:
     path = _path(own.removeprefix(PREFIX))
     try:
         source = "\n\n".join(_definitions(answer))
-        alone = judge(exercise, _run(source, path))
+        alone = judge_answer(exercise, _run(source, path))
         if alone.status != "right":
             raise ValueError(f"without your other cells, {alone.message}")
         replace_file(path, source.encode())
@@ -75,7 +75,7 @@ def _definitions(answer: Callable[..., Any]) -> Iterator[str]:
     lines, _ = inspect.findsource(inspect.unwrap(answer))
     for node in ast.parse("".join(lines)).body:
         calls = any(isinstance(part, ast.Call) for part in ast.walk(node))
-        if isinstance(node, DEFINES) and not (isinstance(node, SETS) and calls):
+        if isinstance(node, DEFINES) and not (isinstance(node, ASSIGNMENTS) and calls):
             first = min(part.lineno for part in (node, *getattr(node, "decorator_list", [])))
             yield "".join(lines[first - 1 : node.end_lineno]).rstrip() + "\n"
 

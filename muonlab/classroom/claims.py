@@ -25,7 +25,8 @@ from typing import Any
 
 from muonlab import checks
 from muonlab.classroom.output import Table
-from muonlab.classroom.widget import LESSONS, own_text
+from muonlab.classroom.widget import own_text
+from muonlab.files import LESSONS
 from muonlab.statistics import Interval
 from muonlab.studies.verdicts import verdict
 
@@ -192,7 +193,7 @@ def as_table(claims: Iterable[Claim]) -> Table:
     return Table(COLUMNS, [claim.row for claim in claims], "claims")
 
 
-def collect(path: Path) -> list[Claim]:
+def claims_in(path: Path) -> list[Claim]:
     """Returns the claims stored in a notebook, in order: its values, and the words of their file.
 
     Each is checked against its bound when it is asked.
@@ -225,7 +226,7 @@ def stored_claims(lessons: Path) -> dict[str, tuple[Claim, str]]:
     known = pages(lessons)
     if all(page.startswith(EVIDENCE_FOLDER) for page in known):
         raise FileNotFoundError(f"expected the folder of the lessons, got {lessons}: none is there")
-    return {claim.id: (claim, page) for page, path in known.items() for claim in collect(path)}
+    return {claim.id: (claim, page) for page, path in known.items() for claim in claims_in(path)}
 
 
 def pages(lessons: Path) -> dict[str, Path]:

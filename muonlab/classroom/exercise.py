@@ -12,8 +12,9 @@ import torch
 
 from muonlab import checks as given
 from muonlab.classroom.guarded import NotYet, as_call, call, watched
-from muonlab.classroom.kinds import Kind, Wrong, apart, equal, rounded, shape
-from muonlab.classroom.widget import LESSONS, own_text
+from muonlab.classroom.kinds import Kind, Wrong, apart, equal, is_rounded, shape
+from muonlab.classroom.widget import own_text
+from muonlab.files import LESSONS
 
 VERDICT = "application/vnd.muonlab.verdict+json"
 UNREADABLE = "The check could not use what your function returned"
@@ -60,7 +61,7 @@ class Verdict:
         )
 
 
-def judge(exercise: str, answer: Any, swaps: Swaps = ()) -> Verdict:
+def judge_answer(exercise: str, answer: Any, swaps: Swaps = ()) -> Verdict:
     """Returns the verdict on `answer`; ValueError or OSError: no such exercise, or lesson.
 
     swaps: what stands in the check's source, and what shall stand there instead, for a variant.
@@ -88,7 +89,8 @@ def verdict_of(exercise: str, check: Callable[[Any], str | None], answer: Any) -
 def checks(lesson: str, swaps: Swaps = ()) -> dict[str, Callable[[Any], str | None]]:
     """Returns the checks of lessons/checks/lesson_NN.py by exercise id; OSError without.
 
-    A check returns what a right answer is told, or None for its docstring. `swaps` as in `judge`.
+    A check returns what a right answer is told, or None for its docstring.
+    swaps: as in `judge_answer`.
     """
     source = swapped(own_text("checks/lesson_{}.py", lesson), swaps)
     names: dict[str, Any] = {"__name__": f"lesson_{lesson}"}
@@ -164,12 +166,12 @@ def _diagnosis(
         return f"You called {borrowed}. {BY_HAND}"
     if shape(value) != shape(expected):
         return _misshaped(expected, shape(value))
-    rough = not chance and all(rounded(came[i], table[i][0], 1, 0.05) for i in wrong)
+    rough = not chance and all(is_rounded(came[i], table[i][0], 1, 0.05) for i in wrong)
     return ROUNDED if rough else ""
 
 
 def _right(came: Any, expected: Any, within: float) -> bool:
-    return equal(came, expected, within) or rounded(came, expected, 2, 5e-3)
+    return equal(came, expected, within) or is_rounded(came, expected, 2, 5e-3)
 
 
 def _asked(

@@ -18,8 +18,9 @@ from typing import Any
 import traitlets
 
 from muonlab import checks
-from muonlab.classroom.widget import LESSONS, Widget, script
+from muonlab.classroom.widget import Widget, script
 from muonlab.drawing import looks
+from muonlab.files import LESSONS
 
 FOLDER = LESSONS / "explorers"
 SCRIPTS = ("dom.js", "matrix.js", "plot.js", "readout.js", "handles.js", "explorer.js", "chosen.js")

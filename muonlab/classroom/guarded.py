@@ -28,9 +28,9 @@ LATE = (
 )
 NOT_BEGUN = "Write your code in place of the dots, then run this cell."
 GRADER = spec.submodule_search_locations or [] if (spec := find_spec("muonlab_teaching")) else []
-PACKAGES = (str(Path(__file__).parents[1]), *GRADER)
+OURS = (str(Path(__file__).parents[1]), *GRADER)
 JUDGES = (str(Path(__file__).parent), *GRADER)
-NOT_OWN = (*PACKAGES, "<frozen", *(sysconfig.get_path(p) for p in ("stdlib", "purelib", "platlib")))
+NOT_OWN = (*OURS, "<frozen", *(sysconfig.get_path(p) for p in ("stdlib", "purelib", "platlib")))
 SIMPLE = (int, float, str, set, torch.dtype, torch.device)
 RESTORED: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
     (torch.get_rng_state, torch.set_rng_state),
@@ -55,7 +55,7 @@ def _wake(number: int, frame: FrameType | None) -> None:
     files = (f.f_code.co_filename for f, _ in traceback.walk_stack(frame))
     if any(file.startswith("<frozen importlib") for file in files):
         return  # half a module would be left behind: the next alarm is soon
-    while frame and not frame.f_code.co_filename.startswith(PACKAGES):
+    while frame and not frame.f_code.co_filename.startswith(OURS):
         frame.f_trace, frame = _again, frame.f_back
     sys.settrace(_again)
     raise Endless
@@ -140,7 +140,7 @@ def watched(by_hand: bool | tuple[str, ...] = False, counted: bool = False) -> I
         if event == "c_call":  # else it is what came back, in which torch.compile sees no name
             built_in = getattr(argument, "__name__", "").removeprefix("linalg_")
             watch.functions += [built_in] if built_in in others else []
-        elif event == "call" and file.startswith(PACKAGES) and not file.startswith(JUDGES):
+        elif event == "call" and file.startswith(OURS) and not file.startswith(JUDGES):
             watch.functions.append(f"muonlab.{name}")
         elif event == "call" and name in others and {"torch", "numpy"} & {*Path(file).parts}:
             watch.functions.append(name)

@@ -25,7 +25,7 @@ class Wrong(Exception):
         self.example = example
 
 
-def number(value: Any) -> float:
+def real_number(value: Any) -> float:
     """One real number: int, float, fraction, NumPy scalar, a tensor or array with one entry."""
     single = _one(value)
     if isinstance(single, bool) or not isinstance(single, Real | Decimal):
@@ -41,7 +41,7 @@ def yes(value: Any) -> bool:
     return bool(single)
 
 
-def array(value: Any) -> Tensor:
+def float_array(value: Any) -> Tensor:
     """Numbers of any shape, as float64: a tensor, an array, a list, a tuple, nested or not."""
     in_lists = plain(value)
     leaves = list(_leaves(in_lists))
@@ -60,14 +60,14 @@ def array(value: Any) -> Tensor:
         raise Wrong("The rows of your result have different lengths.") from error
 
 
-def numbers(value: Any) -> float | Tensor:
+def number_or_array(value: Any) -> float | Tensor:
     """One number where it is one, else an array: for a check that explains wrong shapes itself."""
     if isinstance(plain(value), str | Mapping | Set):
         raise Wrong(f"Expected numbers; your function returned {described(value)}.")
-    return array(value) if isinstance(plain(value), list) else number(value)
+    return float_array(value) if isinstance(plain(value), list) else real_number(value)
 
 
-def word(*known: str) -> Kind:
+def one_of(*known: str) -> Kind:
     """One of the words, letter by letter."""
 
     def one(value: Any) -> str:
@@ -108,7 +108,7 @@ def equal(came: Any, value: Any, within: float) -> bool:
     return shape(a) == shape(b) and all(near)
 
 
-def rounded(came: Any, value: Any, digits: int, within: float) -> bool:
+def is_rounded(came: Any, value: Any, digits: int, within: float) -> bool:
     """Whether `came` is `value` rounded to so many digits after the point, or to more, and near."""
     if not equal(came, value, within):
         return False
@@ -136,19 +136,19 @@ def described(value: Any) -> str:
     return f"{type(value).__name__} {str(value)[:40]!r}"
 
 
-def told(value: Any, digits: int = 4) -> str:
+def as_shown(value: Any, digits: int = 4) -> str:
     """Returns a value as a message shows it: numbers with so many digits, of many the shape."""
     in_lists = plain(value)
     if isinstance(in_lists, list) and sum(1 for _ in _leaves(in_lists)) > FEW:
-        return f"{shape(in_lists)} numbers, the first {told(next(_leaves(in_lists)), digits)}"
+        return f"{shape(in_lists)} numbers, the first {as_shown(next(_leaves(in_lists)), digits)}"
     if isinstance(in_lists, list):
-        return f"[{', '.join(told(v, digits) for v in in_lists)}]"
+        return f"[{', '.join(as_shown(v, digits) for v in in_lists)}]"
     return f"{in_lists + 0.0:.{digits}g}" if isinstance(in_lists, float) else str(in_lists)
 
 
 def apart(expected: Any, came: Any) -> tuple[str, str]:
     """Returns both values with as many digits as it takes to see that they differ."""
-    pairs = [(told(expected, digits), told(came, digits)) for digits in (4, 7, 17)]
+    pairs = [(as_shown(expected, digits), as_shown(came, digits)) for digits in (4, 7, 17)]
     return next((pair for pair in pairs if pair[0] != pair[1]), pairs[0])
 
 

@@ -157,7 +157,7 @@ class Lesson:
         for the machine that grades.
         """
         self._own(id, "e")
-        verdict = exercise.judge(id, answer)
+        verdict = exercise.judge_answer(id, answer)
         if grade and verdict.status != "right":
             raise exercise.NotRight(verdict)
         self.checks[id] = verdict.status

@@ -19,7 +19,7 @@ from muonlab.studies.grids import phases
 from muonlab.sweeps.results import read_runs
 from muonlab.sweeps.study import Place
 
-POLL = 1.0  # seconds between two looks at what has ended
+LOOK_SECONDS = 1.0  # seconds between two looks at what has ended
 
 
 def watch(study: str, folder: Path | str, minutes: float) -> list[Record]:
@@ -54,7 +54,7 @@ def watch(study: str, folder: Path | str, minutes: float) -> list[Record]:
                     line = f"The others need about {rest:.0f} minutes." if rest else ""
                     shown.update(_progress(ended, len(configs), line))
                 if running:
-                    time.sleep(POLL)
+                    time.sleep(LOOK_SECONDS)
         finally:  # also when the cell is stopped
             own.send_signal(signal.SIGINT)
         if own.returncode:

@@ -6,10 +6,9 @@ import anywidget
 
 from muonlab import checks
 from muonlab.drawing.looks import STYLES
-from muonlab.files import course
+from muonlab.files import LESSONS
 
 SCRIPT_FOLDER = Path(__file__).parent / "widgets"
-LESSONS = course() / "lessons"
 
 
 def own_text(place: str, lesson: str, folder: Path = LESSONS) -> str:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
-from muonlab.benchmark.card import MUON_STEPS, TRAINED, TRAINERS
+from muonlab.benchmark.on_gpu import MUON_STEPS, TRAINED, TRAINERS
 from muonlab.cost.formulas import flops
 from muonlab.data.load import shape_for
 from muonlab.data.task import Task

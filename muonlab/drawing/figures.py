@@ -174,7 +174,7 @@ def lead_map(races: Sequence[Mapping[str, Any]]) -> Figure:
     Races with the same place stand side by side, each with its lead on all and on rare tokens.
 
     Args:
-        races: as `studies.comparisons.lead_map` gives them.
+        races: as `studies.comparisons.lead_points` gives them.
     """
     figure, panels = plt.subplots(1, 2, figsize=(1.6 * WIDTH, 0.6 * WIDTH), sharey=True)
     scales = {"tokens": "tokens a step", "size": "numbers in the hidden matrices"}

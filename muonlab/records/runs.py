@@ -5,7 +5,7 @@ from operator import itemgetter
 from typing import Any
 
 from muonlab.records.record import Record, contestant, several_runs
-from muonlab.statistics import numbers
+from muonlab.statistics import seed_values
 
 Contrast = tuple[str, str] | Sequence[tuple[str, str]]
 Measure = Callable[[dict[str, Any]], float]  # of run.held_out[-1]
@@ -81,12 +81,12 @@ def contrasted(
     {'lead': [0.5, 0.75]}
     """
     if contrasts is None:
-        return {name: numbers(values).tolist() for name, values in results.items()}
+        return {name: seed_values(values).tolist() for name, values in results.items()}
     return {name: _sum(results, contrast) for name, contrast in contrasts.items()}
 
 
 def _sum(results: Mapping[str, Sequence[float]], contrast: Contrast) -> list[float]:
     pairs: Any = [contrast] if isinstance(contrast[0], str) else contrast
-    ends = (numbers(results[name]).tolist() for pair in pairs for name in pair)
+    ends = (seed_values(results[name]).tolist() for pair in pairs for name in pair)
     by_seed = zip(*ends, strict=True)  # ValueError where the seeds are not as many
     return [float(sum(seed[::2]) - sum(seed[1::2])) for seed in by_seed]

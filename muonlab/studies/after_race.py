@@ -144,12 +144,12 @@ def taller(at: Place) -> Grid:
 NORMUON = near("normuon", taller, (8, 8))
 
 # Do four Newton-Schulz steps train as well as five? Both are tuned again, around Muon's best.
-FOUR_STEPS: dict[str, Any] = {"ns_coefficients": "four", "ns_steps": 4, "ns_norm": "schatten4"}
+IN_FOUR_STEPS: dict[str, Any] = {"ns_coefficients": "four", "ns_steps": 4, "ns_norm": "schatten4"}
 
 
 def five_and_four(at: Place) -> Grid:
     """Returns Muon of the race with five steps, and with four."""
-    return [replace(RACE[1200].best(at)[1], **kind) for kind in ({}, FOUR_STEPS)]
+    return [replace(RACE[1200].best(at)[1], **kind) for kind in ({}, IN_FOUR_STEPS)]
 
 
 FEWER = near("four", five_and_four, (8,), contest=("ns_coefficients",))
@@ -157,14 +157,14 @@ FEWER = near("four", five_and_four, (8,), contest=("ns_coefficients",))
 # Latent attention, experts, or both: does Muon's lead change with the architecture? Each attention
 # has its usual norms. If queries and the shared key were normed in latents as well, the position's
 # part of a logit could not exceed p/√(h+p) = 2.3; in multi-head attention all of it can be 5.7.
-ATTENTIONS: list[dict[str, Any]] = [{"attention": "multi-head"}]
-ATTENTIONS += [{"attention": "latent", "qk_norm": False}]
+CHANGES: list[dict[str, Any]] = [{"attention": "multi-head"}]
+CHANGES += [{"attention": "latent", "qk_norm": False}]
 
 
 def architectures(at: Place) -> Grid:
     """Returns AdamW and Muon of the race in each kind of model, half as long."""
     half = cross(RACE[1200].best(at)[:2], steps=600, eval_every=600)
-    return [replace(c, **kind, experts=n) for c, kind, n in product(half, ATTENTIONS, (0, 16))]
+    return [replace(c, **kind, experts=n) for c, kind, n in product(half, CHANGES, (0, 16))]
 
 
 KIND = ("attention", "experts", "muon")

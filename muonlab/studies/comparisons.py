@@ -179,7 +179,7 @@ def unknown(steps: int) -> Measure:
     return lambda at: 1 - mean(at["accuracy"][first:])
 
 
-def lead_map(comparisons: Iterable[Comparison] = ()) -> list[dict[str, Any]]:
+def lead_points(comparisons: Iterable[Comparison] = ()) -> list[dict[str, Any]]:
     """Returns where each recorded race on text lies, and Muon's lead there, as the map shows it.
 
     The races have dense multi-head models and start from nothing, so that size, tokens a step,

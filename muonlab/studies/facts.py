@@ -7,7 +7,7 @@ from typing import Any
 
 from muonlab.data.facts import people_in_group
 from muonlab.records.record import contestant
-from muonlab.statistics import numbers
+from muonlab.statistics import seed_values
 from muonlab.studies.protocol import ADAMW, knobs, near
 from muonlab.studies.table1 import ALL_GROUPS
 from muonlab.sweeps.search import Knob, Search
@@ -18,7 +18,7 @@ from muonlab.training.config import TrainConfig
 # the same matrices; SGD on all.
 BASIC = TrainConfig(corpus="facts-9", batch=16, context=64, adamw_lr=0.016, muon=())
 FOR_ALL = (Knob("adamw_lr", 0.004, 0.064), Knob("betas.0", 0.02, 0.5, average=True))
-SCALED = {("QK",): (0,), ("VO", "FFN"): (1, 2, 3), ALL_GROUPS: (0, 1, 2, 3)}  # their factors
+SLOWED = {("QK",): (0,), ("VO", "FFN"): (1, 2, 3), ALL_GROUPS: (0, 1, 2, 3)}  # their factors
 LOWER = 1 / 16
 
 
@@ -26,10 +26,10 @@ def learners(steps: int) -> Grid:
     """Returns the eight contestants."""
     base = replace(BASIC, steps=steps, eval_every=steps)
     apart = replace(base, adamw_matrix_beta1=0.9)
-    factors = [tuple(LOWER if n in own else 1.0 for n in range(4)) for own in SCALED.values()]
+    factors = [tuple(LOWER if n in own else 1.0 for n in range(4)) for own in SLOWED.values()]
     low = cross(apart, matrix_lr_factors=factors)
     sgd = replace(base, muon=ALL_GROUPS, rule="sgd", lr=5.0)
-    return [base, *low, *cross(base, muon=list(SCALED)), sgd]
+    return [base, *low, *cross(base, muon=list(SLOWED)), sgd]
 
 
 def scaled(factors: Iterable[float]) -> tuple[int, ...]:
@@ -42,7 +42,7 @@ def whose(config: TrainConfig) -> tuple[Any, ...]:
     return config.corpus, config.muon, config.rule, scaled(config.matrix_lr_factors)
 
 
-NAMED = dict(zip(SCALED.values(), ("QK", "VO and FFN", "all"), strict=True))
+NAMED = dict(zip(SLOWED.values(), ("QK", "VO and FFN", "all"), strict=True))
 
 
 def learner(config: Mapping[str, Any]) -> str:
@@ -61,13 +61,13 @@ def learner_knobs(config: TrainConfig) -> tuple[Knob, ...]:
     if config.muon:
         rate, average, *_ = knobs(config)
         return (*FOR_ALL, Knob("lr", 0.5, 50) if config.rule == "sgd" else rate, average)
-    factors = " ".join(f"matrix_lr_factors.{n}" for n in SCALED[ALL_GROUPS] if n in own)
+    factors = " ".join(f"matrix_lr_factors.{n}" for n in SLOWED[ALL_GROUPS] if n in own)
     return (*FOR_ALL, Knob(factors, 1 / 128, 1 / 2), ADAMW[1]) if factors else FOR_ALL
 
 
 def people_known(measured: dict[str, Any]) -> float:
     """Returns the share of all people, frequent or rare, that a run on facts knows."""
-    shares = numbers(measured["accuracy"])
+    shares = seed_values(measured["accuracy"])
     people = [people_in_group(group) for group in range(len(shares))]
     return sum(map(mul, people, shares)) / sum(people)
 

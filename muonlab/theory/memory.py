@@ -76,7 +76,7 @@ class Trace:
         return self.correct.amax(-1) - self.correct.amin(-1)
 
 
-def train(
+def memorize(
     p: Tensor,
     E: Tensor,
     values: Tensor,

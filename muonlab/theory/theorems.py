@@ -99,7 +99,7 @@ class TwoBlock:
 
 
 def run_blocks(K: int, L: int, alpha: float, rule: StepRule, lr: float, steps: int) -> Trace:
-    """Returns the run of `memory.train` for two-block facts and orthonormal embeddings.
+    """Returns the run of `memory.memorize` for two-block facts and orthonormal embeddings.
 
     `correct` has two columns: a frequent fact, a rare one. "sign" is with decoupled embeddings;
     "gd" and "muon" do not depend on them.

@@ -58,7 +58,9 @@ class GradeApart(Execute):
     They are read, not run. A notebook without such a cell runs as nbgrader does it.
     """
 
-    seconds = Float(grading.SECONDS, help="the longest that one call may take").tag(config=True)
+    seconds = Float(grading.CALL_SECONDS, help="the longest that one call may take").tag(
+        config=True
+    )
 
     def preprocess(self, nb: NotebookNode, resources: Any, km: Any = None) -> Any:
         """Gives each test cell its output: an error where the answer is not right."""

@@ -20,7 +20,7 @@ from muonlab.notebooks import STATE, VIEW, outcomes, released
 from muonlab_teaching.collected import Collected, collect
 
 NUMBER = re.compile(r"[-+−]?\d[\d.,]*")
-STARTS = b"<!doctype html><!-- muonlab teach class -->"
+PAGE_STARTS = b"<!doctype html><!-- muonlab teach class -->"
 
 
 @dataclass(frozen=True)
@@ -51,14 +51,14 @@ def write_page(folder: Path, out: Path) -> str:
             of another kind.
         OSError: the page cannot be written; an older one stays.
     """
-    out = prepare_page(out, STARTS)
+    out = prepare_page(out, PAGE_STARTS)
     collected = collect(folder, os.path.abspath(out))
-    replace_file(out, page(collected).encode())
+    replace_file(out, class_html(collected).encode())
     lines = [f"{out}: {len(collected.counted)} hand-ins of {_learners(collected.counted)} learners"]
     return "\n".join([*lines, *(f"left out {name}: {why}" for name, why in collected.left_out)])
 
 
-def page(collected: Collected) -> str:
+def class_html(collected: Collected) -> str:
     """Returns the page: what others wrote stands in it as data, which its script shows as text."""
     here = Path(__file__).parent
     script = (here / "class.js").read_text(encoding="utf-8")

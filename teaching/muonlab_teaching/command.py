@@ -4,9 +4,6 @@ What reads notebooks is imported where it is used: every other verb would start 
 """
 
 import argparse
-from collections.abc import Callable
-
-Run = Callable[[argparse.Namespace], int]  # what a verb does; it returns the exit status
 
 
 def _class(options: argparse.Namespace) -> int:
@@ -33,4 +30,4 @@ def _sheet(options: argparse.Namespace) -> int:
     return 0
 
 
-RUNS: dict[str, Run] = {"class": _class, "export": _export, "sheet": _sheet}
+RUNS = {"class": _class, "export": _export, "sheet": _sheet}

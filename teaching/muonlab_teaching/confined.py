@@ -19,7 +19,7 @@ import muonlab
 from muonlab.bubblewrap import uncontained, walls
 from muonlab.files import cache_folder, course
 
-PACKAGES = (Path(muonlab.__file__).parent, Path(__file__).parent)
+READABLE = (Path(muonlab.__file__).parent, Path(__file__).parent)
 STARTS_IN = 120.0  # seconds for a process to begin: it imports torch
 FLOOD = 10_000_000  # bytes of an answer
 ENDED = (EOFError, OSError, RecursionError, ValueError)  # no more comes, or not in time, or no JSON
@@ -36,9 +36,9 @@ class Confined:
         env = {name: os.environ[name] for name in PASSED if name in os.environ}
         env |= {"HOME": "/tmp", "PYTHONUSERBASE": site.getuserbase()}
         env |= {"MUONLAB_COURSE": str(course()), "MUONLAB_CACHE": str(cache_folder())}
-        env |= {"PYTHONPATH": os.pathsep.join(str(folder.parent) for folder in PACKAGES)}
+        env |= {"PYTHONPATH": os.pathsep.join(str(folder.parent) for folder in READABLE)}
         env |= {"TORCH_COMPILE_DISABLE": "1"}  # no compiler works inside
-        closed = [] if uncontained() else walls(*PACKAGES)
+        closed = [] if uncontained() else walls(*READABLE)
         self.rest = b""
         self.pipe, theirs = socket.socketpair()
         with theirs:

@@ -9,11 +9,11 @@ import jinja2
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
 
-from muonlab.classroom.exercise import judge
+from muonlab.classroom.exercise import judge_answer
 from muonlab.classroom.quiz import questions
 from muonlab.files import course
 from muonlab.notebooks import HAPPENED, notebook_path, outcomes, read, released, texts
-from muonlab_teaching.variants import answers, book_tasks
+from muonlab_teaching.variants import book_tasks, stored_answers
 
 SOLVED = re.compile(r"<details>\s*<summary>Solution \d\d-e\d+</summary>.*?</details>\s*", re.DOTALL)
 CHECKED = re.compile(r'^lesson\.check\("(\d\d-e\d+)"', re.MULTILINE)
@@ -79,8 +79,10 @@ def _exercise(id: str) -> str:
     asked, wrong = book_tasks(id[:2])[id], {}
     mutants = course() / "tests" / "mutants" / f"lesson_{id[:2]}.py"
     if mutants.is_file():  # not in the archive for readers
-        for name, answer in answers(mutants.read_text(encoding="utf-8"), asked, "wrong").items():
-            verdict = judge(id, answer)
+        for name, answer in stored_answers(
+            mutants.read_text(encoding="utf-8"), asked, "wrong"
+        ).items():
+            verdict = judge_answer(id, answer)
             tried = TRIED.sub(asked.name, verdict.example) if len(verdict.example) <= FITS else ""
             wrong[name] = f"{verdict.message} {tried}"
     return str(WORDS.exercise(asked, wrong))

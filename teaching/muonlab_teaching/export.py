@@ -17,10 +17,10 @@ from muonlab import checks
 from muonlab.files import course, prepare_file, replace_file
 from muonlab.notebooks import KERNEL, notebook_path, read, texts
 from muonlab_teaching import copies
-from muonlab_teaching.variants import BY_A_PERSON, Task, book_tasks, task
+from muonlab_teaching.variants import BY_A_PERSON, ClassTask, book_tasks, task
 
 CONFIG = Path(__file__).parent / "nbgrader_config.txt"  # it begins with the stamp
-STAMP = "# Made by `muonlab teach export`."
+CONFIG_STAMP = "# Made by `muonlab teach export`."
 HELD = "What is hidden here grades the cell above after you have handed in."
 CLASS_SEED = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}"  # it becomes part of files' names
 
@@ -58,7 +58,7 @@ def _demand(folder: Path, lessons: Sequence[str], seed: str | None) -> None:
     if seed is not None:
         checks.word("a class seed, of 64 characters at most,", seed, "autumn-26", CLASS_SEED)
     config = folder / "nbgrader_config.py"
-    ours = config.is_file() and config.read_text(encoding="utf-8").startswith(STAMP)
+    ours = config.is_file() and config.read_text(encoding="utf-8").startswith(CONFIG_STAMP)
     if folder.exists() and not ours and (not folder.is_dir() or any(folder.iterdir())):
         raise ValueError(f"{folder} holds other things: expected a new folder, or an older export")
     for lesson in lessons:
@@ -71,7 +71,7 @@ def assignment(lesson: str, seed: str | None) -> str:
     return f"{lesson}-{seed}" if seed else lesson
 
 
-def _assign(folder: Path, lesson: str, tasks: dict[str, Task], seed: str | None) -> str:
+def _assign(folder: Path, lesson: str, tasks: dict[str, ClassTask], seed: str | None) -> str:
     name = assignment(lesson, seed)
     place = folder / "source" / name
     place.mkdir(parents=True)
@@ -97,7 +97,7 @@ def _nbgrader(folder: Path, *words: str) -> None:
         raise ChildProcessError(f"nbgrader {' '.join(words)} failed in {folder}:\n{said}")
 
 
-def exercises_notebook(lesson: str, tasks: dict[str, Task], seed: str | None) -> NotebookNode:
+def exercises_notebook(lesson: str, tasks: dict[str, ClassTask], seed: str | None) -> NotebookNode:
     """Returns the notebook that nbgrader makes the students' from: set-up and exercises only."""
     title = read(texts(course() / "lessons", [lesson])[0]).cells[0].source.splitlines()[0]
     intro = copies.WORDS.intro(lesson, title.lstrip("# "))

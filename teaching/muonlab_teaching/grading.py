@@ -16,12 +16,12 @@ from muonlab.bubblewrap import uncontained
 from muonlab.classroom import guarded
 from muonlab.classroom.exercise import Verdict
 from muonlab_teaching.confined import ENDED, STARTS_IN, Confined
-from muonlab_teaching.variants import Task, fluent
+from muonlab_teaching.variants import ClassTask, fluent
 
-SECONDS = 20.0  # for one call; a right answer takes milliseconds
+CALL_SECONDS = 20.0  # for one call; a right answer takes milliseconds
 DIAGNOSIS, SHORT = 2_000, 80  # characters of a diagnosis, and of a name in it
 OVER = "Your code ended the program."
-HandedIn = Sequence[tuple[Task, list[str]]]  # what each task was answered with: cells of code
+HandedIn = Sequence[tuple[ClassTask, list[str]]]  # what each task was answered with: cells of code
 
 
 def grade(exercise: str, seed: str | None = None) -> None:
@@ -49,7 +49,7 @@ def written(notebook: NotebookNode, exercise: str) -> list[str]:
     return cells
 
 
-def graded(handed_in: HandedIn, seconds: float = SECONDS) -> list[Verdict]:
+def graded(handed_in: HandedIn, seconds: float = CALL_SECONDS) -> list[Verdict]:
     """Returns the verdicts on what one learner wrote, if the solutions are right after it, too.
 
     RuntimeError: a solution is not, or no process began. The grader or the machine fails then, and
@@ -64,7 +64,7 @@ def graded(handed_in: HandedIn, seconds: float = SECONDS) -> list[Verdict]:
     return its_verdicts
 
 
-def verdicts(handed_in: HandedIn, seconds: float = SECONDS) -> list[Verdict]:
+def verdicts(handed_in: HandedIn, seconds: float = CALL_SECONDS) -> list[Verdict]:
     """Returns the verdicts on what one learner wrote, which runs in a process tree of its own.
 
     RuntimeError: no process began.
@@ -110,7 +110,7 @@ def _begun(used: Confined | None, job: list[Any]) -> Confined:
     raise RuntimeError(f"no process began that could run an answer: is the machine busy? ({said})")
 
 
-def _judged(process: Confined, asked: Task, seconds: float) -> Verdict:
+def _judged(process: Confined, asked: ClassTask, seconds: float) -> Verdict:
     """Returns the verdict on the values that come back; one of ENDED where one does not."""
     ended: Exception | None = None
     stopped: Verdict | None = None  # once a call has failed

@@ -13,9 +13,9 @@ from matplotlib.mathtext import math_to_image
 
 from muonlab.classroom.quiz import questions
 from muonlab.files import prepare_page, replace_file
-from muonlab_teaching.variants import BEGIN, Task, task
+from muonlab_teaching.variants import BEGIN, ClassTask, task
 
-STARTS = b"<!doctype html><!-- muonlab teach sheet -->"
+SHEET_STARTS = b"<!doctype html><!-- muonlab teach sheet -->"
 EXERCISES = ("01-e2", "02-e1")  # those on paper of the class of 90 minutes, and its exit ticket
 TICKET = ("01", "02", "07", "16")
 PARAGRAPHS = 2  # of an exercise: what stands above them explains, and was on the slides
@@ -38,7 +38,7 @@ def write_sheet(exercises: Sequence[str], ticket: Sequence[str], out: Path) -> s
         ValueError: no such exercise, or `out` is a file of another kind.
         OSError: no such quiz, or the page cannot be written; an older one stays.
     """
-    out = prepare_page(out, STARTS)
+    out = prepare_page(out, SHEET_STARTS)
     asked = [questions(lesson)[0] for lesson in ticket]
     html = (Path(__file__).parent / "sheet.html").read_text(encoding="utf-8")
     template = jinja2.Template(html, autoescape=True)
@@ -48,7 +48,7 @@ def write_sheet(exercises: Sequence[str], ticket: Sequence[str], out: Path) -> s
     return f"{out}: {len(exercises)} exercises, {len(asked)} questions. Right: {right}"
 
 
-def _words(asked: Task) -> Markup:
+def _words(asked: ClassTask) -> Markup:
     """Returns what an exercise asks for, without what explains it."""
     return Markup(as_html("\n\n".join(asked.text.split("\n\n")[-PARAGRAPHS:])))
 

@@ -16,9 +16,17 @@ from functools import cache, partial
 from typing import Any
 
 from muonlab import checks as given
-from muonlab.classroom.exercise import Answer, Swaps, Verdict, compare, judge, swapped, verdict_of
+from muonlab.classroom.exercise import (
+    Answer,
+    Swaps,
+    Verdict,
+    compare,
+    judge_answer,
+    swapped,
+    verdict_of,
+)
 from muonlab.classroom.guarded import same
-from muonlab.classroom.kinds import Wrong, array, code, plain, told
+from muonlab.classroom.kinds import Wrong, as_shown, code, float_array, plain
 from muonlab.files import course
 from muonlab.notebooks import read, texts
 
@@ -34,7 +42,7 @@ LONGEST = 150  # characters of an example in the text
 
 
 @dataclass(frozen=True)
-class Task:
+class ClassTask:
     """One exercise as a class gets it.
 
     code: the function with its solution between nbgrader's marks; setup: the imports it needs.
@@ -57,12 +65,12 @@ class Task:
 
     def solution(self) -> Answer:
         """Returns the right answer, which the task's own code defines."""
-        return defined(self.name, self.setup, self.code)
+        return defined_by(self.name, self.setup, self.code)
 
     def judge(self, answer: Answer) -> Verdict:
         """Returns the verdict on an answer to this task, in the task's own convention."""
         if not self.convert:
-            return judge(self.exercise, answer, self.swaps)
+            return judge_answer(self.exercise, answer, self.swaps)
         calls: list[tuple[Any, ...]] = []
 
         def noted(*args: Any) -> Any:
@@ -72,7 +80,7 @@ class Task:
                 raise Wrong("It changed its argument in place.")  # `_retold` says which
             return value
 
-        verdict = judge(self.exercise, self._converts("asks")(noted), self.swaps)
+        verdict = judge_answer(self.exercise, self._converts("asks")(noted), self.swaps)
         if verdict.status == "right":
             return Verdict(self.exercise, "right", "Right in every case tried.")
         return self._retold(answer, calls, verdict)
@@ -97,13 +105,13 @@ class Task:
             text = f"{self.name}({', '.join(map(code, args))})"
             value = solution(*copy.deepcopy(args))
             if args and value is not None and len(text) <= LONGEST and "<" not in text:
-                result = told(value)
+                result = as_shown(value)
                 rounded = ", to four digits" if "." in result else ""
                 return f"For example, `{text}` returns `{result}`{rounded}."
         return ""
 
     def _converts(self, name: str) -> Callable[[Answer], Answer]:
-        return defined(name, "import math\nimport torch", self.convert)
+        return defined_by(name, "import math\nimport torch", self.convert)
 
     def _retold(self, answer: Answer, calls: list[tuple[Any, ...]], verdict: Verdict) -> Verdict:
         """The verdict without the book's words, which would name the book's constants."""
@@ -129,13 +137,13 @@ class Task:
 def fluent(value: Any) -> Any:
     """Returns numbers in any ordered collection as a tensor, float64; all else as it came."""
     try:
-        return array(value)
+        return float_array(value)
     except Wrong:  # one value, words, or rows of unlike lengths
         in_lists = plain(value)
         return value if isinstance(in_lists, list) else in_lists
 
 
-def defined(name: str, *sources: str) -> Any:
+def defined_by(name: str, *sources: str) -> Any:
     """Returns what our own sources, run one after the other, define under that name."""
     names: dict[str, Any] = {}
     for source in sources:
@@ -144,7 +152,7 @@ def defined(name: str, *sources: str) -> Any:
 
 
 @cache
-def book_tasks(lesson: str) -> Mapping[str, Task]:
+def book_tasks(lesson: str) -> Mapping[str, ClassTask]:
     """Returns the tasks of a lesson by exercise id, as the book has them.
 
     FileNotFoundError: no such lesson. ValueError: it has no exercises.
@@ -161,7 +169,7 @@ def book_tasks(lesson: str) -> Mapping[str, Task]:
             id, minutes, level = title.groups()
             text = SECTIONS.split(TITLE.sub("", DETAILS.sub("", above)))[-1].strip()
             written = solved(stub, solutions[id])
-            tasks[id] = Task(id, int(minutes), level.strip(), text, written, setup)
+            tasks[id] = ClassTask(id, int(minutes), level.strip(), text, written, setup)
         above = cell.source
     if not tasks:
         raise ValueError(f"lesson {lesson} has no exercises to grade")
@@ -174,7 +182,7 @@ def solved(stub: str, solution: str) -> str:
     return f"{DOTS.split(stub)[0].rstrip()}\n    {BEGIN}\n{body.strip(chr(10))}\n    {END}"
 
 
-def task(exercise: str, seed: str | None = None) -> Task:
+def task(exercise: str, seed: str | None = None) -> ClassTask:
     """Returns the book's task, or with a class seed its variant where there is a template."""
     given.word("an exercise", exercise, "02-e1", r"\d\d-e\d+")
     known = book_tasks(exercise[:2])
@@ -195,7 +203,7 @@ def templates(lesson: str) -> Mapping[str, Mapping[str, Any]]:
     return tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
-def varied(book: Task, template: Mapping[str, Any], seed: str) -> Task:
+def varied(book: ClassTask, template: Mapping[str, Any], seed: str) -> ClassTask:
     """Returns the variant of a task that the seed draws."""
     drawn: dict[str, Any] = {}
     for name, values in template.get("draw", {}).items():
@@ -212,7 +220,7 @@ def varied(book: Task, template: Mapping[str, Any], seed: str) -> Task:
     return replace(book, text=text, code=code, convert=convert, swaps=swaps)
 
 
-def answers(source: str, task: Task, kind: str) -> dict[str, Answer]:
+def stored_answers(source: str, task: ClassTask, kind: str) -> dict[str, Answer]:
     """Returns the answers of a kind, "wrong" or "right", that a file of mutants has for a task."""
-    answers_by_kind = defined("ANSWERS", swapped(source, task.swaps)).get(task.exercise, {})
+    answers_by_kind = defined_by("ANSWERS", swapped(source, task.swaps)).get(task.exercise, {})
     return {name: task.disguised(answer) for name, answer in answers_by_kind.get(kind, {}).items()}

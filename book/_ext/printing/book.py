@@ -17,7 +17,7 @@ import nbformat
 import yaml
 
 from muonlab.classroom import explore, quiz
-from muonlab.classroom.claims import EVIDENCE_FOLDER, collect
+from muonlab.classroom.claims import EVIDENCE_FOLDER, claims_in
 from muonlab.classroom.widget import Widget, script
 from muonlab.drawing import looks
 from muonlab.files import course
@@ -73,7 +73,7 @@ def claims() -> str:
     """Returns a table of claims for each lesson or page of evidence that has any, in Markdown."""
     parts = []
     for page, path in pages().items():
-        if stored := collect(path):
+        if stored := claims_in(path):
             place = path.stem[:2] if path.stem == page else "Evidence"
             title = _found(TITLE, nbformat.read(path, as_version=4))[1]
             parts += [f"## {place} · {title}", claims_table((claim, page) for claim in stored)]
@@ -122,7 +122,7 @@ def lesson_graph() -> str:
 
 def lead_map() -> str:
     """Returns the explorer of Muon's lead in every race, as a notebook's page holds one."""
-    data = {"races": comparisons.lead_map()}
+    data = {"races": comparisons.lead_points()}
     return widget("leadmap", {"_esm": explore.module("leadmap"), "values": {}, "data": data})
 
 

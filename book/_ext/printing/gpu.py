@@ -5,7 +5,7 @@ from functools import cache
 from operator import itemgetter
 from typing import Any
 
-from muonlab.benchmark.card import TRAINERS
+from muonlab.benchmark.on_gpu import TRAINERS
 from muonlab.models.gpt import SIZES
 from muonlab.records.store import RESULTS, path_of
 from muonlab.records.table import markdown

@@ -78,7 +78,7 @@ def draw_leads(panel: Axes) -> None:
 def leads_mapped() -> Figure:
     """Returns where Muon's lead is large: every recorded race, by tokens a step and by size."""
     axes.style()
-    return figures.lead_map(comparisons.lead_map())
+    return figures.lead_map(comparisons.lead_points())
 
 
 def geometry() -> tuple[Figure, str]:

@@ -5,13 +5,15 @@ from collections.abc import Callable
 import torch
 
 from muonlab.classroom.exercise import Mistakes, compare
-from muonlab.classroom.kinds import array
+from muonlab.classroom.kinds import float_array
 
 
 def e1(answer: Callable) -> None:
     """Each value over their sum."""
     cases = [(torch.tensor([1.0, 3.0]),), (torch.tensor([0.5, 0.25, 4.0]),)]
-    compare(answer, cases, _shares, returns=array, within=1e-5, otherwise="Divide by the sum.")
+    compare(
+        answer, cases, _shares, returns=float_array, within=1e-5, otherwise="Divide by the sum."
+    )
 
 
 def _shares(values: torch.Tensor) -> tuple[torch.Tensor, Mistakes]:
