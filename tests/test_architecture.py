@@ -315,6 +315,19 @@ def test_a_name_says_what_a_thing_is():
         assert RIDDLES.isdisjoint(bound), module
 
 
+def test_no_text_is_multiplied_by_a_truth_value():
+    for module, path in ALL.items():
+        products = (
+            n for n in nodes(path) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult)
+        )
+        sides = [side for product in products for side in (product.left, product.right)]
+        assert not any(isinstance(s, ast.JoinedStr) or is_text(s) for s in sides), module
+
+
+def is_text(node):
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
 def test_a_name_at_the_top_of_a_module_means_one_thing():
     """Of both packages; what begins with an underscore is the module's own."""
     owners = {}

@@ -50,7 +50,7 @@ def _lengths(came: Tensor, G: Tensor) -> str:
     count = int((here > 1e-3).sum())
     if count > rank:
         return (
-            f"G has {rank} direction{'s' * (rank != 1)}, your result {count}. Leave out those whose length "
+            f"G has {rank} direction{'' if rank == 1 else 's'}, your result {count}. Leave out those whose length "
             "is below a millionth of the longest: they are rounding."
         )
     return f"The lengths of your directions are {', '.join(f'{x:.3g}' for x in here)}; each is to be 1."

@@ -145,7 +145,7 @@ def _guessed(name: str) -> Callable[[dict], None]:
     def look(plan: dict) -> None:
         value = real_number(plan[name])
         if not math.isfinite(value) or (name == "spread" and value <= 0):
-            raise Wrong(f"'{name}' must be a finite number{' above 0' * (name == 'spread')}; it is {value:g}.")
+            raise Wrong(f"'{name}' must be a finite number{' above 0' if name == 'spread' else ''}; it is {value:g}.")
         if name == "truth" and value == plan["hypothesis"].by:
             raise Wrong("The truth is the size: then no number of seeds gives a verdict. Move one of them.")
 

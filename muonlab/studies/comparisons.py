@@ -76,8 +76,9 @@ class Comparison:
 
     def word(self, interval: Interval) -> str:
         """Returns who leads, in the words of `verdicts.verdict`: "Muon leads", "level", …"""
-        word = verdict(interval, MATTERS)
-        return f"{self.rivals[interval.mean > 0]} {word}" if "leads" in word else word
+        word, (first, second) = verdict(interval, MATTERS), self.rivals
+        ahead = second if interval.mean > 0 else first
+        return f"{ahead} {word}" if "leads" in word else word
 
     def row(self, measure: Measure = OVERALL) -> list[str]:
         """Returns the comparison as a row below HEADS."""

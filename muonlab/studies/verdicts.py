@@ -107,8 +107,8 @@ class Finding:
         Of a change, with which of its values the lead is larger.
         """
         word, asked = verdict(self.interval, self.hypothesis.matters), self.hypothesis
-        names = asked.changes if asked.change else asked.names
-        return f"{names[self.interval.mean < 0]} {word}" if "leads" in word else word
+        better, other = asked.changes if asked.change else asked.names
+        return f"{other if self.interval.mean < 0 else better} {word}" if "leads" in word else word
 
     @property
     def interval(self) -> Interval:

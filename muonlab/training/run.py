@@ -283,7 +283,8 @@ class Run:
         """Returns what has been measured so far, with its provenance."""
         self.read()
         config, copies = self.config, self.replicas
-        shared = f" --shard --replicas {copies}" if copies > 1 else " --shard" * self.shard
+        shared = " --shard" if self.shard else ""
+        shared += f" --replicas {copies}" if copies > 1 else ""
         origin = {
             "command": config.command() + shared,
             **provenance(self.device),

@@ -145,7 +145,8 @@ class Paper:
         """Returns the paper's effect, in the claim's unit and direction, or ""."""
         effects = self.little.get(id, self.effects.get(id, ""))
         effect = "; ".join(map(str, effects)) if isinstance(effects, list) else str(effects)
-        return f"the paper's effect: {effect}{' (small)' * (id in self.little)}" if effect else ""
+        size = " (small)" if id in self.little else ""
+        return f"the paper's effect: {effect}{size}" if effect else ""
 
     def sections(self) -> str:
         """Returns all claims, a fold for each result of the paper."""
