@@ -290,12 +290,14 @@ def rows(x, rows, columns, spread, steps, factor):
     return Expected(y, phrases, [range(1, rows + 1)] * 2, tolerance=1e-6)
 
 
+LOGITS = json.loads((RESULTS / "mechanism.json").read_text())["logits"]["parts"]
+
+
 def logits(x, norm, height):
-    parts = json.loads((RESULTS / "mechanism.json").read_text())["logits"]["parts"]
     arms = "AdamW 0.0018", "AdamW 0.004", "Muon 0.012", "Muon, frobenius of AdamW 0.004"
     found, ways = Expected(y=[], phrases=[], x=[]), {"AdamW": [], "Muon": []}
     for arm in arms:
-        seeds = [parts[f"{arm}, seed {seed}"] for seed in range(3)]
+        seeds = [LOGITS[f"{arm}, seed {seed}"] for seed in range(3)]
         length = np.mean([run[norm.split()[0].lower()] for run in seeds])
         high = np.mean([run["logit"] for run in seeds], axis=0)
         walked = length * np.arange(25, 600, 50)
