@@ -293,18 +293,15 @@ def drawn(shape):
 def travelled():
     """Returns weights after two steps, an owner with a matrix at a time, and sizes of messages."""
     numbers, exchange_once = [], sharding._exchange
+
+    def counted(sent, *rest, **like):
+        numbers.append(sum(t.numel() for part in sent for t in part))
+        return exchange_once(sent, *rest, **like)
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shapes, "STACK_ELSE", 1)
-        patch.setattr(
-            sharding,
-            "_exchange",
-            lambda sent, *rest, **like: (
-                numbers.append(sum(t.numel() for part in sent for t in part))
-                or exchange_once(sent, *rest, **like)
-            ),
-        )
-        several = parallel.size() > 1
-        made = train_small(2, several, "normuon", torch.float64, SMALL_GPT)
+        patch.setattr(sharding, "_exchange", counted)
+        made = train_small(2, parallel.size() > 1, "normuon", torch.float64, SMALL_GPT)
     return {"weights": made["weights"], "numbers": numbers}
 
 
