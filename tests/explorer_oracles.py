@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
 from functools import cache
-from itertools import cycle, pairwise, product
+from itertools import cycle, islice, pairwise, product
 from statistics import fmean as mean
 
 import numpy as np
@@ -86,42 +86,30 @@ def circle(x, long, short, turn):
     M = rotation @ torch.diag(float64([long, short]))
     t = math.pi / 2 + torch.linspace(0, 2 * math.pi, 121, dtype=torch.float64)
     unit = torch.cat([torch.zeros(2, 1).double(), torch.stack([t.cos(), t.sin()])], dim=1)
-    images = [M @ unit, polar(M) @ unit]
-    sizes = torch.linalg.svdvals(M).tolist()
+    across, up = zip(M @ unit, polar(M) @ unit, strict=True)
+    sizes = " and ".join(fixed(size, 1) for size in torch.linalg.svdvals(M).tolist())
     turned = math.degrees(math.atan2(polar(M)[1, 0], polar(M)[0, 0]))
-    return Expected(
-        x=[image[0] for image in images],
-        y=[image[1] for image in images],
-        phrases=[
-            f"stretches by {fixed(sizes[0], 1)} and {fixed(sizes[1], 1)}",
-            f"turn by {nearest(turned)} degrees",
-        ],
-    )
+    return Expected(up, [f"stretches by {sizes}", f"turn by {nearest(turned)} degrees"], across)
 
 
 def tenfacts(x, share, axes):
     """As lesson 00: Adam and Muon, at rates that know the common fact at one step."""
-    p = torch.full((10,), (1 - share / 100) / 9, dtype=torch.float64)
-    p[0] = share / 100
-    facts = [embeddings.rotation(10, 0), embeddings.rotation(10, 1)]
-    if axes == "one for each fact":
-        facts = [torch.eye(10, dtype=torch.float64)] * 2
+    p = float64([share / 100] + [(1 - share / 100) / 9] * 9)
+    straight = axes == "one for each fact"
+    facts = [torch.eye(10).double() if straight else embeddings.rotation(10, n) for n in (0, 1)]
     steps = len(x[0]) - 1
     adam = memory.memorize(p, *facts, "adam", 0.03, steps, momentum=0.9, beta2=0.999).correct
     known = adam, memory.memorize(p, *facts, "muon", 0.15, steps).correct
     rare = [k[:, 1:] for k in known]
     last = [fixed(r[-1].mean().item(), 2) for r in rare]
-    return Expected(
-        x=[range(41)] * 4,
-        y=[known[0][:, 0], rare[0].mean(1), known[1][:, 0], rare[1].mean(1)],
-        ranges=[[r.amin(1).tolist(), r.amax(1).tolist()] for r in rare],
-        phrases=[
-            f"The common fact is {share} % of the questions",
-            f"After 40 steps a rare answer has the probability {last[0]} under Adam and "
-            f"{last[1]} under Muon, on average.",
-        ],
-        tolerance=1e-7,
-    )
+    y = [known[0][:, 0], rare[0].mean(1), known[1][:, 0], rare[1].mean(1)]
+    ranges = [torch.stack(r.aminmax(dim=1)) for r in rare]
+    phrases = [
+        f"The common fact is {share} % of the questions",
+        f"After 40 steps a rare answer has the probability {last[0]} under Adam and "
+        f"{last[1]} under Muon, on average.",
+    ]
+    return Expected(y, phrases, [range(41)] * 4, ranges, tolerance=1e-7)
 
 
 def norms(x, angle, p):
@@ -135,17 +123,15 @@ def norms(x, angle, p):
     t = torch.arange(361, dtype=torch.float64) * (math.pi / 180)
     ball = torch.stack([t.cos(), t.sin()])
     ball = ball / torch.linalg.vector_norm(ball, order, dim=0)
-    shown = [[fixed(v if abs(v) >= 0.005 else 0.0, 2) for v in w.tolist()] for w in (g, d)]
+    parts = [[fixed(v if abs(v) >= 0.005 else 0.0, 2) for v in w.tolist()] for w in (g, d)]
+    shown = [f"({', '.join(pair)})" for pair in parts]
     name = "∞" if p == 20 else fixed(order, 2).rstrip("0").rstrip(".")
-    return Expected(
-        x=[ball[0], [0, g[0].item()], [0, d[0].item()]],
-        y=[ball[1], [0, g[1].item()], [0, d[1].item()]],
-        phrases=[
-            f"With p = {name}, the steepest step for the gradient ({', '.join(shown[0])}) is "
-            f"({', '.join(shown[1])})",
-            f"a gain of {fixed(promise.item(), 2)}",
-        ],
-    )
+    phrases = [
+        f"With p = {name}, the steepest step for the gradient {shown[0]} is {shown[1]}",
+        f"a gain of {fixed(promise.item(), 2)}",
+    ]
+    across, up = ([ball[i], [0, g[i].item()], [0, d[i].item()]] for i in (0, 1))
+    return Expected(up, phrases, across)
 
 
 BASIS = torch.tensor([[[1, 0], [0, -1]], [[0, 1], [1, 0]], [[1, 0], [0, 1]]], dtype=torch.float64)
@@ -175,22 +161,16 @@ def balls(x, around, height):
     drawn += [paper([zero, step], panel) for panel, step in enumerate(steps)]
     drawn.insert(0, joined(_balls(paper)))
     low, high = torch.linalg.eigvalsh(G).tolist()
-    told = [
-        f"in the {name} (({', '.join(_two(v) for v in step[0].tolist())}), "
-        f"({', '.join(_two(v) for v in step[1].tolist())}))"
-        for name, step in zip(
-            ("Frobenius norm", "largest entry", "spectral norm"), steps, strict=True
-        )
-    ]
+    phrases = [f"the eigenvalues {_two(high)} and {_two(low)}"]
+    for name, step in zip(("Frobenius norm", "largest entry", "spectral norm"), steps, strict=True):
+        first, second = (", ".join(map(_two, row)) for row in step.tolist())
+        phrases.append(f"in the {name} (({first}), ({second}))")
     rank, trace = torch.linalg.matrix_rank(steps[2], tol=1e-6), steps[2].trace().item()
     place = "the middle of an edge" if rank == 1 else "a point of the rim, a reflection"
     if abs(trace) > 1.5:
         place = "the upper tip, the identity" if trace > 0 else "the lower tip, minus the identity"
-    return Expected(
-        x=[each[0] for each in drawn],
-        y=[each[1] for each in drawn],
-        phrases=[f"the eigenvalues {_two(high)} and {_two(low)}", *told, place],
-    )
+    x, y = zip(*drawn, strict=True)
+    return Expected(y, [*phrases, place], x)
 
 
 def _two(number):
@@ -203,12 +183,9 @@ def _balls(paper):
     rim = torch.einsum("ti,ijk->tjk", torch.stack([t.cos(), t.sin()], 1), BASIS[:2])
     yield paper((rim / rim[0].norm()).unbind(), 0)
     yield torch.stack([t.cos(), t.sin()]) * math.sqrt(0.5)  # a sphere looks round from everywhere
-    signs = [
-        [[float64([[d, b], [b, -d]]), float64([[d, b], [b, d]])] for d in (1, -1)] for b in (-1, 1)
-    ]
-    front, back = ([*each[0], *each[1], each[0][0]] for each in signs)
-    pairs = [[front[i], back[i]] for i in (1, 2, 3, 4)]
-    for stroke in (front, back, *pairs):
+    corners = (1, -1), (1, 1), (-1, 1), (-1, -1), (1, -1)
+    front, back = ([float64([[a, b], [b, c]]) for a, c in corners] for b in (-1, 1))
+    for stroke in (front, back, *zip(front[1:], back[1:], strict=True)):
         yield paper(stroke, 1)
     yield paper(rim.unbind(), 2)
     ends = [point for i, R in enumerate(rim[::4]) for point in ((-1) ** i * BASIS[2], R)]
@@ -236,9 +213,8 @@ def polynomial(x, steps, a, b, c, preset, show, axis):
 def cobweb(x, share, start, steps):
     """Iterates for long, and asks after how many steps the values come back."""
     ends = [torch.tensor(t, dtype=torch.float64) for t in (QUINTIC[0], JORDAN[0])]
-    numbers = tuple((ends[0] + share / 100 * (ends[1] - ends[0])).tolist())
-    p = scalar_map(numbers, 1)
-    a, b, c = numbers
+    a, b, c = (ends[0] + share / 100 * (ends[1] - ends[0])).tolist()
+    p = scalar_map((a, b, c), 1)
     visited = [start]
     for _ in range(20_032):
         square = visited[-1] ** 2
@@ -251,13 +227,11 @@ def cobweb(x, share, start, steps):
     known = walk[20_000 : 20_000 + period]
     cycle_of = known.roll(-int(known.argmin())) if period else known
     said = " → ".join(fixed(v, 3) for v in cycle_of.tolist())
-    phrase = {0: "do not settle", 1: f"settle at {said}."}
-    return Expected(
-        x=[x[0], [0, 1.3], path_x, *([cycle_of] * bool(period))],
-        y=[p(float64(x[0])), [0, 1.3], path_y, *([p(cycle_of)] * bool(period))],
-        phrases=[phrase.get(period, f"cycle of {period}: {said}, and again")],
-        tolerance=1e-5,
-    )
+    phrases = {0: "do not settle", 1: f"settle at {said}."}
+    phrase = phrases.get(period, f"cycle of {period}: {said}, and again")
+    across = [x[0], [0, 1.3], path_x, *([cycle_of] * bool(period))]
+    y = [p(float64(x[0])), [0, 1.3], path_y, *([p(cycle_of)] * bool(period))]
+    return Expected(y, [phrase], across, tolerance=1e-5)
 
 
 def power(x, effect, size, spread, seeds, show):
@@ -273,30 +247,31 @@ def power(x, effect, size, spread, seeds, show):
     if apart := abs(effect - size):
         needed = seeds_needed(apart, spread) if apart > 1e-9 else 31
         end = f'{needed if needed <= 30 else "More than 30"} seeds give "{word}" in 80 %.'
-    return Expected(
-        x=[*[range(2, 31)] * len(lines), [seeds]],
-        y=[*lines, [(likely if chances else widths)[seeds - 2]]],
-        phrases=[
-            f"reaches {fixed(widths[seeds - 2], 3)} nats either way",
-            f"supported in {_share(supported[seeds - 2])} of such experiments",
-            f"refuted in {_share(refuted[seeds - 2])}.",
-            end,
-        ],
-        tolerance=1e-6,
-    )
+    phrases = [
+        f"reaches {fixed(widths[seeds - 2], 3)} nats either way",
+        f"supported in {_share(supported[seeds - 2])} of such experiments",
+        f"refuted in {_share(refuted[seeds - 2])}.",
+        end,
+    ]
+    y = [*lines, [(likely if chances else widths)[seeds - 2]]]
+    return Expected(y, phrases, [*[range(2, 31)] * len(lines), [seeds]], tolerance=1e-6)
 
 
 def _share(percent):
     return f"{fixed(percent, 1 if percent < 10 else 0)} %"
 
 
-def standard_draws(seed, count):
-    """Park and Miller's generator, in whole numbers; four draws make one number."""
-    found = []
-    for _ in range(4 * count):
+def park_and_miller(seed):
+    """Their generator, in whole numbers."""
+    while True:
         seed = 16807 * seed % (2**31 - 1)
-        found.append(seed / (2**31 - 1))
-    return [math.fsum(found[4 * i : 4 * i + 4]) - 2 for i in range(count)]
+        yield seed / (2**31 - 1)
+
+
+def standard_draws(seed, count):
+    """Four draws make one number."""
+    draws = park_and_miller(seed)
+    return [math.fsum(islice(draws, 4)) - 2 for _ in range(count)]
 
 
 def rows(x, rows, columns, spread, steps, factor):
@@ -310,20 +285,19 @@ def rows(x, rows, columns, spread, steps, factor):
     lengths = [X.norm(dim=1).sort().values for X in (G, (U * after) @ Vh)]
     ratios = [fixed((v[-1] / v[0]).item(), 2) for v in lengths]
     how = factor if exact else f"{steps} step{'s' * (steps != 1)}"
-    return Expected(
-        x=[range(1, rows + 1)] * 2,
-        y=[v / v.square().mean().sqrt() for v in lengths],
-        phrases=[f"is {ratios[0]} times as long", f"after {how}, {ratios[1]} times"],
-        tolerance=1e-6,
-    )
+    y = [v / v.square().mean().sqrt() for v in lengths]
+    phrases = [f"is {ratios[0]} times as long", f"after {how}, {ratios[1]} times"]
+    return Expected(y, phrases, [range(1, rows + 1)] * 2, tolerance=1e-6)
+
+
+LOGITS = json.loads((RESULTS / "mechanism.json").read_text())["logits"]["parts"]
 
 
 def logits(x, norm, height):
-    parts = json.loads((RESULTS / "mechanism.json").read_text())["logits"]["parts"]
     arms = "AdamW 0.0018", "AdamW 0.004", "Muon 0.012", "Muon, frobenius of AdamW 0.004"
     found, ways = Expected(y=[], phrases=[], x=[]), {"AdamW": [], "Muon": []}
     for arm in arms:
-        seeds = [parts[f"{arm}, seed {seed}"] for seed in range(3)]
+        seeds = [LOGITS[f"{arm}, seed {seed}"] for seed in range(3)]
         length = np.mean([run[norm.split()[0].lower()] for run in seeds])
         high = np.mean([run["logit"] for run in seeds], axis=0)
         walked = length * np.arange(25, 600, 50)
@@ -390,15 +364,12 @@ def _crosstalk(x, d, count, draws):
     edges = torch.linspace(-3, 5, 41, dtype=torch.float64)
     y = [100 * torch.histogram(s, edges).hist / len(s) for s in (own, others)]
     lost = 1 - mean([_recalled(each) for each in scores])
-    spread = others.std(correction=0).item()
-    return Expected(
-        x=[(edges[1:] + edges[:-1]) / 2] * 2,
-        y=y,
-        phrases=[
-            f"others score {fixed(spread, 2)} more or less: one of {count - 1} is",
-            f"for {nearest(100 * lost)} % of the facts",
-        ],
-    )
+    spread = fixed(others.std(correction=0).item(), 2)
+    phrases = [
+        f"others score {spread} more or less: one of {count - 1} is",
+        f"for {nearest(100 * lost)} % of the facts",
+    ]
+    return Expected(y, phrases, [(edges[1:] + edges[:-1]) / 2] * 2)
 
 
 def _scores(keys, values):
@@ -420,15 +391,12 @@ def frequencies(x, exponent, count):
     for M in (G, polar(G)):
         diagonal = (values.mT @ M @ E).diagonal().tolist()
         ends.append(f"{significant(diagonal[0], 2)} to {significant(diagonal[-1], 2)}")
-    return Expected(
-        x=[range(1, count + 1), *[range(1, count)] * 2],
-        y=[p, *(torch.linalg.svdvals(M)[:-1] for M in (G, polar(G)))],
-        phrases=[
-            f"seen {significant((p[0] / p[-1]).item(), 3)} times as often",
-            f"the gradient goes from {ends[0]}, its polar factor from {ends[1]}",
-        ],
-        tolerance=1e-7,
-    )
+    phrases = [
+        f"seen {significant((p[0] / p[-1]).item(), 3)} times as often",
+        f"the gradient goes from {ends[0]}, its polar factor from {ends[1]}",
+    ]
+    y = [p, *(torch.linalg.svdvals(M)[:-1] for M in (G, polar(G)))]
+    return Expected(y, phrases, [range(1, count + 1), *[range(1, count)] * 2], tolerance=1e-7)
 
 
 def zipf(x, exponent, power, known):
@@ -439,20 +407,17 @@ def zipf(x, exponent, power, known):
     head, tail = int((before < HEAD).sum()), int((before >= MIDDLE).sum())
     learned = nearest(words * known / 100)
     blind, way = math.log(words), covered[learned].item()
-    percent = [
-        f"{significant(100 * v, 2)} %" for v in (head / words, tail / words, known / 100, way)
-    ]
+    shares = head / words, tail / words, known / 100, way
+    percent = [f"{significant(100 * share, 2)} %" for share in shares]
     ranks = torch.tensor(x[0], dtype=torch.int64)
-    return Expected(
-        y=[covered[ranks], ranks / words, [covered[learned].item()]],
-        phrases=[
-            f"Head: {head:,} {'word' if head == 1 else 'words'}, {percent[0]} of them",
-            f"Tail: {tail:,}, {percent[1]}",
-            f"knows the {learned:,} most frequent words",
-            f"a mean loss of {fixed((1 - way) * blind, 2)} nats, where a blind guess has "
-            f"{fixed(blind, 2)}: {percent[2]} of the words, {percent[3]} of the way",
-        ],
-    )
+    phrases = [
+        f"Head: {head:,} {'word' if head == 1 else 'words'}, {percent[0]} of them",
+        f"Tail: {tail:,}, {percent[1]}",
+        f"knows the {learned:,} most frequent words",
+        f"a mean loss of {fixed((1 - way) * blind, 2)} nats, where a blind guess has "
+        f"{fixed(blind, 2)}: {percent[2]} of the words, {percent[3]} of the way",
+    ]
+    return Expected([covered[ranks], ranks / words, [way]], phrases)
 
 
 def onestep(x, alpha, L, optimizer, turn):
@@ -464,16 +429,13 @@ def onestep(x, alpha, L, optimizer, turn):
     best, worst = ([f(curve) for curve in curves] for f in (max, min))
     gaps = [b - w for b, w in zip(best, worst, strict=True)]
     low = _probability(min(after(unit)))
-    told = f"takes the best fact to 0.9 takes the worst to {low}. "
-    return Expected(
-        y=[best, worst, gaps],
-        phrases=[
-            f"α = {fixed(alpha, 2)}, L = {L}, turn {fixed(turn, 2)}",
-            told if reached else "No step takes any fact to 0.9",
-            f"the gap reaches {_probability(max(gaps))}.",
-        ],
-        tolerance=1e-8,
-    )
+    lowest = f"takes the best fact to 0.9 takes the worst to {low}. "
+    phrases = [
+        f"α = {fixed(alpha, 2)}, L = {L}, turn {fixed(turn, 2)}",
+        lowest if reached else "No step takes any fact to 0.9",
+        f"the gap reaches {_probability(max(gaps))}.",
+    ]
+    return Expected([best, worst, gaps], phrases, tolerance=1e-8)
 
 
 def _one_dense(K, L, alpha, rule, turn):
@@ -517,7 +479,7 @@ def manysteps(x, optimizer, batch, momentum, step):
     p = embeddings.two_block(K, L, 0.8)
     lr = {"Muon": 0.1, "normalized gradient descent": 0.1, GRADIENT: 2}[optimizer] * 2**step
     W = M = torch.zeros(K, K).double()
-    eye, state, drawn, means, after = torch.eye(K).double(), 8, None, [], torch.zeros(K)
+    eye, draws, drawn, means, after = torch.eye(K).double(), park_and_miller(8), None, [], 0
     while True:
         right = W.softmax(0).diagonal()
         means.append([right[:L].mean().item(), right[L:].mean().item()])
@@ -525,12 +487,9 @@ def manysteps(x, optimizer, batch, momentum, step):
             break
         seen = p
         if count:
-            facts = []
-            for _ in range(count):
-                state = 16807 * state % 2147483647
-                facts.append(_fact_at(state / 2147483647, K, L))
-            seen = torch.bincount(torch.tensor(facts), minlength=K).double() / count
-        after += seen
+            facts = torch.searchsorted(p.cumsum(0), float64([*islice(draws, count)]), right=True)
+            seen = torch.bincount(facts, minlength=K).double() / count
+        after = after + seen
         if drawn is None and (after[L:] > 0).sum() >= 0.9 * (K - L):
             drawn = len(means)
         M = momentum * M + (1 - momentum) * memory.descent(W, eye, eye, seen / seen.sum())
@@ -554,16 +513,14 @@ def manysteps(x, optimizer, batch, momentum, step):
     return Expected(x=[frequent, [0, 1]], y=[rare, [0, 1]], phrases=phrases, tolerance=1e-6)
 
 
-def _fact_at(u, K, L, alpha=0.8):
-    return int(u / alpha * L) if u < alpha else L + int((u - alpha) / (1 - alpha) * (K - L))
-
-
 # --- records -----------------------------------------------------------------------------------
 
 
 def trials(x, steps, knob, part, trials):
-    steps, average = int(steps.replace(",", "")), knob.startswith("average")
-    trials = min(trials, sum(races.RACE[steps].rounds))
+    search, average = races.RACE[int(steps.replace(",", ""))], knob.startswith("average")
+    # in the order of the grids, whatever the order in which they ended
+    runs = [run for tuning in search.tunings for run in tuning.recorded(HERE).values()]
+    trials = min(trials, sum(search.rounds))
     fields = {
         "rate of the matrices": ("adamw_matrix_lr", "lr"),
         "average of the matrices": ("adamw_matrix_beta1", "momentum"),
@@ -573,7 +530,7 @@ def trials(x, steps, knob, part, trials):
     }[knob]
     found, best, told = Expected([], []), [], []
     for name, key in zip(["AdamW", "Muon"], fields, strict=True):
-        made = [run for run in recorded_trials(steps) if contestant(run.config) == name][:trials]
+        made = [run for run in runs if contestant(run.config) == name][:trials]
         values = [r.config["betas"][key] if key in (0, 1) else r.config[key] for r in made]
         losses = [run.held_out[-1][part] for run in made]
         for part_of in ((0, 16), (16, None))[: 1 + (trials > 16)]:  # spread, then near the best
@@ -588,25 +545,13 @@ def trials(x, steps, knob, part, trials):
     return found
 
 
-def recorded_trials(steps):
-    """In the order of the grids, whatever the order in which they ended."""
-    search = races.RACE[steps]
-    for tuning in search.tunings:
-        yield from tuning.recorded(HERE).values()
-
-
 def facts(x, step, first, second):
     text, y, ranges, told = load_corpus("facts-9"), [], [], []
     read = step * 16 * 64 / len(text.train)  # how often the text was passed over
     times = [2 ** (9 - g) * read for g in range(10)]
     for name in dict.fromkeys([first, second]):
-        seeds = [
-            at["accuracy"]
-            for run in recorded("facts-400")
-            if learner(run.config) == name
-            for at in run.held_out
-            if at["step"] == step
-        ]
+        runs = [run.held_out for run in recorded("facts-400") if learner(run.config) == name]
+        seeds = [at["accuracy"] for run in runs for at in run if at["step"] == step]
         means = [mean(group) for group in zip(*seeds, strict=True)]
         y.append(means)
         ranges.append([[f(group) for group in zip(*seeds, strict=True)] for f in (min, max)])
@@ -617,9 +562,8 @@ def facts(x, step, first, second):
             told.append(f"{name}: one half after about {2**places:.1f} times")
         else:
             told.append(f"{name}: crosses one half nowhere")
-    found = Expected(y=y, ranges=ranges, phrases=told)
-    found.tolerance = 2e-4  # how often it was seen is stored with four digits
-    return found
+    # how often it was seen is stored with four digits
+    return Expected(y, told, ranges=ranges, tolerance=2e-4)
 
 
 def isotropy(x, length, matrix, metric, eighth, runs):
@@ -627,14 +571,12 @@ def isotropy(x, length, matrix, metric, eighth, runs):
     names = list(groups) if "VO" in runs else ["AdamW", "Muon"]
     field = Isotropy._fields.index(metric.replace(" ", "_"))
     y, ranges, told = [], [], []
+    study = recorded(f"race-{length.replace(',', '')}")
+    runs = [run for run in study if run.config["rule"] == "muon"]
     for name in names:
-        measured = float64(
-            [
-                [at[matrix.lower()] for at in run.spectra]
-                for run in recorded(f"race-{length.replace(',', '')}")
-                if [*run.config["muon"]] == groups[name] and run.config["rule"] == "muon"
-            ]
-        )  # (seeds, steps, layers, 4)
+        spectra = [run.spectra for run in runs if [*run.config["muon"]] == groups[name]]
+        # (seeds, steps, layers, 4)
+        measured = float64([[at[matrix.lower()] for at in steps] for steps in spectra])
         seeds = measured.mean(2)[..., field]
         band = [
             [float(f"{v:.4g}") for v in ends.tolist()]
@@ -740,7 +682,7 @@ def step(x, model, gpus, sequences, cards, ways):
     """The package's bars; the shapes are counted from the model, not from a formula."""
     shape, P = SIZE[model], 2**gpus
     tokens, machine = P * 2**sequences * shape.context, Machine(cards=cards)
-    counts = _counted(model)
+    counts = Counts(SIZE[model])
     found = {way: timeline(counts, tokens, shape.context, P, way, machine) for way in FOUR}
     shown = [way for way in FOUR if way != "everybody" or ways == "all four"]
     xs, ys = {name: [] for name in BARS}, {name: [] for name in BARS}
@@ -755,21 +697,13 @@ def step(x, model, gpus, sequences, cards, ways):
         f"({significant(100 * (v - ms['AdamW']) / ms['AdamW'], 2)} %)"
         for way, v in ms.items()
     }
-    return Expected(
-        x=[*xs.values()],
-        y=[*ys.values()],
-        phrases=[
-            f"With AdamW a step takes {significant(ms['AdamW'], 3)} ms",
-            f"Muon adds {more['everybody']} where everybody orthogonalizes all",
-            f"{more['owners']} with owners",
-            f"{more['overlap']} with overlap",
-        ],
-    )
-
-
-@cache
-def _counted(model):
-    return Counts(SIZE[model])
+    phrases = [
+        f"With AdamW a step takes {significant(ms['AdamW'], 3)} ms",
+        f"Muon adds {more['everybody']} where everybody orthogonalizes all",
+        f"{more['owners']} with owners",
+        f"{more['overlap']} with overlap",
+    ]
+    return Expected([*ys.values()], phrases, [*xs.values()])
 
 
 def breakeven(x, extra, saved):
@@ -784,17 +718,12 @@ def breakeven(x, extra, saved):
         )
 
     ratio = seconds(extra, saved) / 10_000
-    longer = (
-        f"{fixed(float(100 * abs(ratio - 1)), 1)} % {'longer' if ratio > 1 else 'less long'} than"
-    )
-    return Expected(
-        x=[x[0], [extra]],
-        y=[[needed(longer) for longer in x[0]], [saved]],
-        phrases=[
-            f"The run takes {'as long as' if ratio == 1 else longer} with AdamW",
-            f"To be even, {needed(extra):.1f} % of the steps must be saved.",
-        ],
-    )
+    percent, way = fixed(float(100 * abs(ratio - 1)), 1), "longer" if ratio > 1 else "less long"
+    phrases = [
+        f"The run takes {'as long as' if ratio == 1 else f'{percent} % {way} than'} with AdamW",
+        f"To be even, {needed(extra):.1f} % of the steps must be saved.",
+    ]
+    return Expected([[*map(needed, x[0])], [saved]], phrases, [x[0], [extra]])
 
 
 def leadmap_data():
@@ -834,12 +763,8 @@ def leadmap(x, sort, measure, race):
     }
     means, low, high = ([[end[i] for end in parts[part]] for part in parts] for i in range(3))
     joined = [f(*means).tolist() for f in (np.minimum, np.maximum)]
-    found = Expected(
-        x=[places.tolist()] * 3,
-        y=[means[0], [math.nan] * len(races), means[1]],
-        ranges=[[low[0], high[0]], joined, [low[1], high[1]]],
-        phrases=[],
-    )
+    y = [means[0], [math.nan] * len(races), means[1]]
+    ranges, phrases = [[low[0], high[0]], joined, [low[1], high[1]]], []
 
     def number(v):
         return fixed(v, digits).replace("-", "−")
@@ -853,7 +778,7 @@ def leadmap(x, sort, measure, race):
         i = min(race, len(races)) - 1
         one = races[i]
         about = f"{one['tokens']:,} tokens a step, {one['steps']:,} steps, {one['n']} seeds"
-        found.phrases += [
+        phrases += [
             f"R{one['name'][1:]} ({fixed(one['size'] / 1e6, 1)}M numbers, {about}): "
             f"all tokens {told(parts['overall'][i])}, rare tokens {told(parts['tail'][i])}."
         ]
@@ -862,12 +787,12 @@ def leadmap(x, sort, measure, race):
     words = ("Largest lead", "smallest") if unit == "nats" else ("Most saved", "fewest")
     most, least = (f(named, key=named.__getitem__) for f in (max, min))
     both = [rare > every for every, rare in zip(*means, strict=True) if every + rare > -math.inf]
-    found.phrases += [
+    phrases += [
         f"{words[0]}: {most}, {number(named[most])} {unit}; "
         f"{words[1]}: {least}, {number(named[least])} {unit}.",
         f"In {sum(both)} of {len(both)} races",
     ]
-    return found
+    return Expected(y, phrases, [places.tolist()] * 3, ranges)
 
 
 # fmt: off
@@ -951,15 +876,11 @@ POINTS = {
         momentum=[0.95, 0, 0.5, 0.95, 0.3, 0, 0.98],
         step=[1, 0, 4, 2, 6, 10, 7],
     ),
-    "facts": [
-        {"step": step, "first": first, "second": second}
-        for step, first, second in zip(
-            [50, 100, 200, 300, 400, 400, 400, 400, 100],
-            [*WAYS, "AdamW"],
-            [*WAYS[2:], *WAYS[:2], "AdamW"],
-            strict=True,
-        )
-    ],
+    "facts": points(
+        step=[50, 100, 200, 300, 400, 400, 400, 400, 100],
+        first=[*WAYS, "AdamW"],
+        second=[*WAYS[2:], *WAYS[:2], "AdamW"],
+    ),
     "rows": points(
         rows=[48, 8, 64, 16, 8],
         columns=[16, 64, 8, 48, 8],

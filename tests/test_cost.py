@@ -56,14 +56,6 @@ def hand_counted(m: int, n: int, steps: int) -> int:
 # A run
 
 
-def bytes_held(model, optimizer):
-    """Returns the bytes of parameters, gradients and states after a step."""
-    params = list(model.parameters())
-    states = [t for state in optimizer.state.values() for t in state.values()]
-    tensors = [*params, *(p.grad for p in params), *states]
-    return sum(t.nbytes for t in tensors if isinstance(t, torch.Tensor))
-
-
 @pytest.mark.parametrize("config", SHAPES, ids=NAMES)
 def test_the_operations_of_a_run_are_those_that_torch_counts(config):
     model = build_model(config, DOCS)
@@ -106,8 +98,11 @@ def test_the_states_of_a_run_are_those_that_its_optimizer_keeps(groups):
         optimizer = build_optimizer(config, model)
         model(*torch.randint(4096, (2, 2, 16))).backward()
         optimizer.step()
-        counters = 4 * len(list(model.parameters()))  # of AdamW's steps
-        kept = bytes_held(model, optimizer)
+        params = [*model.parameters()]
+        states = [t for state in optimizer.state.values() for t in state.values()]
+        tensors = [*params, *(p.grad for p in params), *states]
+        kept = sum(t.nbytes for t in tensors if isinstance(t, torch.Tensor))
+        counters = 4 * len(params)  # of AdamW's steps
         assert cost._counts(config).states() == pytest.approx(kept, abs=counters)
 
 
@@ -133,9 +128,8 @@ def kept_for_backward(config, bf16):
 @pytest.mark.parametrize("precision", ["bf16", "fp32"])
 @pytest.mark.parametrize("config", SHAPES, ids=NAMES)
 def test_what_the_backward_pass_keeps_is_estimated_within_a_tenth(config, precision):
-    config, half = (
-        replace(config, batch=batch, context=64, precision=precision) for batch in (16, 8)
-    )
+    half = replace(config, batch=8, context=64, precision=precision)
+    config = replace(half, batch=16)
     logits = 12 * 8 * 64 * 4096
     estimate = cost.bytes_needed(config) - cost.bytes_needed(half) - logits
     bf16 = precision == "bf16"
@@ -153,10 +147,8 @@ def peak_of_a_step(config):
 
 @pytest.mark.parametrize("precision", ["bf16", "fp32"])
 def test_what_a_step_needs_at_once_grows_with_its_tokens_as_estimated(precision):
-    few, many = (
-        TrainConfig(steps=2, batch=b, context=64, precision=precision, device="cpu")
-        for b in (8, 24)
-    )
+    few = TrainConfig(steps=2, batch=8, context=64, precision=precision, device="cpu")
+    many = replace(few, batch=24)
     measured = peak_of_a_step(many) - peak_of_a_step(few)
     assert cost.bytes_needed(many) - cost.bytes_needed(few) == pytest.approx(measured, rel=0.05)
 
@@ -213,13 +205,12 @@ def test_an_estimate_adds_the_runs_up():
 def test_the_speed_of_this_machine_is_counted_operations_over_the_seconds_of_a_step(monkeypatch):
     config = replace(CONFIG, steps=100, corpus="facts-6")
     step = cost.flops(config) / 100
-    monkeypatch.setattr(plans.Run, "train_step", lambda run: took(run, 9.0 if run.step == 0 else 2))
+
+    def train_step(run):
+        run.step_seconds.append(2 if run.step_seconds else 9)
+
+    monkeypatch.setattr(plans.Run, "train_step", train_step)
     assert plans.speed(config, load_corpus("facts-6")) == step / 2
-
-
-def took(run, seconds):
-    run.step += 1
-    run.step_seconds.append(seconds)
 
 
 def test_muons_overhead_is_the_closed_form():

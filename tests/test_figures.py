@@ -11,17 +11,7 @@ import torch
 from IPython.core.formatters import DisplayFormatter
 from matplotlib import pyplot as plt
 
-from muonlab.classroom import (
-    Lesson,
-    bars,
-    lines,
-    maps,
-    matrix,
-    output,
-    panels,
-    spectra,
-    timelines,
-)
+from muonlab.classroom import Lesson, bars, lines, maps, matrix, output, panels, spectra, timelines
 from muonlab.cost.timeline import Part
 from muonlab.drawing import axes, figures, looks, svg
 from muonlab.experiments import paired_interval
@@ -181,26 +171,14 @@ def test_series_may_have_an_x_of_their_own_and_a_spectrum_is_sorted():
     assert [*s.axes[0].lines[0].get_ydata()] == [3, 2, 1]
 
 
-def effect(axes, row):
-    """The seeds, the ends of the bar and the mean that are drawn at a row or a little below."""
+def check_effect(axes, row, by_seed):
+    """At a row, or a little below, each seed is drawn, and their mean with its interval."""
     points = [point for dots in axes.collections for point in dots.get_offsets().tolist()]
-    seeds = [x for x, y in points if row < y < row + 0.3]
+    assert [x for x, y in points if row < y < row + 0.3] == by_seed
     lines = [(line.get_xydata(), line.get_marker() == "None") for line in axes.lines]
     (bar,) = (ends for ends, plain in lines if plain and np.allclose(ends[:, 1], row))
     (mean,) = (x for marks, plain in lines if not plain for x, y in marks if np.isclose(y, row))
-    return seeds, bar[:, 0].tolist(), mean
-
-
-def test_a_row_of_a_forest_has_each_seed_and_the_interval_of_their_mean():
-    effects = {"Muon": [1.0, 2.0, 4.0], "AdamW": [2.0, 3.0, 3.5]}
-    figure = figures.forest(effects, xlabel="loss")
-    for row, values in enumerate(effects.values()):
-        seeds, bar, mean = effect(figure.axes[0], row)
-        found = paired_interval(values, [0.0] * 3)
-        assert seeds == values
-        assert bar == pytest.approx([found.low, found.high])
-        assert mean == pytest.approx(found.mean)
-    assert "dots: n = 3 seeds; bar: mean and its 95 % interval" in drawn(figure)
+    assert (mean, *bar[:, 0]) == pytest.approx(paired_interval(by_seed, [0.0] * len(by_seed))[:3])
 
 
 LONG = [
@@ -228,15 +206,11 @@ def test_bars_have_an_interval_its_mean_and_the_seeds_for_each_setting_of_a_row(
     found = {"short": {"a": [0.1, 0.2, 0.3], "b": [0.0, 0.1, 0.2]}}
     found["long"] = {"a": [0.01, 0.02, 0.03], "b": [-0.03, -0.02, -0.01]}
     figure = bars(found, xlabel="nats")
-    axes = figure.axes[0]
     assert {"short", "long", "a", "b", "+0.200", "+0.020", "−0.020"} <= {*drawn(figure)}
     assert "bar: mean and its 95 % interval; dots: 3 seeds" in drawn(figure)
-    for (setting, names), shift in zip(found.items(), (-0.25, 0.15), strict=True):
-        for row, name in enumerate(names):
-            interval = paired_interval(found[setting][name], [0.0] * 3)
-            seeds, bar, mean = effect(axes, row + shift)
-            assert seeds == found[setting][name]
-            assert (mean, *bar) == pytest.approx(interval[:3])
+    for effects, shift in zip(found.values(), (-0.25, 0.15), strict=True):
+        for row, by_seed in enumerate(effects.values()):
+            check_effect(figure.axes[0], row + shift, by_seed)
 
 
 def test_a_step_is_a_row_of_bars_with_what_muon_adds_in_its_own_colour():
@@ -346,20 +320,17 @@ def test_drawing_takes_none_of_the_learners_random_numbers():
 
 # --- comparisons -------------------------------------------------------------------------------
 
-LOSSES = {"AdamW": [5.0, 5.2, 5.3], "Muon": [4.9, 5.0, 5.2], "NorMuon": [4.8, 5.1, 5.0]}
+# differences of such numbers are exact
+LOSSES = {"AdamW": [5.0, 5.25, 5.5], "Muon": [4.75, 5.0, 5.375], "NorMuon": [4.5, 5.125, 5.0]}
 
 
 def compared(*arguments, **options):
     """The intervals, the figure and the output of a comparison."""
-    shown, drawn = [], []
-    inline = mock.Mock(side_effect=lambda figure, alt: drawn.append(figure) or "<svg>")
-    with (
-        mock.patch.object(output, "display", shown.append),
-        mock.patch.object(svg, "inline", inline),
-    ):
-        options = {"unit": "nats", "alt": "Muon ends below AdamW here."} | options
+    options = {"unit": "nats", "alt": "Muon ends below AdamW here."} | options
+    display, inline = mock.Mock(), mock.Mock(return_value="<svg>")
+    with mock.patch.object(output, "display", display), mock.patch.object(svg, "inline", inline):
         found = Lesson("04").compare(*arguments, **options)
-    return found, drawn[0], shown[0]
+    return found, inline.call_args.args[0], display.call_args.args[0]
 
 
 def test_the_numbers_drawn_are_the_intervals_that_come_back():
@@ -369,10 +340,8 @@ def test_the_numbers_drawn_are_the_intervals_that_come_back():
     assert found["more"] == pytest.approx(paired_interval(LOSSES["Muon"], LOSSES["NorMuon"]))
     (axes,) = figure.axes
     assert list(axes.lines[0].get_xdata()) == [0, 0]
-    for row, interval in enumerate(found.values()):
-        seeds, bar, mean = effect(axes, row)
-        assert (mean, *bar) == pytest.approx(interval[:3])
-        assert np.mean(seeds) == pytest.approx(interval.mean)
+    for row, (a, b) in enumerate((("AdamW", "Muon"), ("Muon", "NorMuon"))):
+        check_effect(axes, row, np.subtract(LOSSES[a], LOSSES[b]).tolist())
     shade = axes.patches[0]
     assert [shade.get_x(), shade.get_width()] == pytest.approx([-0.05, 0.1])
     for name, interval in found.items():

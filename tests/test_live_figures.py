@@ -7,17 +7,12 @@ from functools import cache
 import nbformat
 import pytest
 import torch
-from explorer_oracles import ORACLES, POINTS, RECIPES, leadmap_data, recipe
+from explorer_oracles import LOGITS, ORACLES, POINTS, RECIPES, leadmap_data, recipe
 from test_browser import Questions, browser, open_page, resize
 from test_figures import contrast
 
 from muonlab.classroom import explore
-from muonlab.classroom.explorer_data import (
-    bands_data,
-    facts_data,
-    logits_data,
-    trials_data,
-)
+from muonlab.classroom.explorer_data import bands_data, facts_data, logits_data, trials_data
 from muonlab.classroom.predict import Prediction
 from muonlab.classroom.quiz import Quiz
 from muonlab.classroom.widget import Widget, script
@@ -25,7 +20,6 @@ from muonlab.data.load import load_corpus
 from muonlab.drawing.looks import STYLES
 from muonlab.files import LESSONS
 from muonlab.notebooks import STATE, VIEW
-from muonlab.records.store import RESULTS
 from muonlab.studies.races import RACE
 from muonlab.studies.table1 import table1_data
 from muonlab.sweeps.results import recorded
@@ -54,16 +48,10 @@ def data(name):
     made = {
         "trials": lambda: {f"{steps:,}": trials_data(RACE[steps]) for steps in (150, 1200)},
         "leadmap": leadmap_data,
-        "isotropy": lambda: bands_data(
-            {"150": recorded("race-150"), "1,200": recorded("race-1200")}
-        ),
+        "isotropy": lambda: bands_data({f"{n:,}": recorded(f"race-{n}") for n in (150, 1200)}),
         "facts": lambda: facts_data(recorded("facts-400"), load_corpus("facts-9")),
-        "logits": lambda: logits_data(
-            json.loads((RESULTS / "mechanism.json").read_text())["logits"]["parts"]
-        ),
-        "tenfacts": lambda: dict(
-            zip(("keys", "values"), (rotation(10, seed).tolist() for seed in (0, 1)), strict=True)
-        ),
+        "logits": lambda: logits_data(LOGITS),
+        "tenfacts": lambda: {"keys": rotation(10, 0).tolist(), "values": rotation(10, 1).tolist()},
         "table1": lambda: table1_data({name: recipe(name) for name in RECIPES}),
     }
     return json.loads(json.dumps(made.get(name, dict)()))
@@ -184,14 +172,9 @@ def check_that_points_reach_everywhere(controls, values):
 
 
 def check_equal(found, expected, tolerance, where):
-    found, expected = (torch.as_tensor(v, dtype=torch.float64) for v in (found, expected))
+    pair = (torch.as_tensor(v, dtype=torch.float64) for v in (found, expected))
     torch.testing.assert_close(
-        found,
-        expected,
-        rtol=tolerance,
-        atol=tolerance,
-        equal_nan=True,
-        msg=lambda m: f"{where}: {m}",
+        *pair, rtol=tolerance, atol=tolerance, equal_nan=True, msg=lambda m: f"{where}: {m}"
     )
 
 
@@ -380,10 +363,8 @@ def is_a_range_over_seeds_read_with_its_ends(page):
     first(page).locator(".muonlab-pad").focus()
     page.keyboard.press("Home")
     page.keyboard.press("ArrowRight")
-    line = reading(first(page))[0][1]
-    assert numbers(line) == pytest.approx(
-        [series[part][-2] for part in ("y", "low", "high")], rel=1e-3
-    )
+    ends = [series[part][-2] for part in ("y", "low", "high")]
+    assert numbers(reading(first(page))[0][1]) == pytest.approx(ends, rel=1e-3)
 
 
 @questions.of(["isotropy"])
@@ -539,10 +520,6 @@ def test_an_axis_without_length_has_an_end(page):
     assert all(0 < count < 20 for count in page.evaluate(TICKED, [script("plot.js"), ranges]))
 
 
-def test_every_explorer_has_an_oracle():
-    assert sorted(ORACLES) == sorted(POINTS) == explore.names()
-
-
 def test_a_notebook_stores_the_data_of_todays_records():
     explorers = [state for _, state in stored() if "values" in state]
     for name in ("trials", "isotropy", "facts", "table1"):
@@ -647,10 +624,10 @@ def test_texts_and_lines_stand_out_in_light_and_dark(page, tmp_path):
     options.evaluate_all("nodes => nodes.forEach((node) => node.click())")
     kinds = [("who", "contestants"), ("series", "series")]
     colours = [f"{kind}-{i}" for kind, part in kinds for i in range(len(STYLES[part]))]
-    for colour in colours:  # of the series, whether or not a picture needs all
-        probe = f"<i class=colour style='color: var(--muonlab-{colour})'>"
-        add = "(el, probe) => el.insertAdjacentHTML('beforeend', probe)"
-        page.locator(".muonlab").first.evaluate(add, probe)
+    # of the series, whether or not a picture needs all
+    probes = [f"<i class=colour style='color: var(--muonlab-{colour})'></i>" for colour in colours]
+    add = "(el, probes) => el.insertAdjacentHTML('beforeend', probes)"
+    page.locator(".muonlab").first.evaluate(add, "".join(probes))
     for theme, (choose, variables, paper) in THEMES.items():
         page.evaluate(f"delete document.documentElement.dataset.theme; {choose}")
         page.add_style_tag(content=f"html {{{variables}}} body {{background: {paper}}}")

@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from dataclasses import replace
 from statistics import mean
 
 import pytest
@@ -39,21 +40,18 @@ def told():
     return tomllib.loads((course() / "book" / "paper.toml").read_text(encoding="utf-8"))
 
 
-def items():
-    return told()["items"]
-
-
 def rows(markdown):
     return [line[2:-2].split(" | ") for line in markdown.splitlines() if re.match(r"\| [^-]", line)]
 
 
 def on_the_page():
-    return [id for item in items() for id in item.get("claims", [])]
+    return [id for item in told()["items"] for id in item.get("claims", [])]
 
 
 def test_each_result_of_the_paper_has_claims_or_a_reason_why_not():
-    assert len({item["item"] for item in items()}) == len(items()) >= 14
-    for item in items():
+    items = told()["items"]
+    assert len({item["item"] for item in items}) == len(items) >= 14
+    for item in items:
         assert bool(item.get("claims")) != ("why_not" in item), item["item"]
     assert len(set(on_the_page())) == len(on_the_page()), "a claim answers one result"
 
@@ -195,8 +193,10 @@ def test_what_the_page_says_of_other_units_and_of_gates_is_so():
         gap = zip(losses["all AdamW"], losses["all Muon"], losses[a], losses[b], strict=True)
         return mean_interval([(x - y) / (adamw - muon) for adamw, muon, x, y in gap])
 
+    tables = [{row_name(g): losses[kind] for g, losses in PAPER_ROWS.items()} for kind in (0, 1)]
+
     def theirs(a, b, kind=0):
-        of = {row_name(groups): losses[kind] for groups, losses in PAPER_ROWS.items()}
+        of = tables[kind]
         return (of[a] - of[b]) / (of["all AdamW"] - of["all Muon"])
 
     runs = widened(recorded("table-1200"), recorded("table-1200-wide"))
@@ -204,12 +204,12 @@ def test_what_the_page_says_of_other_units_and_of_gates_is_so():
     names = {("QK", "VO"): "11-c18", ("V", "O"): "11-c19", ("W_out", "W_in"): "11-c20"}
     names["O+FFN", "VO+FFN"] = "11-c21"
     nats = {"11-c18": "partly", "11-c19": "partly", "11-c20": "not", "11-c21": "not"}
-    of = {row_name(groups): loss for groups, (loss, _) in PAPER_ROWS.items()}
     for (a, b), id in names.items():
         [value] = paper.paper().stored[id][0].value
         assert value == pytest.approx(shares(tuned, a, b))
         assert told()["effects"][id] == pytest.approx(theirs(a, b), abs=6e-4), id
-        assert reproduction(paired_interval(tuned[a], tuned[b]), of[a] - of[b]) == nats[id]
+        apart = tables[0][a] - tables[0][b]
+        assert reproduction(paired_interval(tuned[a], tuned[b]), apart) == nats[id]
     for study, verdicts in ((runs, ["reproduced", "open"]), (recorded("cpu"), ["open", "not"])):
         found = []  # 11-c16: together partly; 11-c2: open
         for kind in (0, 1):
@@ -248,8 +248,7 @@ def at_end(learner, first=15):
 
 
 def test_the_papers_effects_are_those_of_its_tables():
-    table = {groups: losses[0] for groups, losses in PAPER_ROWS.items()}
-    gated = {groups: losses[1] for groups, losses in PAPER_ROWS.items()}
+    table, gated = ({rows: ends[kind] for rows, ends in PAPER_ROWS.items()} for kind in (0, 1))
     every, none = ("QK", "VO", "FFN"), ()
     pairs = {
         "16-c7": [(none, every)],
@@ -268,9 +267,8 @@ def test_the_papers_effects_are_those_of_its_tables():
         theirs = effects[id] if isinstance(effects[id], list) else [effects[id]]
         ours = [t[a] - t[b] for t, (a, b) in zip((table, gated), rows, strict=False)]
         assert theirs == pytest.approx(ours, abs=6e-4), id
-    share = (table[none] - table["QK",]) / (table[none] - table[every])
-    ends = {"11-c1": share, "11-c35": share}
     gap = table[none] - table[every]
+    ends = dict.fromkeys(("11-c1", "11-c35"), (table[none] - table["QK",]) / gap)
     for id, more, less in (  # in shares of it
         ("11-c18", ("VO",), ("QK",)),
         ("11-c19", ("O",), ("V",)),
@@ -299,10 +297,8 @@ def test_the_papers_effects_are_those_of_its_tables():
 
 
 def test_what_decides_nothing_may_show_the_opposite():
-    known = {
-        f"99-c{n}": (an_effect(x, verdict=verdict, id=f"99-c{n}"), "99-end")
-        for n, (x, verdict) in enumerate([(AT, "other experiment"), (AT, "partly")], start=1)
-    }
+    verdicts = {"99-c1": "other experiment", "99-c2": "partly"}
+    known = {id: (an_effect(AT, verdict=v, id=id), "99-end") for id, v in verdicts.items()}
     item = ITEM | {"claims": [*known]}
     for theirs, opposite in (("above", []), ("below", ["99-c1"])):
         made = page([item], {}, known, dict.fromkeys(known, theirs))
@@ -319,16 +315,13 @@ def test_another_factor_changes_sizes_alone():
 
 def test_the_gaps_are_those_of_the_records_and_of_the_paper():
     for kind, gated in (("plain", False), ("gated", True)):
-        ends = {}
-        for run in recorded("cpu"):
-            if run.config["gated"] is gated and run.config["muon"] in ([], ["QK", "VO", "FFN"]):
-                who = len(run.config["muon"]), run.config["seed"]
-                ends[who] = run.held_out[-1]["overall"]
-        mean = sum(ends[0, seed] - ends[3, seed] for seed in (1, 2, 3)) / 3
+        runs = [run for run in recorded("cpu") if run.config["gated"] is gated]
+        ends = {(*r.config["muon"], r.config["seed"]): r.held_out[-1]["overall"] for r in runs}
+        ours = mean(ends[seed,] - ends["QK", "VO", "FFN", seed] for seed in (1, 2, 3))
         theirs = PAPER_ROWS[()][gated] - PAPER_ROWS["QK", "VO", "FFN"][gated]
         shown = paper.gap(kind)
         here = re.search(r"\*\*(\+0\.\d+)", shown)[1]
-        assert here == f"{mean:+.{len(here) - 3}f}"
+        assert here == f"{ours:+.{len(here) - 3}f}"
         assert "n = 3, 150 steps" in shown
         assert f"the paper has **{theirs:.3f}**" in shown
 
@@ -350,7 +343,7 @@ def test_there_is_a_row_for_each_result_and_the_strongest_stands_first():
     assert len(heads) == 4
     ranked = [literal(item["item"]) for item in whole.ranked()]
     assert [re.match(r"\*\*(.*?)\*\*: ", row[0])[1] for row in shown] == ranked
-    assert len(shown) == len(items())
+    assert len(shown) == len(told()["items"])
     shares = [re.match(r"(\d+) of (\d+) reproduced", row[3]) for row in shown]
     decided = [int(share[1]) / int(share[2]) if share else -1 for share in shares]
     assert decided == sorted(decided, reverse=True)
@@ -416,26 +409,17 @@ def test_a_claim_that_is_unknown_without_a_verdict_or_fails_is_named():
 
 
 def test_a_row_shows_the_effect_its_seeds_the_papers_and_how_it_was_made():
-    effect = Claim(
-        "99-c1", "A < B", 0.0, value=(Interval(0.1, 0.05, 0.15, 4),), size=0.02, unit="nats",
-        paper="0.3", source="Table 1", verdict="partly",
-    )  # fmt: skip
+    effect = an_effect(Interval(0.1, 0.05, 0.15, 4))
+    effect = replace(effect, sentence="A < B", paper="0.3", source="Table 1")
     row = claims_table([(effect, "99-end")], {"99-c1": "9 steps"}).splitlines()[-2]
-    for part in (
-        'html#claim-99-c1"',
-        "A \\< B",
-        "+0.100 ",
-        "nats, n = 4",
-        "9 steps",
-        "0.3; Table 1",
-    ):
+    parts = ('html#claim-99-c1"', "A \\< B", "+0.100 ", "nats, n = 4", "9 steps", "0.3; Table 1")
+    for part in parts:
         assert part in row
 
 
 def test_of_many_intervals_the_row_tells_the_least_and_the_greatest():
-    values = tuple(Interval(x, x - 0.1, x + 0.1, 5) for x in (0.3, 0.2, 0.4))
-    claim = Claim("99-c1", "S.", value=values, size=0.02, unit="nats", verdict="partly")
-    shown = page([], {}, {}).told((claim, "99-end"))
+    values = (Interval(x, x - 0.1, x + 0.1, 5) for x in (0.3, 0.2, 0.4))
+    shown = page([], {}, {}).told((an_effect(*values), "99-end"))
     assert ["0.20" in shown, "0.30 \\[" in shown, "0.40" in shown] == [True, False, True]
 
 

