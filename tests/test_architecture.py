@@ -213,14 +213,15 @@ PACKAGE = {  # lines of code, a room each; what grows by more than a tenth asks 
     "cli": 325,
     "the rest": 580,
 }
-SIZES = PACKAGE | {"teaching": 850, "book/_ext": 1_580, "lessons/evidence": 310}
+SIZES = PACKAGE | {"teaching": 850, "book/_ext": 1_580, "lessons/evidence": 310, "tests": 18_000}
 LEARNED = ("optim", "theory", "models", "data"), 2_400  # what a learner reads, together
 
 
 def size(place):
     own = [p for m, p in NAMES.items() if (room(m) if room(m) in PACKAGE else "the rest") == place]
-    beside = {"teaching": TEACHING, "book/_ext": PRINTING, "lessons/evidence": EVIDENCE}
-    own += beside.get(place, {}).values()
+    tests = {path: path for path in Path(__file__).parent.rglob("*.py")}
+    beside = {"book/_ext": PRINTING, "lessons/evidence": EVIDENCE, "tests": tests}
+    own += (beside | {"teaching": TEACHING}).get(place, {}).values()
     assert own
     return sum(len(code_lines(path)) for path in own)
 
