@@ -157,9 +157,8 @@ def balls(x, around, height):
         return torch.cat([part for stroke in strokes for part in (gap, stroke)][1:], dim=1)
 
     zero, arrow = torch.zeros_like(G), 1.3 * math.sqrt(2) * G / G.norm()
-    drawn = [joined([paper([zero, arrow], panel) for panel in range(3)])]
+    drawn = [joined(_balls(paper)), joined([paper([zero, arrow], panel) for panel in range(3)])]
     drawn += [paper([zero, step], panel) for panel, step in enumerate(steps)]
-    drawn.insert(0, joined(_balls(paper)))
     low, high = torch.linalg.eigvalsh(G).tolist()
     phrases = [f"the eigenvalues {_two(high)} and {_two(low)}"]
     for name, step in zip(("Frobenius norm", "largest entry", "spectral norm"), steps, strict=True):

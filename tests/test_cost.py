@@ -178,12 +178,11 @@ def test_a_run_that_does_not_fit_is_told_its_pieces(monkeypatch):
 
 
 def test_a_run_says_how_often_it_passes_over_its_text():
-    told = cost.passes(TIERS["paper"].base)
-    assert told.strip().endswith(
-        "655,360,000 tokens: 6.6 passes over fineweb; fineweb-7 has enough"
-    )
-    assert cost.passes(replace(TIERS["paper"].base, corpus="fineweb-7")) == ""
-    longest = replace(TIERS["paper"].base, steps=10**6, corpus="fineweb-103")
+    base = TIERS["paper"].base
+    words = "655,360,000 tokens: 6.6 passes over fineweb; fineweb-7 has enough"
+    assert cost.passes(base).strip().endswith(words)
+    assert cost.passes(replace(base, corpus="fineweb-7")) == ""
+    longest = replace(base, steps=10**6, corpus="fineweb-103")
     assert cost.passes(longest).endswith("passes over fineweb-103\n"), "no more is published"
     tokens = len(load_corpus("facts-6").train)
     facts = TrainConfig(corpus="facts-6", steps=3 * tokens, batch=1, context=1)

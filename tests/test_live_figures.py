@@ -632,12 +632,8 @@ def test_texts_and_lines_stand_out_in_light_and_dark(page, tmp_path):
         page.evaluate(f"delete document.documentElement.dataset.theme; {choose}")
         page.add_style_tag(content=f"html {{{variables}}} body {{background: {paper}}}")
         for selector, least in ((f":is({TEXTS}):not(.colour)", 4.5), (".muonlab-line, .colour", 3)):
-            pale = [
-                (name, round(contrast(a, b), 2))
-                for name, a, b in page.locator(f".muonlab :is({selector})").evaluate_all(INK)
-                if contrast(a, b) < least
-            ]
-            assert pale == [], theme
+            inks = page.locator(f".muonlab :is({selector})").evaluate_all(INK)
+            assert [ink for ink in inks if contrast(*ink[1:]) < least] == [], theme
 
 
 def test_a_quiz_leads_to_the_section_and_takes_the_focus_there(page, tmp_path):

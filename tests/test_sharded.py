@@ -832,9 +832,8 @@ def test_a_process_lost_in_any_part_of_a_run_is_an_error_and_no_hang(tmp_path):
     with ThreadPoolExecutor() as pool:
         lost = {part: pool.submit(lose, part, tmp_path) for part in PARTS}
     for part, (how, *_) in PARTS.items():
-        failed = (
-            "failed:(?s:.*)ValueError: no more" if how == "error" else "ended with exit code -9"
-        )
+        raised = "failed:(?s:.*)ValueError: no more"
+        failed = raised if how == "error" else "ended with exit code -9"
         message = lost[part].result()
         assert re.search(f"process 1 of 2 {failed}", message)
         assert "in process 0 of 2; has another one ended?" in message
