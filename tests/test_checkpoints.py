@@ -132,12 +132,15 @@ def test_only_what_checkpoints_made_is_removed(saved):
 # --- damage --------------------------------------------------------------------------------------
 
 
+DEEP = b"[" * 100_000
+
+
 def test_a_change_of_any_kind_is_refused_and_nothing_is_loaded(saved):
     for file in (saved / checkpoints.INDEX, *data_files(saved)):
         content = file.read_bytes()
         flipped = bytearray(content)
         flipped[len(content) // 2] ^= 1
-        for damaged in (content[: len(content) // 2], content[:-1], b"", b"[]", bytes(flipped)):
+        for damaged in (content[: len(content) // 2], content[:-1], b"", b"[]", DEEP, flipped):
             file.write_bytes(damaged)
             found = numbers(0)
             with pytest.raises(ValueError, match=r"run.* (is no whole|cannot be).*: delete it to"):
@@ -265,12 +268,6 @@ def test_data_outside_of_the_folder_are_refused(good, tmp_path, door, data):
 def test_checksums_that_leave_out_a_file_are_refused(good, sums):
     rewrite(good, lambda index: index.update(checksums=sums))
     with pytest.raises(ValueError, match="cannot be read"):
-        load_model(good)
-
-
-def test_an_index_of_endless_depth_is_refused(good):
-    (good / checkpoints.INDEX).write_text("[" * 100_000)
-    with pytest.raises(ValueError, match="is no whole checkpoint"):
         load_model(good)
 
 
