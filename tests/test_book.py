@@ -205,17 +205,13 @@ def is_it_accessible_on_a_desk(page):
     assert violations(page, rules=NO_CONTRAST) == {}
 
 
-def check_contrast(page):
+@questions.of(COLOURED)
+def do_its_words_stand_out_in_light_and_dark(page):
     page.emulate_media(reduced_motion="reduce")  # or some colours would still be on their way
     for theme in ("dark", "light"):
         look(page, theme=theme)
         assert violations(page, runOnly=["color-contrast"]) == {}
     page.emulate_media(reduced_motion="null")
-
-
-@questions.of(COLOURED)
-def do_its_words_stand_out_in_light_and_dark(page):
-    check_contrast(page)
 
 
 @questions.of(PAGES)
@@ -449,7 +445,7 @@ def is_a_long_table_filtered_by_words_and_by_lesson(page):
 @questions.of(named("book/claims"))
 def do_the_words_of_a_claim_stand_out_in_light_and_dark(page):
     page.get_by_label("Words").fill("bf16")  # a few rows: contrast takes seconds
-    check_contrast(page)
+    do_its_words_stand_out_in_light_and_dark(page)
 
 
 OVER = """all => all.filter(text => text.checkVisibility() && text.getBoundingClientRect().right

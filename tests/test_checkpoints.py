@@ -13,6 +13,7 @@ import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -109,9 +110,7 @@ def test_a_kill_leaves_the_old_checkpoint_or_the_new_one(saved, place, name):
 
 @pytest.mark.parametrize(("place", "name"), STAGES[:4])
 def test_a_save_that_fails_leaves_the_old_checkpoint_alone(saved, monkeypatch, place, name):
-    def fail(*_):
-        raise OSError(28, "No space left on device")
-
+    fail = Mock(side_effect=OSError(28, "No space left on device"))
     with monkeypatch.context() as patch:
         patch.setattr(pkgutil.resolve_name(place), name, fail)
         with pytest.raises(OSError, match="No space left on device"):
@@ -124,9 +123,8 @@ def test_only_what_checkpoints_made_is_removed(saved):
     for name in ("data-mine", "notes", "data-0123abcd"):
         (saved / name).mkdir()
     checkpoints.save(numbers(2), {"step": 2}, saved)
-    data = checkpoints.read_index(saved)["data"]
-    left = {file.name for file in saved.iterdir()}
-    assert left == {"data-mine", "notes", checkpoints.INDEX, data}
+    ours = {checkpoints.INDEX, checkpoints.read_index(saved)["data"]}
+    assert {file.name for file in saved.iterdir()} == {"data-mine", "notes"} | ours
 
 
 # --- damage --------------------------------------------------------------------------------------
@@ -291,9 +289,7 @@ def test_a_place_that_cannot_hold_a_checkpoint_is_named_before_the_first_step(tm
 
 
 def test_a_folder_where_nobody_may_write_is_named(tmp_path, monkeypatch):
-    def refuse(**_):
-        raise PermissionError(13, "Permission denied")
-
+    refuse = Mock(side_effect=PermissionError(13, "Permission denied"))
     monkeypatch.setattr(tempfile, "TemporaryFile", refuse)  # root may write anywhere
     with pytest.raises(OSError, match=r"Permission denied; name another: .*run/checkpoint\.json"):
         train(CONFIG, Cycle(fail_at=0), checkpoint=tmp_path / "run", progress=False)

@@ -57,8 +57,7 @@ def answers(learner=1, lesson="02", made=0, choice=0, **changes):
 
 def put(folder, name, found):
     (folder / name).parent.mkdir(parents=True, exist_ok=True)
-    content = found.content if isinstance(found, HandIn) else found
-    (folder / name).write_bytes(content)
+    (folder / name).write_bytes(found.content if isinstance(found, HandIn) else found)
 
 
 def reasons(folder):

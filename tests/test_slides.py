@@ -1,6 +1,5 @@
 """The decks: what goes on slides, and in a real Chromium, from file://, with the network cut."""
 
-import json
 import re
 from functools import cache
 
@@ -158,8 +157,7 @@ def test_every_lesson_has_a_deck_with_its_predictions_and_its_whole_quiz(lesson)
     deck = deck_of(lesson)
     states = [model["state"] for model in deck.metadata.widgets[STATE]["state"].values()]
     asked = {state["id"] for state in states if "choice" in state}
-    cells = json.loads(lesson.read_text(encoding="utf-8"))["cells"]
-    code = "\n".join(cell["source"] for cell in cells)
+    code = "\n".join(cell.source for cell in nbformat.read(lesson, as_version=4).cells)
     assert asked == set(re.findall(r'lesson\.predict\(\s*"(.*?)"', code))
     quiz = [q["text"] for state in states for q in state.get("questions", [])]
     assert sorted(quiz) == sorted(q["text"] for q in questions(lesson.name[:2]))
@@ -271,8 +269,7 @@ def test_a_clicker_turns_the_page_and_paper_gets_every_slide(visit):  # noqa: F8
 @pytest.mark.browser
 def test_one_page_leads_to_every_deck(visit):  # noqa: F811
     page = visit(slides.DECKS / "index.html")
-    links = page.locator(".toctree-wrapper a")
-    assert [f"{path.stem}.html" for path in lessons()] == [
-        link.get_attribute("href") for link in links.all()
-    ]
+    links = page.locator(".toctree-wrapper a").all()
+    names = [link.get_attribute("href") for link in links]
+    assert names == [f"{path.stem}.html" for path in lessons()]
     assert page.locator(SLIDES).first.evaluate(SHAPE)[0] <= 720
