@@ -13,6 +13,7 @@ import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -109,9 +110,7 @@ def test_a_kill_leaves_the_old_checkpoint_or_the_new_one(saved, place, name):
 
 @pytest.mark.parametrize(("place", "name"), STAGES[:4])
 def test_a_save_that_fails_leaves_the_old_checkpoint_alone(saved, monkeypatch, place, name):
-    def fail(*_):
-        raise OSError(28, "No space left on device")
-
+    fail = Mock(side_effect=OSError(28, "No space left on device"))
     with monkeypatch.context() as patch:
         patch.setattr(pkgutil.resolve_name(place), name, fail)
         with pytest.raises(OSError, match="No space left on device"):
@@ -124,12 +123,14 @@ def test_only_what_checkpoints_made_is_removed(saved):
     for name in ("data-mine", "notes", "data-0123abcd"):
         (saved / name).mkdir()
     checkpoints.save(numbers(2), {"step": 2}, saved)
-    data = checkpoints.read_index(saved)["data"]
-    left = {file.name for file in saved.iterdir()}
-    assert left == {"data-mine", "notes", checkpoints.INDEX, data}
+    ours = {checkpoints.INDEX, checkpoints.read_index(saved)["data"]}
+    assert {file.name for file in saved.iterdir()} == {"data-mine", "notes"} | ours
 
 
 # --- damage --------------------------------------------------------------------------------------
+
+
+DEEP = b"[" * 100_000
 
 
 def test_a_change_of_any_kind_is_refused_and_nothing_is_loaded(saved):
@@ -137,7 +138,7 @@ def test_a_change_of_any_kind_is_refused_and_nothing_is_loaded(saved):
         content = file.read_bytes()
         flipped = bytearray(content)
         flipped[len(content) // 2] ^= 1
-        for damaged in (content[: len(content) // 2], content[:-1], b"", b"[]", bytes(flipped)):
+        for damaged in (content[: len(content) // 2], content[:-1], b"", b"[]", DEEP, flipped):
             file.write_bytes(damaged)
             found = numbers(0)
             with pytest.raises(ValueError, match=r"run.* (is no whole|cannot be).*: delete it to"):
@@ -268,12 +269,6 @@ def test_checksums_that_leave_out_a_file_are_refused(good, sums):
         load_model(good)
 
 
-def test_an_index_of_endless_depth_is_refused(good):
-    (good / checkpoints.INDEX).write_text("[" * 100_000)
-    with pytest.raises(ValueError, match="is no whole checkpoint"):
-        load_model(good)
-
-
 def test_a_checkpoint_from_before_an_option_goes_on_with_its_default(good):
     rewrite(good, lambda index: index["config"].pop("pieces"))
     assert train(CONFIG, Cycle(fail_at=0), checkpoint=good, progress=False).train_loss
@@ -294,9 +289,7 @@ def test_a_place_that_cannot_hold_a_checkpoint_is_named_before_the_first_step(tm
 
 
 def test_a_folder_where_nobody_may_write_is_named(tmp_path, monkeypatch):
-    def refuse(**_):
-        raise PermissionError(13, "Permission denied")
-
+    refuse = Mock(side_effect=PermissionError(13, "Permission denied"))
     monkeypatch.setattr(tempfile, "TemporaryFile", refuse)  # root may write anywhere
     with pytest.raises(OSError, match=r"Permission denied; name another: .*run/checkpoint\.json"):
         train(CONFIG, Cycle(fail_at=0), checkpoint=tmp_path / "run", progress=False)

@@ -88,9 +88,7 @@ def test_more_is_better_for_accuracy_alone():
 @pytest.mark.parametrize(
     ("runs", "says"),
     [
-        (PAIRS[:2], r"no run of AdamW \(muon=none\) is among the 2 records: Muon\(VO\)"),
         (PAIRS[:3], r"only some of Muon\(VO\) and AdamW have been run at seed 1:"),
-        ([*PAIRS, PAIRS[3]], "AdamW has a seed twice"),
         ([*PAIRS, *runs_of({(): (1.3,)}, gated=True)], "AdamW has several settings of gated"),
         ([*PAIRS[:3], replace(PAIRS[3], failure="at step 1")], r"failed at seed 1 \(at step 1\)"),
         (
@@ -208,7 +206,6 @@ IDLE = {"ns_norm": "schatten4"}
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        ({"better": {"momentm": 0.8}}, "a field in better must be one of .*; got 'momentm'"),
         ({"better": {"seed": 1}}, "a field in better must be one of .*; got 'seed'"),
         ({"better": {"momentum": 1.5}}, "momentum must be a number in"),
         ({"better": {"momentum": 0.95}}, "momentum=0.95 changes nothing here: name another"),
@@ -217,7 +214,6 @@ IDLE = {"ns_norm": "schatten4"}
         ({"better": LOWER, "shared": {"momentum": 0.9}}, "momentum is in shared, so it cannot be"),
         ({"better": LOWER, "change": {"momentum": 0.1}}, "momentum is in change, so it cannot be"),
         ({"better": LOWER, "change": {"warmup": 0.1}}, "warmup=0.1 changes nothing here"),
-        ({"better": LOWER, "by": float("nan")}, "by must be a number"),
         ({"better": LOWER, "longer": 0}, "longer must be a number"),
         ({"better": LOWER, "metric": "accuracy 9"}, "metric on docs must be one of"),
         ({"better": LOWER, "metric": half_way, "by": 0}, "your own metric needs a size"),
@@ -272,10 +268,7 @@ def test_a_search_tunes_both_sides_alike_and_leaves_what_is_named(tmp_path):
             "lr momentum adamw_lr betas.0 betas.1 adamw_matrix_lr adamw_matrix_beta1",
         ),
         ({"muon": (), "corpus": "facts-9"}, "adamw_lr betas.0"),
-        (
-            {"rule": "noisy_adam", "corpus": "facts-9"},
-            "adamw_lr betas.0 lr adamw_matrix_beta1",
-        ),
+        ({"rule": "noisy_adam", "corpus": "facts-9"}, "adamw_lr betas.0 lr adamw_matrix_beta1"),
         ({"rule": "fixed_noise"}, "lr adamw_matrix_beta1 adamw_lr betas.0 betas.1"),
     ],
 )

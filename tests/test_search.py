@@ -31,18 +31,19 @@ def searching(*rounds, knobs=(RATE,), sides=CONFIGS[:1], **options):
 
 
 def write(configs, path, loss, part="overall", fails=lambda config: False):
-    lines = []
+    """Adds a record of each to what lies at the path."""
     for config in configs:
         held_out = [{"step": 2, "overall": 0.0, part: loss(config)}]
         failure = "diverged" if fails(config) else ""
         run = Record(dataclasses.asdict(config), [5.0], [0.1], held_out, 64, failure=failure)
-        lines.append(json.dumps(dataclasses.asdict(run)))
-    path.write_text("\n".join(lines))
+        with path.open("a") as file:
+            file.write(f"{json.dumps(dataclasses.asdict(run))}\n")
 
 
 def do(tuning, at, loss, **options):
     """Records the trials of a phase, as if they had been run; returns them."""
     trials = tuning.grid(at)
+    at.path(tuning.name).unlink(missing_ok=True)
     write(trials, at.path(tuning.name), loss, **options)
     return trials
 
@@ -268,9 +269,7 @@ def test_what_is_gained_beyond_is_the_loss_of_the_best_minus_that_of_the_trial(a
         evidence.gained_beyond(at, "docs")
     further = evidence.EVIDENCE["beyond"].finals["beyond"](at)
     write(further[:1], at.path("beyond"), loss)
-    written = at.path("beyond").read_text()
     write(further[1:], at.path("beyond"), known, part="accuracy")
-    at.path("beyond").write_text(written + "\n" + at.path("beyond").read_text())
     [gained], both = (evidence.gained_beyond(at, t) for t in ("docs", ("docs", "facts")))
     first = lambda run: -run.held_out[-1]["accuracy"][0]  # noqa: E731
     assert evidence.gained_beyond(at, "facts", first) == [0]

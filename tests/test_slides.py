@@ -1,13 +1,12 @@
 """The decks: what goes on slides, and in a real Chromium, from file://, with the network cut."""
 
-import json
 import re
 from functools import cache
 
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-from test_book import visit  # noqa: F401  a fixture
+from test_book import moves, visit  # noqa: F401  a fixture
 from test_browser import browser  # noqa: F401  a fixture
 
 import slides
@@ -20,21 +19,16 @@ FIRST = "# Why?\n\nA hook.\n\nA picture.\n\n> **You will be able to**\n> 1. ask.
 FIRST += "> Read 7 min · do 9 min · needs lesson 01 · no GPU"
 SLIDES = ".slides section:not(.stack)"
 SHAPE = """slide => {
-  const at = slide.getBoundingClientRect(), scale = Reveal.getScale();
-  const shape = () => {
-    const shown = [...slide.querySelectorAll(':not(aside, aside *, svg *, mjx-assistive-mml *)')]
-      .map(node => node.getBoundingClientRect()).filter(box => box.width);
-    return [Math.max(...shown.map(box => box.bottom - at.top)) / scale,
-      Math.max(...shown.map(box => box.right - at.left)) / scale];
+  const at = slide.getBoundingClientRect(), scale = Reveal.getScale(), ends = [];
+  const measure = () => {
+    for (const node of slide.querySelectorAll(':not(aside, aside *, svg *, mjx-assistive-mml *)')) {
+      const box = node.getBoundingClientRect();
+      if (box.width) ends.push([(box.bottom - at.top) / scale, (box.right - at.left) / scale]);
+    }
   };
-  const shapes = [shape()];
-  for (const option of slide.querySelectorAll(".muonlab-option")) {
-    option.click();
-    shapes.push(shape());
-  }
-  return {bottom: Math.max(...shapes.map(([bottom]) => bottom)),
-    right: Math.max(...shapes.map(([, right]) => right)),
-    notes: slide.querySelector('aside.notes')?.textContent.trim()};
+  measure();
+  slide.querySelectorAll(".muonlab-option").forEach(option => (option.click(), measure()));
+  return [0, 1].map(side => Math.max(...ends.map(end => end[side])));
 }"""  # the lowest and the rightmost place, whatever is clicked in a quiz
 LETTERS = """slide => {
   const found = [], walk = document.createTreeWalker(slide, NodeFilter.SHOW_TEXT);
@@ -163,8 +157,7 @@ def test_every_lesson_has_a_deck_with_its_predictions_and_its_whole_quiz(lesson)
     deck = deck_of(lesson)
     states = [model["state"] for model in deck.metadata.widgets[STATE]["state"].values()]
     asked = {state["id"] for state in states if "choice" in state}
-    cells = json.loads(lesson.read_text(encoding="utf-8"))["cells"]
-    code = "\n".join(cell["source"] for cell in cells)
+    code = "\n".join(cell.source for cell in nbformat.read(lesson, as_version=4).cells)
     assert asked == set(re.findall(r'lesson\.predict\(\s*"(.*?)"', code))
     quiz = [q["text"] for state in states for q in state.get("questions", [])]
     assert sorted(quiz) == sorted(q["text"] for q in questions(lesson.name[:2]))
@@ -210,9 +203,8 @@ def test_the_plan_of_a_class_names_the_slides_that_hold_what_it_asks_for(row):
     id, numbers = re.search(r"slides of lesson (\d\d), (.*)", source).groups()
     deck = deck_of(next(path for path in lessons() if path.name[:2] == id))
     slide_at = dict(enumerate(in_slides(deck), start=1))
-    shown_numbers = set()
-    for first, last in re.findall(r"(\d+)(?: to (\d+))?", numbers):
-        shown_numbers |= set(range(int(first), int(last or first) + 1))
+    spans = re.findall(r"(\d+)(?: to (\d+))?", numbers)
+    shown_numbers = {n for first, last in spans for n in range(int(first), int(last or first) + 1)}
     assert shown_numbers <= set(slide_at)
     asked = re.findall(r"([\w-]+) \(slide (\d+)\)", what)
     assert asked
@@ -243,26 +235,14 @@ def test_a_deck_is_quiet_local_alive_and_fits(lesson, visit):  # noqa: F811
             moves(page, explorer)
         for choice in slide.locator(".muonlab-predict input").all()[:1]:
             choice.check()
-        shape = slide.evaluate(SHAPE)
-        assert shape["bottom"] < 721, shape  # a letter's foot may reach into half a pixel
-        assert shape["right"] <= 1281, shape
-        assert len(shape["notes"]) > 20, shape
+        bottom, right = slide.evaluate(SHAPE)
+        assert bottom < 721, number  # a letter's foot may reach into half a pixel
+        assert right <= 1281, number
+        assert len(slide.locator("aside.notes").text_content().strip()) > 20, number
     assert 8 <= number + 1 <= slides.MOST
     assert page.get_by_text("You have not predicted.").count() == 0
     assert page.outside == []
     assert page.faults == []
-
-
-def moves(page, explorer):
-    before = explorer.locator(".muonlab-sentence").inner_text()
-    control = explorer.locator("input[type=range], select").first
-    if control.get_attribute("type") == "range":
-        control.focus()
-        at_end = control.evaluate("slider => slider.value === slider.max")
-        page.keyboard.press("ArrowLeft" if at_end else "ArrowRight")
-    else:
-        control.select_option(index=control.evaluate("select => select.selectedIndex ? 0 : 1"))
-    assert explorer.locator(".muonlab-sentence").inner_text() != before
 
 
 @pytest.mark.browser
@@ -289,8 +269,7 @@ def test_a_clicker_turns_the_page_and_paper_gets_every_slide(visit):  # noqa: F8
 @pytest.mark.browser
 def test_one_page_leads_to_every_deck(visit):  # noqa: F811
     page = visit(slides.DECKS / "index.html")
-    links = page.locator(".toctree-wrapper a")
-    assert [f"{path.stem}.html" for path in lessons()] == [
-        link.get_attribute("href") for link in links.all()
-    ]
-    assert page.locator(SLIDES).first.evaluate(SHAPE)["bottom"] <= 720
+    links = page.locator(".toctree-wrapper a").all()
+    names = [link.get_attribute("href") for link in links]
+    assert names == [f"{path.stem}.html" for path in lessons()]
+    assert page.locator(SLIDES).first.evaluate(SHAPE)[0] <= 720

@@ -17,6 +17,7 @@ import zipfile
 from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -27,6 +28,7 @@ from muonlab import cli, files
 from muonlab.benchmark.bench import bench_report, read_bench
 from muonlab.classroom import claims, exercise, explore, quiz
 from muonlab.classroom.predict import Prediction, save_prediction, saved_predictions
+from muonlab.data.corpus import Corpus
 from muonlab.data.facts import load_facts
 from muonlab.distributed.processes import _answer
 from muonlab.files import cache_folder, course, home, prepare_file, replace_file
@@ -40,9 +42,10 @@ MARKUP = '"><img src=x onerror=alert(1)>'
 CLEAR = "\x1b[2J\x9b31m"  # clears a terminal, and colours it
 
 
-def git(folder, *words):
-    who = ["-c", "user.name=x", "-c", "user.email=x@x"]
-    subprocess.run(["git", "-C", str(folder), *who, *words], check=True, capture_output=True)
+def git(folder, *commands):
+    for command in commands:
+        words = ["git", "-c", "user.name=x", "-c", "user.email=x@x", *command.split()]
+        subprocess.run(words, cwd=folder, check=True, capture_output=True)
 
 
 # what is shown
@@ -107,11 +110,9 @@ def test_a_name_is_no_path(door):
 
 def test_a_text_is_saved_in_its_folder(tmp_path):
     facts = load_facts("facts-2")
-    from_elsewhere = muonlab.data.corpus.Corpus(
-        "../../x", facts.train, facts.train, 4000, "0", 1, None, None
-    )
+    stranger = Corpus("../../x", facts.train, facts.train, 4000, "0", 1, None, None)
     with pytest.raises(ValueError, match="called like"):
-        from_elsewhere.save(tmp_path / "a" / "b")
+        stranger.save(tmp_path / "a" / "b")
     assert not list(tmp_path.rglob("*.bin"))
 
 
@@ -160,12 +161,10 @@ def test_the_archive_takes_no_link_and_no_file_that_git_does_not_know(tmp_path):
     for name in (*bundle.FILES, "a.whl", "b.whl"):
         (tmp_path / name).write_text("ours")
     (tmp_path / "lessons" / "link").symlink_to(tmp_path / "secret")
-    git(tmp_path, "init", "-q")
-    git(tmp_path, "add", "lessons", "data")
+    git(tmp_path, "init -q", "add lessons data")
     (tmp_path / "data" / "strange").write_text("secret")
-    archive = zipfile.ZipFile(
-        BytesIO(bundle.pack(tmp_path, [tmp_path / "a.whl", tmp_path / "b.whl"]))
-    )
+    content = bundle.pack(tmp_path, [tmp_path / "a.whl", tmp_path / "b.whl"])
+    archive = zipfile.ZipFile(BytesIO(content))
     assert {"lessons/ours", "data/ours", "book/ours"} <= {*archive.namelist()}
     assert not any(b"secret" in archive.read(name) for name in archive.namelist())
 
@@ -175,8 +174,7 @@ def test_only_notebooks_that_came_with_the_package_are_trusted(tmp_path, monkeyp
     lessons.mkdir()
     for name in "ab":
         (lessons / f"{name}.ipynb").write_text("{}")
-    for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "x"]):
-        git(tmp_path, *words)
+    git(tmp_path, "init -q", "add -A", "commit -qm x")
     (lessons / "b.ipynb").write_text('{"changed": 1}')
     (lessons / "c.ipynb").write_text("{}")
     if sys.platform == "linux":  # where a name is any bytes
@@ -190,17 +188,12 @@ def test_only_notebooks_that_came_with_the_package_are_trusted(tmp_path, monkeyp
 
 def asked_for(monkeypatch, *words):
     """What `muonlab lab` would start."""
-    started = []
-
-    def run(command, *given, **named):
-        started.append(command)
-        return SimpleNamespace(returncode=0)
-
+    run, served = Mock(return_value=Mock(returncode=0)), Mock(return_value=0)
     monkeypatch.setattr(cli.subprocess, "run", run)
-    monkeypatch.setattr(cli, "_served", lambda *given: run(*given).returncode)
+    monkeypatch.setattr(cli, "_served", served)
     monkeypatch.setattr(cli, "unchanged", lambda folder, notebooks: notebooks[:1])
     assert cli.main(["lab", *words]) == 0
-    return started
+    return [call.args[0] for call in (*run.call_args_list, *served.call_args_list)]
 
 
 def test_the_lab_trusts_ours_alone_and_shows_answers_to_who_asks(monkeypatch, capsys):
@@ -327,8 +320,7 @@ def test_what_a_process_answers_is_not_unpickled(tmp_path):
 def test_who_asks_git_leaves_its_index_alone(tmp_path):
     """A `git status` that was killed while it refreshed the index left a lock in the clone."""
     (tmp_path / "a.txt").write_text("a")
-    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "a"]):
-        git(tmp_path, *words)
+    git(tmp_path, "init -q", "add .", "commit -qm a")
     os.utime(tmp_path / "a.txt", (1, 1))  # so that git would note a new time
     before = (tmp_path / ".git" / "index").read_bytes()
     assert provenance._git(tmp_path, "status", "--porcelain") == ""
