@@ -145,7 +145,7 @@ def test_all_claims_are_on_their_page_and_lead_to_their_cells():
     page = parsed(HTML / "book" / "claims.html")
     links = [urlsplit(link).fragment for _, link in page.links if "#claim-" in link]
     paths = book.pages().values()
-    assert links == [f"claim-{claim.id}" for path in paths for claim in book.collect(path)]
+    assert links == [f"claim-{claim.id}" for path in paths for claim in book.claims_in(path)]
 
 
 # --- one visit of each page ----------------------------------------------------------------------
