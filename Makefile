@@ -69,7 +69,7 @@ slow: .venv/all  ## what is slow and seldom breaks: workers that are killed, com
 	$(BIN)/python -m pytest -m slow $(addprefix tests/test_,$(addsuffix .py,$(SLOW)))
 
 grades: .venv/all  ## nbgrader, on all that can be handed in for every exercise: half an hour
-	$(BIN)/python -m pytest -m slow tests/test_teaching.py tests/test_variants.py tests/test_attacks.py
+	$(BIN)/python -m pytest -m slow tests/test_teaching.py
 
 unexport PYTHONDONTWRITEBYTECODE  # every process would compile anew what it loads
 

@@ -52,11 +52,12 @@ def test_a_variant_takes_its_own_solution_and_not_the_books(exercise):
     assert drawn(exercise, 0).judge(drawn(exercise, 1).solution()).status != "right", "neighbours"
 
 
-SOON = ("02", "05")  # the others by `make grades`
+SOON = ("02", "05")  # the others by `make processes`
 
 
 @pytest.mark.parametrize(
-    "id", [pytest.param(id, marks=() if id[:2] in SOON else pytest.mark.slow) for id in TEMPLATES]
+    "id",
+    [pytest.param(id, marks=() if id[:2] in SOON else pytest.mark.processes) for id in TEMPLATES],
 )
 def test_a_variant_has_the_books_mutants(id):
     asked = drawn(id, 0)
