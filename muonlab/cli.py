@@ -111,7 +111,7 @@ def _add_verbs(verbs: Any, folder: Path, runs: Mapping[str, Verb], shape: Any) -
         if name == "train":
             _add_config(verb)
         for word, option in words.items():
-            verb.add_argument(word, **KINDS[option.pop("kind", "text")] | option)
+            verb.add_argument(word, **ARGUMENTS[option.pop("kind", "text")] | option)
 
 
 def _add_config(parser: argparse.ArgumentParser) -> None:
@@ -395,7 +395,7 @@ def _refuse(options: argparse.Namespace, *names: str, since: str) -> None:
 
 
 ADDS_UP = {"action": "extend"}  # what is given twice adds up
-KINDS: dict[str, dict[str, Any]] = {  # how argparse takes a word of verbs.toml
+ARGUMENTS: dict[str, dict[str, Any]] = {  # how argparse takes a word of verbs.toml
     "text": {},
     "switch": {"action": "store_true"},
     "count": {"type": int},

@@ -334,9 +334,12 @@ def test_a_name_at_the_top_of_a_module_means_one_thing():
     owners = {}
     for module, path in BOTH.items():
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            targets = getattr(node, "targets", [getattr(node, "target", node)])
-            names = {getattr(target, "id", getattr(target, "name", "_")) for target in targets}
-            for name in names:
+            targets = getattr(node, "targets", [getattr(node, "target", ast.Pass())])
+            inside = [n for target in targets for n in ast.walk(target)]
+            bound = {
+                n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+            }
+            for name in bound | {getattr(node, "name", "_")}:
                 owners.setdefault(name, set()).add(module)
     doubled = {name for name, modules in owners.items() if len(modules) > 1}
     assert {name for name in doubled if not name.startswith("_")} == {"main"}  # where it begins

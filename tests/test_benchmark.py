@@ -134,7 +134,7 @@ def record():
         "COPY": 2**12,
         "COMPARED": 32,
         "STACKS": {(16, 16): 2, (8, 40): 3},
-        "MODELS": {"toy, 1 x 16": (1, 16), "toy, 2 x 8": (2, 8)},
+        "GPTS": {"toy, 1 x 16": (1, 16), "toy, 2 x 8": (2, 8)},
         "TRAINED": {"tiny": (2, 8, 65)},
     }
     with pytest.MonkeyPatch.context() as patch:
@@ -179,7 +179,7 @@ def test_the_floors_of_the_first_gpu_record_come_out_again():
         assert on_gpu.STACKS[shape] == row["stack"]
         assert row["stack"] * on_gpu._flop(shape) == row["flop, as torch multiplies"]
     for row in first["optimizer_step"]:
-        layers, width = on_gpu.MODELS[row["set"]]
+        layers, width = on_gpu.GPTS[row["set"]]
         shapes = [(m * width, n * width) for m, n in on_gpu.LAYER] * layers
         assert sum(map(on_gpu._flop, shapes)) / speed == pytest.approx(row["floor at peak"])
 

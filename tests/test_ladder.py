@@ -21,7 +21,7 @@ from muonlab.statistics import paired_interval
 from muonlab.studies import ladder
 from muonlab.studies.grids import PHASES
 from muonlab.studies.ladder import UNFINISHED
-from muonlab.studies.races import GPU
+from muonlab.studies.races import GPU_RACE
 from muonlab.sweeps.results import known, recorded
 from muonlab.sweeps.study import HERE, Place
 from muonlab.training.config import TrainConfig
@@ -63,7 +63,7 @@ def test_the_list_for_a_card_can_be_done_from_first_to_last(tmp_path, better):
     for name in (*ON_GPU, "race-gpu-normuon-1"):
         shutil.copy(store.path_of(name), tmp_path)
     at, sizes, trials, finals = Place(tmp_path), {}, count(), {}
-    race = GPU.best(at)
+    race = GPU_RACE.best(at)
     for name, phase in ladder.LEAD["gpu-list"].phases().items():
         grid = finals[name] = at.on_its_text(phase(at))  # its trials are recorded by now
         assert len({*grid}) == len(grid)

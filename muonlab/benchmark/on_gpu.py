@@ -37,7 +37,7 @@ MUON_STEPS = 5
 STACKS = {(384, 384): 12, (384, 1536): 12, (768, 768): 12, (768, 3072): 12, (1024, 4096): 12}
 STACKS |= {(2048, 2048): 4, (2048, 8192): 4}
 LAYER = [(1, 1)] * 4 + [(4, 1), (1, 4)]  # the hidden matrices of a GPT, in widths
-MODELS = {"small, 6 x 384": (6, 384), "paper, 12 x 768": (12, 768), "1B, 16 x 2048": (16, 2048)}
+GPTS = {"small, 6 x 384": (6, 384), "paper, 12 x 768": (12, 768), "1B, 16 x 2048": (16, 2048)}
 TRAINED = {"small": (32, 256, 4096), "paper": (32, 1024, 50304)}  # sequences, context, vocabulary
 TIMED = ROUTINES | {"muonlab readable": lambda G: [newton_schulz(X) for X in G]}
 STEPPERS: dict[str, Callable[..., Any]] = {
@@ -143,7 +143,7 @@ def newton_schulz_stacks(device: torch.device, speed: float) -> Sheet:
 def card_step(device: torch.device, speed: float) -> Sheet:
     """Returns rows of one step on the hidden matrices of a model."""
     rows = []
-    for name, (layers, width) in MODELS.items():
+    for name, (layers, width) in GPTS.items():
         shapes = [(m * width, n * width) for m, n in LAYER] * layers
         row: dict[str, Any] = {"set": name, "numbers": sum(map(math.prod, shapes))}
         for who, make in STEPPERS.items():

@@ -197,6 +197,6 @@ def unpacked(name: str, content: bytes, digest: str) -> Corpus:
 def _from_shards(name: str, training: list[Path], held_out: list[Path]) -> Corpus:
     train, rest = (torch.from_numpy(shards.read_shards(paths)) for paths in (training, held_out))
     words, digest = shards.vocabulary(training + held_out), shards.digest(training + held_out)
-    end = shards.GPT2_END if words == shards.GPT2_WORDS else tokenization.END
+    end = shards.GPT2_END if words == shards.GPT2_WORDS else tokenization.EOT_ID
     documents = sum(int((tokens == end).sum()) for tokens in (train, rest))
     return Corpus(name, train, rest, words, digest, documents, characters=None, tokenizer=None)

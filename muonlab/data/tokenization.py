@@ -12,7 +12,7 @@ import numpy as np
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 TOKEN = np.dtype("<u2")
-EOT, END = "<|endoftext|>", 0  # what stands after every document, and its id
+EOT, EOT_ID = "<|endoftext|>", 0  # what stands after every document, and its id
 LEARNED_FROM = 3_000_000  # characters of the training split that the merges are learned from
 # What BPE never merges across: letters, digits, signs, each with the space before it; white space.
 # Written with explicit ranges, so that Python's `re` and the tokenizers library agree everywhere.
@@ -55,6 +55,6 @@ def encode(tokenizer: Tokenizer, documents: Iterable[str]) -> np.ndarray:
     encodings = tokenizer.encode_batch_fast(different, add_special_tokens=False)
     encoded = (np.array(encoding.ids, TOKEN).tobytes() for encoding in encodings)
     known = dict(zip(different, encoded, strict=True))
-    end = np.array(END, TOKEN).tobytes()
+    end = np.array(EOT_ID, TOKEN).tobytes()
     joined = (b"".join(map(known.__getitem__, pieces)) for pieces in texts)
     return np.frombuffer(b"".join(part + end for part in joined), TOKEN)

@@ -10,7 +10,16 @@ from itertools import chain, product
 from typing import Any
 
 from muonlab.studies import protocol
-from muonlab.studies.protocol import ADAMW, MUON, OUTER, RIVALS, best_with, knobs, near, partly
+from muonlab.studies.protocol import (
+    ADAMW_KNOBS,
+    MUON_KNOBS,
+    OUTER,
+    RIVALS,
+    best_with,
+    knobs,
+    near,
+    partly,
+)
 from muonlab.studies.races import RACE
 from muonlab.studies.table1 import ALL_GROUPS
 from muonlab.sweeps.search import Knob, Search
@@ -92,7 +101,7 @@ def both_ends(at: Place) -> Grid:
 
 def own_knobs(config: TrainConfig) -> tuple[Knob, ...]:
     """Returns the knobs of the matrices that a row is about."""
-    return MUON if config.muon else ADAMW
+    return MUON_KNOBS if config.muon else ADAMW_KNOBS
 
 
 TABLE = near("table-1200", both_ends, (4,), knobs=own_knobs, contest=("gated", "muon"))
@@ -203,8 +212,8 @@ LINEAR_ADAMW = replace(LINEAR, muon=(), adamw_matrix_lr=0.0005, adamw_matrix_bet
 
 def regression_knobs(config: TrainConfig) -> tuple[Knob, ...]:
     """Returns the five knobs; AdamW's rates are lower than on text."""
-    adamw = (Knob("adamw_matrix_lr", 0.000125, 0.002), ADAMW[1])
-    return (MUON if config.muon else adamw) + REGRESSION_OUTER
+    adamw = (Knob("adamw_matrix_lr", 0.000125, 0.002), ADAMW_KNOBS[1])
+    return (MUON_KNOBS if config.muon else adamw) + REGRESSION_OUTER
 
 
 IN_CONTEXT = Search("regression-600", [LINEAR_ADAMW, LINEAR], (16, 8, 8), regression_knobs, RIVALS)

@@ -88,9 +88,9 @@ EVIDENCE = {
 # of their steps as a longer step may leave: with 1,024 tokens it takes 1.1 to 1.25 times as long as
 # AdamW's, with half of them up to 1.44 times, with experts up to 1.8 times.
 FEWER_STEPS = data_beside(__file__, "fewer_steps.json")
-for name, plan in FEWER_STEPS.items():
-    search, study = FIRST_SEARCHES[plan["search"]], EVIDENCE[plan["search"]]
-    shorter = races.shorter(search, plan["where"], study.seeds, plan["parts"])
+for name, fewer in FEWER_STEPS.items():
+    search, study = FIRST_SEARCHES[fewer["search"]], EVIDENCE[fewer["search"]]
+    shorter = races.shorter(search, fewer["where"], study.seeds, fewer["parts"])
     EVIDENCE |= {f"{name}-shorter": Study(study.tunings, {f"{name}-shorter": shorter})}
 EVIDENCE |= LEAD
 SEARCHES = FIRST_SEARCHES | {search.name: search for search in LEAD_SEARCHES}

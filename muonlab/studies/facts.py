@@ -8,7 +8,7 @@ from typing import Any
 from muonlab.data.facts import people_in_group
 from muonlab.records.record import contestant
 from muonlab.statistics import seed_values
-from muonlab.studies.protocol import ADAMW, knobs, near
+from muonlab.studies.protocol import ADAMW_KNOBS, knobs, near
 from muonlab.studies.table1 import ALL_GROUPS
 from muonlab.sweeps.search import Knob, Search
 from muonlab.sweeps.study import Grid, Place, cross
@@ -62,7 +62,7 @@ def learner_knobs(config: TrainConfig) -> tuple[Knob, ...]:
         rate, average, *_ = knobs(config)
         return (*FOR_ALL, Knob("lr", 0.5, 50) if config.rule == "sgd" else rate, average)
     factors = " ".join(f"matrix_lr_factors.{n}" for n in SLOWED[ALL_GROUPS] if n in own)
-    return (*FOR_ALL, Knob(factors, 1 / 128, 1 / 2), ADAMW[1]) if factors else FOR_ALL
+    return (*FOR_ALL, Knob(factors, 1 / 128, 1 / 2), ADAMW_KNOBS[1]) if factors else FOR_ALL
 
 
 def people_known(measured: dict[str, Any]) -> float:

@@ -11,8 +11,26 @@ from typing import Any
 
 from muonlab.studies import protocol
 from muonlab.studies.facts import FACTS_400, FACTS_1200, whose
-from muonlab.studies.protocol import ADAMW, MUON, OUTER, RIVALS, best_with, near, rounds_of, tuned
-from muonlab.studies.races import AGAIN, GPU, GPU_NORMUON, GPU_SEEDS, ON_GPU, RACE, judging, shorter
+from muonlab.studies.protocol import (
+    ADAMW_KNOBS,
+    MUON_KNOBS,
+    OUTER,
+    RIVALS,
+    best_with,
+    near,
+    rounds_of,
+    tuned,
+)
+from muonlab.studies.races import (
+    AGAIN,
+    GPU_NORMUON,
+    GPU_RACE,
+    GPU_SEEDS,
+    ON_GPU,
+    RACE,
+    judging,
+    shorter,
+)
 from muonlab.studies.table1 import ALL_GROUPS
 from muonlab.sweeps.search import Search
 from muonlab.sweeps.study import Grid, Place, Study, Tuning, cross
@@ -22,7 +40,7 @@ GPU_ROWS = (("VO", "FFN"), ("QK",), ("VO",), ("FFN",))
 
 def gpu_rows(at: Place) -> Grid:
     """Returns Muon on some groups, each with what all share at Muon's best and at AdamW's best."""
-    adamw, muon = GPU.best(at)
+    adamw, muon = GPU_RACE.best(at)
     rows: Grid = []
     for groups in GPU_ROWS:
         rows.append(protocol.partly(muon, adamw, groups))
@@ -39,8 +57,13 @@ GPU_TABLE = Tuning("table-gpu-tuning", gpu_rows, ("muon",))  # the better of bot
 ADAMW_SQUARES = replace(OUTER[2], low=0.01, high=0.05)  # what the average leaves to the new
 MUON_SQUARES = replace(OUTER[2], low=0.001, high=0.02)
 LOW_KNOBS = {
-    (): (replace(ADAMW[0], low=0.0003, high=0.0013), ADAMW[1], *OUTER[:2], ADAMW_SQUARES),
-    ALL_GROUPS: (*MUON, replace(OUTER[0], low=0.0025, high=0.02), OUTER[1], MUON_SQUARES),
+    (): (
+        replace(ADAMW_KNOBS[0], low=0.0003, high=0.0013),
+        ADAMW_KNOBS[1],
+        *OUTER[:2],
+        ADAMW_SQUARES,
+    ),
+    ALL_GROUPS: (*MUON_KNOBS, replace(OUTER[0], low=0.0025, high=0.02), OUTER[1], MUON_SQUARES),
 }
 
 
@@ -50,8 +73,10 @@ def best_of(at: Place, *searches: Search) -> Grid:
     return first.best(at, *more)
 
 
-GPU_LOW = Search("race-gpu-low", GPU.best, (8,), lambda c: LOW_KNOBS[c.muon], RIVALS, in_turns=True)
-GPU_NEAR = near("race-gpu-near", lambda at: best_of(at, GPU, GPU_LOW), (9,), in_turns=True)
+GPU_LOW = Search(
+    "race-gpu-low", GPU_RACE.best, (8,), lambda c: LOW_KNOBS[c.muon], RIVALS, in_turns=True
+)
+GPU_NEAR = near("race-gpu-near", lambda at: best_of(at, GPU_RACE, GPU_LOW), (9,), in_turns=True)
 
 
 def rejudged(at: Place) -> Grid:
@@ -59,8 +84,8 @@ def rejudged(at: Place) -> Grid:
 
     Nothing to run else: the race has judged them.
     """
-    best = best_of(at, GPU, GPU_LOW, GPU_NEAR)
-    return protocol.at_seeds(best, range(6, 11), spectra=1) if {*best} != {*GPU.best(at)} else []
+    best, first = best_of(at, GPU_RACE, GPU_LOW, GPU_NEAR), GPU_RACE.best(at)
+    return protocol.at_seeds(best, range(6, 11), spectra=1) if {*best} != {*first} else []
 
 
 LONG = "ladder-gpu-4000"  # half an hour, so it comes last
@@ -78,7 +103,7 @@ GPU_RUNGS: dict[str, dict[str, Any]] = {
 def gpu_rung(name: str, changes: dict[str, Any]) -> Search:
     """Returns the search of a rung: AdamW and Muon near the race's best, as many trials each."""
     changes = {"eval_every": changes.get("steps", ON_GPU["steps"]), **changes}
-    return near(name, best_with(GPU, **changes), (9,), in_turns=True)
+    return near(name, best_with(GPU_RACE, **changes), (9,), in_turns=True)
 
 
 GPU_LADDER = {name: gpu_rung(name, changes) for name, changes in GPU_RUNGS.items()}
@@ -87,7 +112,7 @@ GPU_LADDER = {name: gpu_rung(name, changes) for name, changes in GPU_RUNGS.items
 def paper_rates(at: Place) -> Grid:
     """Returns the race's best in a model of the paper's size: four rates of the matrices a side."""
     model = {"size": "paper", "batch": 32, "context": 1024, "steps": 250, "eval_every": 250}
-    adamw, muon = cross(GPU.best(at), **model)
+    adamw, muon = cross(GPU_RACE.best(at), **model)
     trials: Grid = []
     for part in (1, 0.5, 0.25, 2):  # of the race's rates
         trials.append(replace(adamw, adamw_matrix_lr=part * (adamw.adamw_matrix_lr or 0)))
@@ -101,8 +126,8 @@ GPU_PAPER = Tuning("paper-gpu-tuning", paper_rates, ("muon",))
 # Down from there on a laptop. AdamW's best rates for few tokens a step lie below the first race's
 # range, so both sides search five times further down.
 LADDER_KNOBS = {
-    (): (replace(ADAMW[0], low=0.0001), ADAMW[1], *OUTER),
-    ALL_GROUPS: (replace(MUON[0], low=0.00025), MUON[1], *OUTER),
+    (): (replace(ADAMW_KNOBS[0], low=0.0001), ADAMW_KNOBS[1], *OUTER),
+    ALL_GROUPS: (replace(MUON_KNOBS[0], low=0.00025), MUON_KNOBS[1], *OUTER),
 }
 ON_LAPTOP: dict[str, dict[str, Any]] = {
     # the laptop's model, with the tokens a step and the 300 steps of a rung on the GPU
@@ -166,20 +191,20 @@ EVEN_LENGTH = near(
     "normuon-rms", lambda at: cross(AGAIN.best(at)[1], adjust_lr_fn="update_rms"), (8,), runoff=3
 )
 
-LEAD_SEARCHES = (GPU, GPU_LOW, GPU_NEAR, GPU_NORMUON, *GPU_LADDER.values(), *LADDER.values())
+LEAD_SEARCHES = (GPU_RACE, GPU_LOW, GPU_NEAR, GPU_NORMUON, *GPU_LADDER.values(), *LADDER.values())
 LEAD_SEARCHES += (SCHEDULE, EVEN_LENGTH)
-GPU_SHORTER = shorter(GPU, {}, GPU_SEEDS, (0.9, 0.8, 0.7, 0.6, 0.5))
+GPU_SHORTER = shorter(GPU_RACE, {}, GPU_SEEDS, (0.9, 0.8, 0.7, 0.6, 0.5))
 LEAD = {
-    "race-gpu": tuned(GPU, seeds=5, spectra=1),
+    "race-gpu": tuned(GPU_RACE, seeds=5, spectra=1),
     "table-gpu": Study(
-        (*GPU.tunings, GPU_TABLE),
+        (*GPU_RACE.tunings, GPU_TABLE),
         {"table-gpu": lambda at: protocol.at_seeds(GPU_TABLE.best(at), GPU_SEEDS, spectra=1)},
     ),
-    "race-gpu-shorter": Study(GPU.tunings, {"race-gpu-shorter": GPU_SHORTER}),
-    "normuon-gpu": tuned(GPU_NORMUON, seeds=5, before=(GPU,), name="normuon-gpu", spectra=1),
-    "race-gpu-again": Study(rounds_of(GPU, GPU_LOW, GPU_NEAR), {"race-gpu-again": rejudged}),
-    **{n: tuned(s, seeds=3, before=(GPU,), spectra=1) for n, s in GPU_LADDER.items()},
-    "paper-gpu": Study((*GPU.tunings, GPU_PAPER), {"paper-gpu": GPU_PAPER.at_new_seeds(2)}),
+    "race-gpu-shorter": Study(GPU_RACE.tunings, {"race-gpu-shorter": GPU_SHORTER}),
+    "normuon-gpu": tuned(GPU_NORMUON, seeds=5, before=(GPU_RACE,), name="normuon-gpu", spectra=1),
+    "race-gpu-again": Study(rounds_of(GPU_RACE, GPU_LOW, GPU_NEAR), {"race-gpu-again": rejudged}),
+    **{n: tuned(s, seeds=3, before=(GPU_RACE,), spectra=1) for n, s in GPU_LADDER.items()},
+    "paper-gpu": Study((*GPU_RACE.tunings, GPU_PAPER), {"paper-gpu": GPU_PAPER.at_new_seeds(2)}),
     **{name: tuned(search, seeds=5, spectra=1) for name, search in LADDER.items()},
     "ladder-small": tuned(LADDER["ladder-small"], seeds=5, first=6, spectra=1),
     "ladder-small-1000": Study(LADDER["ladder-small"].tunings, {"ladder-small-1000": four_times}),

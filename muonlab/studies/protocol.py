@@ -44,20 +44,20 @@ OUTER = (
     Knob("betas.0", 0.02, 0.5, average=True),
     Knob("betas.1", 0.005, 0.2, average=True),
 )
-ADAMW = (
+ADAMW_KNOBS = (
     Knob("adamw_matrix_lr", 0.0005, 0.008),
     Knob("adamw_matrix_beta1", 0.02, 0.5, average=True),
 )
-MUON = (Knob("lr", 0.00125, 0.02), Knob("momentum", 0.02, 0.5, average=True))
+MUON_KNOBS = (Knob("lr", 0.00125, 0.02), Knob("momentum", 0.02, 0.5, average=True))
 
 
 def knobs(config: TrainConfig) -> tuple[Knob, ...]:
     """Returns the five knobs of a contestant: rate and first average, of matrices and ends; β2."""
     if not config.muon:
-        return ADAMW + OUTER
+        return ADAMW_KNOBS + OUTER
     rule = rule_of(config.rule)
-    rate = replace(ADAMW[0], fields="lr") if rule.step_like == "AdamW" else MUON[0]
-    return (rate, ADAMW[1] if "betas" in rule.reads else MUON[1], *OUTER)
+    rate = replace(ADAMW_KNOBS[0], fields="lr") if rule.step_like == "AdamW" else MUON_KNOBS[0]
+    return (rate, ADAMW_KNOBS[1] if "betas" in rule.reads else MUON_KNOBS[1], *OUTER)
 
 
 def sides(steps: int, **setting: Any) -> Grid:

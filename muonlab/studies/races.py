@@ -38,7 +38,7 @@ RACE[4800] = near("race-4800", best_with(RACE[1200], steps=4800, eval_every=4800
 # On a GPU: eight times the tokens a step, eighteen times the model; tuned like the laptop's race.
 ON_GPU: dict[str, Any] = {"corpus": "docs", "size": "small", "steps": 1000, "eval_tokens": 2**18}
 ON_GPU |= {"batch": 32, "context": 256}
-GPU = Search("race-gpu", sides(**ON_GPU)[:2], (16, 8), knobs, RIVALS)
+GPU_RACE = Search("race-gpu", sides(**ON_GPU)[:2], (16, 8), knobs, RIVALS)
 GPU_NORMUON = Search("race-gpu-normuon", sides(**ON_GPU)[2:], (16, 8), knobs, RIVALS)
 GPU_SEEDS = range(1, 6)
 

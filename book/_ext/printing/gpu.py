@@ -11,7 +11,7 @@ from muonlab.records.store import RESULTS, path_of
 from muonlab.records.table import markdown
 from muonlab.studies.comparisons import GPU
 from muonlab.studies.ladder import GPU_TABLE, LEAD, UNFINISHED
-from muonlab.studies.races import GPU as SEARCH
+from muonlab.studies.races import GPU_RACE as SEARCH
 from muonlab.sweeps.results import recorded
 from muonlab.sweeps.study import HERE
 from printing.claims import literal

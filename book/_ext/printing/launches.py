@@ -6,7 +6,7 @@ from datetime import datetime
 import matplotlib.pyplot as plt
 
 from muonlab.benchmark.bench import BYTES
-from muonlab.benchmark.on_gpu import LAYER, MODELS
+from muonlab.benchmark.on_gpu import GPTS, LAYER
 from muonlab.drawing import axes, svg
 from muonlab.drawing.looks import looks
 from printing.gpu import record
@@ -31,7 +31,7 @@ def times() -> dict[str, list[float]]:
 
     Newton-Schulz was timed apart, on stacks of 12 of either shape of the model's matrices.
     """
-    timings, (layers, width) = record("gpu-h200"), MODELS[SET]
+    timings, (layers, width) = record("gpu-h200"), GPTS[SET]
     shapes = [sorted((m * width, n * width)) for m, n in LAYER] * layers
     stacks = [row for row in timings["newton_schulz"] if row["shape"] in shapes]
     [step] = [row for row in timings["optimizer_step"] if row["set"] == SET]
@@ -63,7 +63,7 @@ def launch_figure() -> str:
     below.set(xlabel="kernels of one step", xlim=(0, 1.2 * max(counts.values())))
     for panel in (above, below):
         panel.invert_yaxis()
-    layers, width = MODELS[SET]
+    layers, width = GPTS[SET]
     axes.legend(figure, f"{layers * len(LAYER)} matrices of {layers} layers, width {width}")
     words = launch_words()
     return f'<div class="cell_output">{svg.inline(figure, words)}</div>\n\n{words}'
@@ -74,7 +74,7 @@ def launch_words() -> str:
     parts, counts, timings = times(), kernels(), record("gpu-h200")
     (floor, beyond, rest), theirs = parts["muonlab, timed"], sum(parts["torch.optim.Muon"])
     whole, before = floor + beyond + rest, counts["muonlab, timed"]
-    layers, width = MODELS[SET]
+    layers, width = GPTS[SET]
     numbers = sum(map(math.prod, LAYER)) * layers * width**2
     memory = 1e-6 * BYTES * numbers / timings["peak"]["copy GB/s"]
     day = datetime.fromisoformat(timings["provenance"]["utc"])
