@@ -42,7 +42,7 @@ def number(
         expected += f" in {'(' if above else '['}{low}, {last}"
     elif low > -LARGEST:
         expected += f" {'above' if above else '>='} {low} and finite"
-    raise ValueError(f"{name} must be {expected}, got {told(value)}")
+    raise ValueError(f"{name} must be {expected}, got {short(value)}")
 
 
 def choice(name: str, value: Any, known: Iterable[Any]) -> None:
@@ -50,7 +50,7 @@ def choice(name: str, value: Any, known: Iterable[Any]) -> None:
     known = list(known)
     if not any(isinstance(value, type(option)) and value == option for option in known):
         listed = ", ".join(map(str, known))
-        raise ValueError(f"{name} must be one of {listed}; got {told(value)}{meant(value, known)}")
+        raise ValueError(f"{name} must be one of {listed}; got {short(value)}{meant(value, known)}")
 
 
 def meant(value: Any, known: Iterable[Any]) -> str:
@@ -62,7 +62,7 @@ def meant(value: Any, known: Iterable[Any]) -> str:
 def kind(expected: str, value: Any, *kinds: Any) -> None:
     """Raises TypeError unless the value is of one of these types; a function is a Callable."""
     if not isinstance(value, kinds):
-        raise TypeError(f"expected {expected}{';' if ',' in expected else ','} got {told(value)}")
+        raise TypeError(f"expected {expected}{';' if ',' in expected else ','} got {short(value)}")
 
 
 def several(expected: str, values: Any, entry_kind: type = object) -> list[Any]:
@@ -80,13 +80,13 @@ def array(expected: str, values: Any) -> numpy.ndarray:
         values = values.detach().cpu() if isinstance(values, Tensor) else values
         return numpy.asarray(values, dtype=float)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"expected {expected}, got {told(values)}") from error
+        raise ValueError(f"expected {expected}, got {short(values)}") from error
 
 
 def word(what: str, value: Any, example: str, pattern: str = r"\w[\w.-]*") -> None:
     """Raises ValueError unless the value is a name of this pattern, which cannot be a path."""
     if not (isinstance(value, str) and re.fullmatch(pattern, value, re.ASCII)):
-        raise ValueError(f"{what} is called like {example!r}; got {told(value)}")
+        raise ValueError(f"{what} is called like {example!r}; got {short(value)}")
 
 
 class NoRoom(ValueError):
@@ -116,7 +116,7 @@ def text(path: Path | str, expected: str) -> str:
         raise ValueError(f"expected {expected} in UTF-8 in {path}, got: {error}") from error
 
 
-def told(value: Any) -> str:
+def short(value: Any) -> str:
     """Returns what came, on one short line."""
     if hasattr(value, "shape") and getattr(value, "ndim", False):
         return f"{type(value).__name__.lower()} of shape {tuple(value.shape)}"

@@ -45,6 +45,7 @@ from muonlab.training.config import IDLE, TrainConfig
 from muonlab.training.run import train
 
 Verb = Callable[[argparse.Namespace], int]  # what a verb does; it returns the exit status
+TEACHERS = "muonlab-teaching has it: pip install its wheel; in a clone, pip install -e . again"
 LINE = 10_000  # characters in a line of an error
 DEFAULTS = Path(__file__).parent / "jupyter"  # of JupyterLab: its first start asks nothing
 SPOILERS = ("checks", "claims", "explorers", "quizzes", "text", "variants")  # beside the lessons
@@ -92,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
 def _add_teaching(verb: argparse.ArgumentParser) -> None:
     """Adds what a package of its own does, where it is; a clone has it."""
     if not find_spec("muonlab_teaching"):
-        verb.add_argument("asked", nargs=argparse.REMAINDER, metavar="WHAT")
+        verb.add_argument("asked", nargs=argparse.REMAINDER, metavar="WHAT", help=TEACHERS)
         return
     command = import_module("muonlab_teaching.command")
     asked = verb.add_subparsers(dest="asked", required=True, metavar="WHAT")
@@ -354,7 +355,7 @@ def _report(options: argparse.Namespace) -> int:
     tuned = (SEARCHES[options.search], Place()) if options.search else None
     report.write(report.page(hypothesis, runs, tuned=tuned), options.out)
     finding = judge(hypothesis, runs)
-    print(f"{options.out}: {finding.verdict}. {report.said(finding)}")
+    print(f"{options.out}: {finding.verdict}. {report.told(finding)}")
     return 0
 
 
@@ -370,8 +371,7 @@ def _corpus(options: argparse.Namespace) -> int:
 
 
 def _teach(options: argparse.Namespace) -> int:
-    own = "a package of its own, muonlab-teaching: pip install its wheel, or ./teaching of a clone"
-    raise ValueError(f"what teachers use is {own}")
+    raise ValueError(TEACHERS)
 
 
 def _bench(options: argparse.Namespace) -> int:

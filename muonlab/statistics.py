@@ -165,7 +165,7 @@ def seed_values(values: BySeed) -> numpy.ndarray:
     """Returns one finite number a seed, (n,), or raises ValueError."""
     array = numpy.asarray(values, dtype=float)
     if array.ndim != 1 or not numpy.isfinite(array).all():
-        raise ValueError(f"expected one finite number a seed, got {checks.told(array.tolist())}")
+        raise ValueError(f"expected one finite number a seed, got {checks.short(array.tolist())}")
     return array
 
 

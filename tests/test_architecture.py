@@ -127,8 +127,9 @@ def test_the_package_and_the_lessons_know_nothing_of_what_prints_them():
 
 
 def test_the_package_does_without_what_teachers_use():
-    knowing = {m for m in NAMES if any("muonlab_teaching" in o for o in imports_of()[m])}
-    assert knowing == {"muonlab.teaching"}  # the door for what was exported before
+    knowing = {m for m, path in NAMES.items() if "muonlab_teaching" in path.read_text("utf-8")}
+    # what was exported before, the verb `teach`, and which lines are no learner's
+    assert knowing == {f"muonlab.{name}" for name in ("teaching", "cli", "classroom.guarded")}
 
 
 def test_lessons_come_in_by_the_doors():
@@ -342,7 +343,8 @@ def test_a_name_at_the_top_of_a_module_means_one_thing():
             for name in bound | {getattr(node, "name", "_")}:
                 owners.setdefault(name, set()).add(module)
     doubled = {name for name, modules in owners.items() if len(modules) > 1}
-    assert {name for name in doubled if not name.startswith("_")} == {"main"}  # where it begins
+    allowed = {"main", "lead_map"}  # where a command begins; a name that older copies call
+    assert {name for name in doubled if not name.startswith("_")} == allowed
 
 
 def code_of(text):

@@ -45,9 +45,9 @@ def step_towards(X):
 """
 CHEATS = {
     "the task on the stack": FRAME + "step_towards = found('asked').solution()",
-    "the task in memory": """
+    "the task in memory": f"""
 import gc
-solved = [o.code for o in gc.get_objects() if type(o).__name__ == "Task"]
+solved = [o.code for o in gc.get_objects() if type(o).__name__ == "{type(ASKED).__name__}"]
 exec(solved[0])
 """,
     "the patterns": f"""

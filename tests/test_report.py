@@ -109,7 +109,7 @@ def test_the_direction_is_told_apart_from_the_size():
         ((0.1, 0.3), "open"),
     ):
         finding = Finding(dataclasses.replace(VO, by=0.3), (0, 1), (0.0, 0.0), than)
-        assert report.said(finding).endswith(f"The difference itself: {direction}.")
+        assert report.told(finding).endswith(f"The difference itself: {direction}.")
 
 
 def test_a_report_of_the_race_shows_its_search(tmp_path, capsys):

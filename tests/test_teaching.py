@@ -299,7 +299,7 @@ def test_where_the_package_of_teachers_is_not_installed_the_verb_says_so(
 ):
     monkeypatch.setattr(cli, "find_spec", lambda name: None)
     assert main(["teach", *words]) == 2
-    assert "muonlab-teaching: pip install" in capsys.readouterr().err
+    assert "muonlab-teaching has it: pip install its wheel" in capsys.readouterr().err
 
 
 def test_the_package_of_teachers_goes_with_the_course_of_its_version():

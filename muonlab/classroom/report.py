@@ -66,7 +66,7 @@ def page(
         hypothesis=escape(str(hypothesis)),
         verdict=finding.verdict,
         Verdict=finding.verdict.capitalize(),
-        told=escape(f"{said(finding)} {untuned(hypothesis, *tuned) if tuned else ''}".strip()),
+        told=escape(f"{told(finding)} {untuned(hypothesis, *tuned) if tuned else ''}".strip()),
         order=escape(_order(stated, used)),
         plan=_plan(finding, plan, sides, trials),
         differences=svg.inline(differences(finding), alternative(finding)),
@@ -87,7 +87,7 @@ def write(html: str, path: Path) -> None:
     replace_file(prepare_page(Path(path)), html.encode())
 
 
-def said(finding: Finding) -> str:
+def told(finding: Finding) -> str:
     """Returns the result in a sentence or two."""
     mean, low, high, _ = finding.interval
     by, unit = finding.hypothesis.by, finding.hypothesis.unit
@@ -101,7 +101,7 @@ def said(finding: Finding) -> str:
 def alternative(finding: Finding) -> str:
     """Returns what the figure of the differences shows, for those who do not see it."""
     leads = ", ".join(f"{lead:+.3f}" for lead in finding.leads)
-    return f"Differences of {len(finding.seeds)} seeds: {leads}. {said(finding)}"
+    return f"Differences of {len(finding.seeds)} seeds: {leads}. {told(finding)}"
 
 
 def differences(finding: Finding) -> Figure:

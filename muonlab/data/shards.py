@@ -43,7 +43,7 @@ def download(name: str) -> Path:
     try:
         return Path(fetch(REPOSITORY, name, repo_type="dataset", revision=REVISION))
     except Exception as error:  # of many kinds, from several libraries
-        message = f"expected to download {name} of {REPOSITORY}, got {checks.told(error)}"
+        message = f"expected to download {name} of {REPOSITORY}, got {checks.short(error)}"
         raise OSError(f'{message}; load_corpus("docs") needs neither network nor room') from error
 
 

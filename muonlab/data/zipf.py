@@ -44,7 +44,7 @@ def exponent(counts: Sequence[float] | np.ndarray, first: int = 1) -> float:
     log_rank = np.log(np.arange(first, first + len(c)))
     seen = c @ log_rank / c.sum()
     if not log_rank[0] < seen < log_rank[-1]:  # nor is NaN, of no occurrences
-        raise ValueError(f"expected occurrences of two ranks or more, got {checks.told(c)}")
+        raise ValueError(f"expected occurrences of two ranks or more, got {checks.short(c)}")
 
     def excess(s: float) -> float:
         logits = -s * log_rank

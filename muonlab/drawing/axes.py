@@ -41,7 +41,7 @@ def demand(series: Any) -> None:
     # matplotlib hides a name with _ in front
     fit = all(isinstance(n, str) and n.strip() and not n.startswith("_") for n in series)
     if not (isinstance(series, Mapping) and series and fit):
-        raise ValueError(f"expected series by names such as 'Muon', got {checks.told(series)}")
+        raise ValueError(f"expected series by names such as 'Muon', got {checks.short(series)}")
 
 
 def legend(figure: Figure, drawn: str = "") -> None:
@@ -131,7 +131,7 @@ def numbers_of(values: Any) -> np.ndarray:
     try:
         return np.array([numbers_of(v) if np.ndim(v) else float(v) for v in values])
     except (TypeError, ValueError) as error:
-        raise ValueError(f"expected numbers to draw, got {checks.told(values)}") from error
+        raise ValueError(f"expected numbers to draw, got {checks.short(values)}") from error
 
 
 def x_of(x: Any, name: str) -> Any:

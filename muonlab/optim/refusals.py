@@ -94,7 +94,7 @@ def check_state(state: dict[str, Any], averages: Sequence[str], name: str, p: Te
     for key in averages if state else ():
         value = state.get(key)
         if not isinstance(value, Tensor) or value.shape != p.shape:
-            raise ValueError(f"{name!r} needs {key} {tuple(p.shape)}, got {checks.told(value)}")
+            raise ValueError(f"{name!r} needs {key} {tuple(p.shape)}, got {checks.short(value)}")
 
 
 class NotFinite(ValueError):

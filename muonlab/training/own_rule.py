@@ -57,7 +57,7 @@ def step_name(function: Callable[..., Any]) -> str:
     """Returns the name that a function was defined with; TypeError for others, as a lambda."""
     name = getattr(function, "__name__", "")
     if not callable(function) or not name.isidentifier():
-        raise TypeError(f"expected a function with a name, by def; got {checks.told(function)}")
+        raise TypeError(f"expected a function with a name, by def; got {checks.short(function)}")
     return name
 
 
