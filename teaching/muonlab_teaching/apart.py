@@ -1,6 +1,6 @@
 """What nbgrader runs beside its own steps: marks put right, and tests that need no kernel.
 
-Folders that were exported before import it by this name.
+Folders that were exported before import it as `muonlab.teaching.apart`.
 """
 
 import ast
